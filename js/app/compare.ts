@@ -2,7 +2,7 @@
 import { html, nothing, render } from "lit-html";
 import type { About } from "../host";
 import { make } from "../lib/dom";
-import { area } from "../lib/fields";
+import { area, menu } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot, Store } from "../lib/run";
 import { brief, cut } from "../lib/words";
@@ -12,7 +12,6 @@ import { elsewhere } from "./answer";
 import { decoded } from "./decode";
 import { download } from "./files";
 import { type Headline, headlineOf } from "./headline";
-import LEDES from "./ledes.json";
 import { type Chip, chipsOf, suiteChips } from "./origin";
 import { requestOf } from "./state";
 import type { Context, Section } from "./tabs";
@@ -138,20 +137,22 @@ class Comparison {
     const { races } = this.context.host.about;
     const { race, chosen } = this;
     if (!race) return nothing;
-    const groups = races.map((one) => {
-      const act = () => {
-        this.race = one;
-        this.openRace();
-      };
-      return chip(one.title, one === race, act);
-    });
+    const take = (group: string) => {
+      this.race = races.find((one) => one.group === group) ?? race;
+      this.openRace();
+    };
+    const groups = races.map(({ group, title }) => [group, title]);
     const stacks = race.runs.map(({ name, title, stack, blurb }) => {
       const at = chosen.indexOf(name);
       const letter = at < 0 ? nothing : html`<b class="hsd-vs-letter">${letterOf(at)}</b> `;
       const act = () => this.choose(toggled(chosen, name));
       return chip(html`${letter}${title}`, at >= 0, act, `${stack}: ${blurb}`);
     });
-    const group = races.length > 1 ? chips("Prompt and sampling", groups) : nothing;
+    const label = "Prompt and sampling";
+    const group =
+      races.length > 1
+        ? menu(groups, race.group, take, { class: "hsd-compare-group", label })
+        : nothing;
     return html`${group}${chips("Stacks (two or three)", stacks)}`;
   }
 
@@ -218,7 +219,7 @@ class Comparison {
   private decoding() {
     const { busy } = this;
     return html`<details class="hsd-values" ?open=${!this.race}>
-      <summary>Compare stacks on your own prompt</summary>
+      <summary>Your own prompt</summary>
       <p class="hsd-note">
         Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
         untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.
@@ -261,16 +262,21 @@ class Comparison {
     const { host } = this.context;
     const { headline } = this;
     const others = this.others();
-    const button = html`<button type="button" class="hsd-quiet" @click=${this.save}>
-      Save the comparison
+    const button = html`<button
+      type="button"
+      class="hsd-quiet"
+      aria-label="Save the comparison"
+      @click=${this.save}
+    >
+      Save
     </button>`;
     render(
       html`<p class="hsd-headline" ?hidden=${!headline}>${headlineOf(headline, this.origin)}</p>
+        ${host.file && headline ? button : nothing}
         <p class="hsd-warning hsd-separate" ?hidden=${!others.length}>
           <strong>Not the run of the other tabs:</strong> ${others.join(" and ")}.
         </p>
-        <p class="hsd-lede">${LEDES.compare}</p>
-        ${this.recordings()}${host.file ? button : nothing}${
+        ${this.recordings()}${
           host.decode
             ? this.decoding()
             : elsewhere("decode", "Decoding your own prompt with several stacks")

@@ -410,8 +410,7 @@ test("a server's part begins with an example, and nothing is replayed without a 
       ["replay", true, []],
     ],
   );
-  assert.equal(button(el, "Replay").disabled, true);
-  assert.match(text(el, ".hsd-traffic-try"), /^Replay needs a log\.$/);
+  assert.equal(button(el, "Replay"), undefined);
   const field = el.querySelectorAll<HTMLInputElement>("input[type=file]")[1];
   const log = new File(['{"prompt_ids": [1], "output_ids": [2]}'], "log.jsonl");
   Object.defineProperty(field, "files", { value: [log] });

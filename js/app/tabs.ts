@@ -143,10 +143,11 @@ function law(context: Context): Section {
   return made;
 }
 
+const REPORTS = "Reports on many prompts";
+
 /** Saved reports, and a file of the visitor. */
 function reports({ host, state }: Context): Section {
   const root = sectionOf("report");
-  root.prepend(make("h3", "", "Reports on many prompts"));
   const made = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
@@ -157,6 +158,14 @@ function reports({ host, state }: Context): Section {
   }
   root.append(made.root);
   return { root, refresh: made.refresh };
+}
+
+/** The same below its title; on a phone it is closed. */
+function reportsBelow(context: Context): Section {
+  if (matchMedia("(max-width: 700px)").matches) return closed(REPORTS, "", reports)(context);
+  const section = reports(context);
+  section.root.prepend(make("h3", "", REPORTS));
+  return section;
 }
 
 const RULE_LAB = {
@@ -228,7 +237,7 @@ export const tabsOf = (host: Host): Tab[] => [
     isApart: true,
     parts: [
       ["Runs of one prompt", compareView],
-      ["Reports on many prompts", reports],
+      [REPORTS, reportsBelow],
     ],
   },
   {

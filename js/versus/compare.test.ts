@@ -17,12 +17,17 @@ const run = (
 const PLAIN = run("A", "target", 0.7, [1, 2, 3]);
 
 test.each([
-  ["equal texts", run("B", "db > target", 0.7, [1, 2, 3]), "same", /Required: each position/],
+  [
+    "equal texts",
+    run("B", "db > target", 0.7, [1, 2, 3]),
+    "same",
+    /, as required: the same random numbers/,
+  ],
   [
     "databases must agree",
     run("B", "db > target", 0.7, [1, 9, 3]),
     "broken",
-    /from output position 2.*Not allowed/,
+    /from output position 2 \(A “t2”, B “t9”\). Not allowed/,
   ],
   [
     "a draft model need not",
@@ -59,7 +64,7 @@ test("the fastest run comes first, and the one with the fewest passes where it i
   expect(fastestOf(runs, nameOf as any)).toEqual({
     figure: "2.00 ×",
     words:
-      "the speed of plain, with databases. " +
+      "the speed of plain, with databases: the fastest of three stacks on one prompt. " +
       "Fewest target passes: 2 by models, at 0.50 ×: its drafts cost more than they save.",
   });
 });
@@ -71,9 +76,12 @@ test("drafts that save more than they cost are not called a loss", () => {
 });
 test("a run with the fewest passes that is the fastest is named once", () => {
   const found = fastestOf([timed("A", 8, 800), timed("B", 4, 400)], nameOf as any);
-  expect(found.words).toBe("the speed of plain, with databases.");
+  expect(found.words).toBe(
+    "the speed of plain, with databases: the fastest of two stacks on one prompt.",
+  );
 });
 test("plain decoding can be the fastest", () => {
   const found = fastestOf([timed("A", 8, 400), timed("B", 8, 800)], nameOf as any);
-  expect(found).toEqual({ figure: "1.00 ×", words: "plain is the fastest." });
+  const words = "plain is the fastest of two stacks on one prompt.";
+  expect(found).toEqual({ figure: "1.00 ×", words });
 });

@@ -87,33 +87,27 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
     const b = run.letter;
     if (at === null) {
       const common = one.tokens.length === run.tokens.length ? "" : " over the common length";
-      const why = greedy(one)
-        ? "greedy decoding has one text"
-        : "each position is drawn with the same random number";
-      const same = `${b} has the same text as ${a}, token for token${common}.`;
-      const required = must
-        ? `Required: ${why}.`
-        : "With draft models only the distribution must agree.";
-      return { state: "same", words: `${same} ${required}` };
+      const why = greedy(one) ? "greedy decoding has one text" : "the same random numbers";
+      const required = must ? `, as required: ${why}` : ", which draft models need not have";
+      return { state: "same", words: `${b} has the same text as ${a}${common}${required}.` };
     }
     const has = ({ tokens }: Store) =>
-      at < tokens.length ? `has “${glyphs(tokens[at].text)}”` : "has ended";
+      at < tokens.length ? `“${glyphs(tokens[at].text)}”` : "ended";
     const place = `${b} differs from ${a} from output position ${at + 1}`;
-    const differs = `${place}: ${a} ${has(one)}, ${b} ${has(run)}.`;
+    const differs = `${place} (${a} ${has(one)}, ${b} ${has(run)})`;
     if (must)
       return {
         state: "broken",
-        words: `${differs} Not allowed: either a near-tie that rounding decided, or a bug.`,
+        words: `${differs}. Not allowed: a near-tie that rounding decided, or a bug.`,
       };
     const other = [one, run]
       .map(({ meta }) => meta.sampling.rule ?? "token")
       .find((rule) => !RULES.includes(rule));
     const why = other
-      ? `The rule “${other}” is of another package: nothing here has checked ` +
+      ? `. The rule “${other}” is of another package: nothing here has checked ` +
         "whether its texts have the distribution of the target’s."
-      : "Expected: above temperature 0, lossless means equal in distribution. " +
-        "Draft models use additional random numbers, so one seed gives different texts.";
-    return { state: "apart", words: `${differs} ${why}` };
+      : ", as a draft model may: equal in distribution, not in text.";
+    return { state: "apart", words: `${differs}${why}` };
   });
 
 /**
@@ -145,10 +139,13 @@ export function doubtsOf(runs: Store[]): string[] {
 }
 
 /** What the runs have in common: their prompt, and the facts of the first. */
-export const factsOf = ({ meta, tokens }: Store) => [
-  `one prompt, ${plural(tokens.length, "token")}`,
-  ...runFacts(meta, true),
-];
+export function factsOf(runs: readonly Store[]): string[] {
+  const lengths = runs.map(({ tokens }) => tokens.length);
+  const least = Math.min(...lengths);
+  const most = Math.max(...lengths);
+  const tokens = least === most ? plural(most, "token") : `${least} to ${plural(most, "token")}`;
+  return [`one prompt, ${tokens}`, ...runFacts(runs[0].meta, true)];
+}
 
 /** The run with the most tokens per second; the first of equals. */
 export function bestOf(runs: Store[]): Store {
@@ -168,10 +165,11 @@ export function fastestOf(runs: Store[], titleOf: (run: Store) => string) {
   const fewest = all.reduce((least, m) => (m.target_forwards < least.target_forwards ? m : least));
   const figure = `${hundredths(times(best))} ×`;
   const first = titleOf(all[0].run);
+  const compared = `the fastest of ${runs.length === 2 ? "two" : "three"} stacks on one prompt`;
   const leads =
     best === all[0]
-      ? `${first} is the fastest.`
-      : `the speed of ${first}, with ${titleOf(best.run)}.`;
+      ? `${first} is ${compared}.`
+      : `the speed of ${first}, with ${titleOf(best.run)}: ${compared}.`;
   if (fewest === best) return { figure, words: leads };
   const passes = `${fewest.target_forwards} by ${titleOf(fewest.run)}`;
   const cost = times(fewest) < 1 ? "its drafts cost more than they save" : "its drafts cost more";
@@ -196,6 +194,7 @@ const points = (x: number, first: number) => `${signed(100 * (x - first), whole)
  */
 type Figure = [
   name: keyof typeof DEFINITIONS,
+  group: "main" | "more",
   of: Of,
   write: Write,
   differ?: (x: number, first: number) => string,
@@ -205,22 +204,23 @@ const meanLog = ({ tokens }: Store) =>
 const ROWS: Figure[] = [
   [
     "Speed",
+    "main",
     (m) => m.tokens_per_second,
     (x) => `${whole(x)} tokens/s`,
     (x, first) => (first ? `${hundredths(x / first)} × A` : ""),
   ],
-  ["Target forward passes", (m) => m.target_forwards, whole],
-  ["Mean acceptance length", (m) => m.mean_acceptance_length, hundredths],
-  ["Acceptance rate", (m) => m.acceptance_rate, percent, points],
-  ["Repetition", (m) => m.repetition_share, percent, points],
-  ["Drafting latency", (m) => m.draft_seconds_per_round || null, ms],
-  ["Mean log-probability", (_, run) => meanLog(run), hundredths],
-  ["Decoding", (m) => m.seconds, ms],
+  ["Target forward passes", "main", (m) => m.target_forwards, whole],
+  ["Mean acceptance length", "main", (m) => m.mean_acceptance_length, hundredths],
+  ["Acceptance rate", "main", (m) => m.acceptance_rate, percent, points],
+  ["Decoding", "main", (m) => m.seconds, ms],
+  ["Repetition", "more", (m) => m.repetition_share, percent, points],
+  ["Drafting latency", "more", (m) => m.draft_seconds_per_round || null, ms],
+  ["Mean log-probability", "more", (_, run) => meanLog(run), hundredths],
 ];
 
 /**
- * The metrics of each run. `part`: one of the times that sum to the row above: those of its levels,
- * target first, and between calls.
+ * The metrics of each run, the main ones first; the times of its levels, target first, and between
+ * calls, which sum to the decode's.
  */
 export function tableOf(runs: Store[]) {
   const all = runs.map((run) => metricsOf(run));
@@ -229,11 +229,10 @@ export function tableOf(runs: Store[]) {
     definition: string,
     values: (number | null)[],
     write: Write,
-    differ?: Figure[3],
+    differ?: Figure[4],
   ) => ({
     name,
     definition,
-    part: false,
     cells: values.map((x, k) => ({
       value: x === null ? "–" : write(x),
       difference:
@@ -254,15 +253,10 @@ export function tableOf(runs: Store[]) {
     return row(`in ${name}`, `Forward passes or look-ups of ${name} after prefill.`, own, ms);
   });
   const between = row("between calls", DEFINITIONS["between calls"], rest, ms);
-  return [
-    ...ROWS.map(([name, of, ...how]) =>
-      row(
-        name,
-        DEFINITIONS[name],
-        all.map((m, k) => of(m, runs[k])),
-        ...how,
-      ),
-    ),
-    ...[...times, between].map((one) => ({ ...one, part: true })),
-  ];
+  const figures = ROWS.map(([name, group, of, ...how]) => {
+    const values = all.map((m, k) => of(m, runs[k]));
+    return { group, ...row(name, DEFINITIONS[name], values, ...how) };
+  });
+  const parts = [...times, between].map((one) => ({ group: "time" as const, ...one }));
+  return [...figures, ...parts];
 }

@@ -51,20 +51,23 @@ const agreementWords = (agreement: Agreement[]) =>
 function metricsTable(runs: Runner[]) {
   const uid = unique();
   const cell = ({ value, difference }: { value: string; difference: string }) =>
-    html`<span class="hsd-vs-value">${value}</span> <span class="hsd-note">${difference}</span>`;
-  const heads = runs.map((r) => html`<b class="hsd-vs-letter">${r.letter}</b> ${r.title}`);
+    html`<span>${value}</span> <span class="hsd-vs-difference">${difference}</span>`;
+  const heads = runs.map(
+    (r) => html`<b class="hsd-vs-letter">${r.letter}</b> <span class="hsd-heard">${r.title}</span>`,
+  );
   const all = tableOf(runs.map((r) => r.store));
-  const whole = all.filter(({ part }) => !part);
-  const rows = all.map(({ name, definition, cells }, k) => [
-    term(name, definition, `${uid}-${k}`),
-    ...cells.map(cell),
-  ]);
-  const head = ["difference to A", ...heads];
-  const times = valuesOf("Times of calls", head, rows.slice(whole.length));
-  return html`<section class="hsd-vs-figures" .style=${`--runs: ${runs.length}`}>
-    <h3>Figures</h3>
-    ${valuesOf("Figures", head, rows.slice(0, whole.length))}
-    ${folded("Where the time goes", times)}
+  const table = (title: string, group: (typeof all)[number]["group"]) => {
+    const own = all.filter((row) => row.group === group);
+    const rows = own.map(({ name, definition, cells }, k) => [
+      term(name, definition, `${uid}-${group}-${k}`),
+      ...cells.map(cell),
+    ]);
+    return valuesOf(title, ["difference to A", ...heads], rows);
+  };
+  const more = html`${table("More figures", "more")} ${table("Times of calls", "time")}`;
+  return html`<section class="hsd-vs-figures">
+    <h3>Figures of the whole runs</h3>
+    ${table("Figures", "main")} ${folded("More figures, and where the time goes", more)}
   </section>`;
 }
 
@@ -76,7 +79,7 @@ const BUTTONS = "button";
 function aboutTemplate(stores: Store[]) {
   return html`<p class="hsd-vs-about hsd-note">
       <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
-      <span>${factsOf(stores[0]).join(" · ")}</span>
+      <span>${factsOf(stores).join(" · ")}</span>
     </p>
     ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}`;
 }
@@ -159,8 +162,12 @@ class VersusView {
     const agreement = model.get("textless")
       ? nothing
       : agreementWords(agreementOf(stores, model.get("sources")));
-    const figures = model.get("brief") ? nothing : [metricsTable(runs), texts.root];
-    const content = html`${aboutTemplate(stores)} ${race.root}${agreement}${figures}`;
+    const beside = model.get("brief")
+      ? agreement
+      : html`<div class="hsd-vs-beside">${metricsTable(runs)}${agreement}</div>`;
+    const content = html`${aboutTemplate(stores)}
+      <div class="hsd-vs-top">${race.root}${beside}</div>
+      ${model.get("brief") ? nothing : texts.root}`;
     render(keyed(race, content), this.body);
   }
 }

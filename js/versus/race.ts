@@ -1,7 +1,7 @@
 // The race: the staircases of all runs on one clock, to play or drag, and a line for each run.
 import { html, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { axisX, axisY, type Frame, frameOf, onResize, spread } from "../lib/chart";
+import { axisX, axisY, type Frame, frameOf, onResize } from "../lib/chart";
 import { make } from "../lib/dom";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
@@ -9,7 +9,6 @@ import type { Store } from "../lib/run";
 import { duration, listed, plural } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { type Stairs, stairsOf } from "../staircase/stairs";
-import { tableOf } from "./compare";
 
 /** A compared run on the common clock: ns from its first round's start. */
 export interface Runner {
@@ -46,39 +45,36 @@ export function spentAt({ treads }: Stairs, k: number) {
   return at < 0 ? null : { passes: at + 1, ns: treads[at].to };
 }
 
-const perToken = ({ end, tokens }: Stairs) => end / Math.max(1, tokens);
-/** The times of a token, the least first, where texts of other lengths finish; else "". */
-function perTokenWords(runs: readonly Pick<Runner, "letter" | "stairs">[]): string {
-  if (new Set(runs.map(({ stairs }) => stairs.tokens)).size < 2) return "";
-  const times = runs
-    .toSorted((a, b) => perToken(a.stairs) - perToken(b.stairs))
-    .map(({ letter, stairs }) => `${letter} ${duration(perToken(stairs))}`);
-  return ` Their texts differ in length; per token: ${listed(times)}.`;
+type Racing = Pick<Runner, "letter" | "stairs">;
+
+/** The tokens at which a race ends: those of the shortest text, which every run has. */
+export const goalOf = (runs: readonly Racing[]): number =>
+  Math.min(...runs.map(({ stairs }) => stairs.tokens));
+/** When a run has as many tokens as this: the end of the round that brings them. */
+export function crossingOf({ treads, tokens, end }: Stairs, goal: number): number {
+  if (goal >= tokens) return end;
+  return treads.find(({ high }) => high >= goal)?.to ?? end;
 }
+
 /** The state of the race at a time, as text. */
-export function stateAt(runs: readonly Pick<Runner, "letter" | "stairs">[], ns: number) {
-  const finished = runs.filter((run) => run.stairs.end <= ns);
-  const running = runs.filter((run) => run.stairs.end > ns);
+export function stateAt(runs: readonly Racing[], ns: number) {
+  const goal = goalOf(runs);
+  const crossed = runs.map(({ letter, stairs }) => ({ letter, at: crossingOf(stairs, goal) }));
+  const running = runs.filter(({ stairs }) => crossingOf(stairs, goal) > ns);
   if (!running.length) {
-    const [first, ...others] = finished.sort((a, b) => a.stairs.end - b.stairs.end);
-    const later = others.map(
-      (r) => `${r.letter} ${duration(r.stairs.end - first.stairs.end)} later`,
-    );
-    const order = `${first.letter} finished first, after ${duration(first.stairs.end)}`;
-    return `${order}; ${listed(later)}.${perTokenWords(runs)}`;
+    const [first, ...others] = crossed.toSorted((a, b) => a.at - b.at);
+    const later = others.map(({ letter, at }) => `${letter} ${duration(at)}`);
+    return `${first.letter} finished first: ${duration(first.at)}; ${listed(later)}.`;
   }
   const has = running.map(
-    (r) => `${r.letter} has ${shownAt(r.stairs, ns)} of ${r.stairs.tokens} tokens`,
+    ({ letter, stairs }) => `${letter} has ${shownAt(stairs, ns)} of ${goal} tokens`,
   );
-  const over = finished.length ? `${listed(finished.map((r) => r.letter))} finished; ` : "";
-  return `${over}${listed(has)}.`;
+  const done = crossed.filter(({ at }) => at <= ns).map(({ letter }) => letter);
+  return `${done.length ? `${listed(done)} finished; ` : ""}${listed(has)}.`;
 }
 
-const SIZE = { height: 270, left: 36, right: 22, top: 22, bottom: 24 };
-
-/** A figure of a run, and its difference to the first run. */
-type Cell = ReturnType<typeof tableOf>[number]["cells"][number];
-
+/** `top`: above the finish are labels, and lines of longer texts. */
+const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
 /** Steps of the slider over the whole race. */
 const STEPS = 1000;
 /** The least width of the picture, and that of a page without one. */
@@ -94,53 +90,95 @@ interface Clock {
 }
 const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 
-/** The frame of a race's picture. */
+/** The frame of a race's picture, as high as the finish. */
 function frameFor(runs: readonly Runner[], end: number, room: number): Frame {
-  const most = Math.max(...runs.map((run) => run.stairs.tokens));
-  return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room) }, end, most);
+  return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room) }, end, goalOf(runs));
 }
 
-/** The staircases, their letters where they have ended, and the clock. */
+/** The label of a run where it crosses the finish: its middle, and its row above that line. */
+interface Crossing {
+  letter: string;
+  words: string;
+  at: number;
+  x: number;
+  row: number;
+}
+/** Half of a letter's width, and pixels between two labels of a row. */
+const HALF_LETTER = 4.2;
+const APART = 10;
+
+/** Where runs cross the finish, with labels that do not touch. */
+export function crossingsOf(
+  runs: readonly Racing[],
+  f: Pick<Frame, "x" | "left" | "width">,
+): Crossing[] {
+  const goal = goalOf(runs);
+  const all = runs.map(({ letter, stairs }) => ({ letter, at: crossingOf(stairs, goal) }));
+  const ends: number[] = [];
+  return all
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ letter, at }) => {
+      const words = duration(at);
+      const half = HALF_LETTER * (letter.length + 1 + words.length);
+      const x = Math.max(f.left + half, Math.min(f.width - 2 - half, f.x(at)));
+      const free = ends.findIndex((end) => x - half > end + APART);
+      const row = free < 0 ? ends.length : free;
+      ends[row] = x + half;
+      return { letter, words, at, x, row };
+    });
+}
+
+/** The finish: its line, and when runs cross it. */
+function finish(runs: readonly Runner[], f: Frame, ns: number) {
+  const y = f.top;
+  const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
+  return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
+    <text class="hsd-stairs-note" x=${f.left + 14} y=${y - 7}>finish: ${plural(f.mostY, "token")}</text>
+    ${crossed.map(
+      ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end" cx=${f.x(at)} cy=${y}
+        r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
+        text-anchor="middle">${letter} ${words}</text>`,
+    )}`;
+}
+
+/** The staircases, faint beyond the finish, and the clock. */
 function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
-  const ends = runs.map((run) => ({
-    ...run,
-    x: f.x(run.stairs.end) + 9,
-    y: f.y(run.stairs.tokens) + 4,
-  }));
-  const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= ns);
   const now = f.x(ns);
   return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
     ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
     ${runs.map((run) => drawStairs(run.stairs, run.store.tokens, palette.family, f))}
+    <rect class="hsd-vs-beyond" x=${f.left} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
-    ${letters.map(
-      ({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y}
-      text-anchor="middle">${letter}</text>`,
-    )}
+    ${finish(runs, f, ns)}
     <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line></svg>`;
 }
 
-/** The line of a run: its speed once it has ended, its tokens before. */
-function runnerTemplate({ letter, title, store, stairs }: Runner, speed: Cell, ns: number) {
-  const isDone = stairs.end <= ns;
-  const passes = plural(passesAt(stairs, ns), "pass");
-  const value = isDone ? speed.value : `${shownAt(stairs, ns)} of ${stairs.tokens}`;
-  const tokens = plural(stairs.tokens, "token");
-  const each = `${duration(perToken(stairs))} per token`;
+/** What a run took to the finish, and for all of a longer text; its tokens before. */
+function countWords({ stairs }: Runner, goal: number, ns: number) {
+  const at = crossingOf(stairs, goal);
+  if (ns < at)
+    return {
+      figure: `${shownAt(stairs, ns)} of ${goal}`,
+      more: plural(passesAt(stairs, ns), "pass"),
+    };
+  const { tokens, end } = stairs;
+  const longer = tokens > goal ? `; all ${tokens} tokens in ${duration(end)}` : "";
+  return { figure: duration(at), more: `${plural(passesAt(stairs, at), "pass")}${longer}` };
+}
+
+/** The line of a run. */
+function runnerTemplate(run: Runner, goal: number, ns: number) {
+  const { letter, title, store } = run;
+  const { figure, more } = countWords(run, goal, ns);
   return html`<li>
     <b class="hsd-vs-letter">${letter}</b
     ><span class="hsd-vs-who"
       ><strong>${title}</strong>${
         title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
       }</span
-    ><span class="hsd-vs-count"
-      ><strong>${value}</strong> <strong>${isDone ? speed.difference : ""}</strong>
-      <span
-        >${isDone ? `${tokens} in ${duration(stairs.end)}, ${passes}, ${each}` : passes}</span
-      ></span
-    >
+    ><span class="hsd-vs-count"><strong>${figure}</strong> <span>${more}</span></span>
   </li>`;
 }
 
@@ -180,8 +218,6 @@ function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
 export class Race {
   readonly root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
   private readonly plot = make("div", "hsd-vs-plot");
-  /** The speeds of the runs, and their differences to the first one. */
-  private readonly speeds: Cell[];
   private readonly clock: Clock;
   private frame = 0;
   /** The time of the last frame. */
@@ -195,9 +231,9 @@ export class Race {
     private readonly moved: (ns: number) => void,
     private readonly still: () => boolean,
   ) {
-    const end = Math.max(...runs.map((run) => run.stairs.end));
+    const goal = goalOf(runs);
+    const end = Math.max(...runs.map(({ stairs }) => crossingOf(stairs, goal)));
     this.clock = { ns: end, end, isPlaying: false, speed: fitSpeed(end) };
-    this.speeds = tableOf(runs.map((run) => run.store))[0].cells;
     this.plot.addEventListener("pointerdown", (event) => this.drag(event));
     this.plot.addEventListener("pointermove", (event) => this.drag(event));
     this.paint();
@@ -215,7 +251,8 @@ export class Race {
     cancelAnimationFrame(this.frame);
     clock.ns = Math.max(0, Math.min(clock.end, ns));
     clock.isPlaying = play && clock.ns < clock.end;
-    this.moved(clock.ns);
+    // All of a longer text is shown when the race is over.
+    this.moved(clock.ns < clock.end ? clock.ns : Infinity);
     this.paint();
     if (clock.isPlaying) this.frame = requestAnimationFrame((now) => this.tick(now));
   }
@@ -257,10 +294,11 @@ export class Race {
     const words = stateAt(runs, clock.ns);
     render(picture(runs, this.palette, this.scale(), clock.ns), plot);
     const prefill = runs.map(({ letter, store }) => `${letter} ${duration(store.meta.prefill_ns)}`);
+    const goal = goalOf(runs);
     render(
-      html`<h3>Race</h3>
+      html`<h3>Race to ${plural(goal, "token")}</h3>
         <ol class="hsd-vs-runs">
-          ${runs.map((run, k) => runnerTemplate(run, this.speeds[k], clock.ns))}
+          ${runs.map((run) => runnerTemplate(run, goal, clock.ns))}
         </ol>
         ${plot} ${controls(clock, words, this.acts, this.still())}
         <p class="hsd-vs-state">${words}</p>

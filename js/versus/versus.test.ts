@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
-import { fitSpeed, passesAt, shownAt, spentAt, stateAt } from "./race";
+import {
+  crossingOf,
+  crossingsOf,
+  fitSpeed,
+  goalOf,
+  passesAt,
+  shownAt,
+  spentAt,
+  stateAt,
+} from "./race";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
 const run = (letter: string, counts: number[], ns: number) => {
@@ -60,16 +69,31 @@ test("the state of the race names what each has, who has finished and who was fi
     "A has 2 of 12 tokens, B has 4 of 12 tokens and C has 0 of 12 tokens.",
   );
   assert.equal(stateAt(runs, 6e6), "B finished; A has 6 of 12 tokens and C has 3 of 12 tokens.");
-  assert.equal(
-    stateAt(runs, 20e6),
-    "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.",
-  );
-  const longer = { letter: "C", stairs: { ...slow.stairs, tokens: 40 } };
-  assert.equal(
-    stateAt([plain, longer], 20e6),
-    "A finished first, after 12.0 ms; C 8.00 ms later. " +
-      "Their texts differ in length; per token: C 500 µs and A 1.00 ms.",
-  );
+  assert.equal(stateAt(runs, 20e6), "B finished first: 6.00 ms; A 12.0 ms and C 20.0 ms.");
+});
+
+test("a race ends at the tokens of the shortest text, which a longer one reaches in a round", () => {
+  const longer = run("C", [3, 3, 3, 3, 3, 3], 3e6);
+  assert.equal(goalOf([plain, longer]), 12);
+  assert.equal(crossingOf(longer.stairs, 12), 12e6);
+  // A round that brings more than is asked for crosses at its end.
+  assert.equal(crossingOf(longer.stairs, 10), 12e6);
+  assert.equal(crossingOf(longer.stairs, 18), longer.stairs.end);
+  const [first] = stateAt([quick, longer], 12e6).split(";");
+  assert.equal(first, "B finished first: 6.00 ms");
+});
+
+test("labels at the finish do not touch: a later one has a row of its own", () => {
+  const frame = { x: (ns: number) => ns / 1e5, left: 36, width: 300 };
+  const rows = (runs: ReturnType<typeof run>[]) =>
+    crossingsOf(runs, frame).map(({ letter, row }) => [letter, row]);
+  assert.deepEqual(rows([plain, quick, slow]), [
+    ["B", 0],
+    ["A", 1],
+    ["C", 0],
+  ]);
+  const far = crossingsOf([slow], { ...frame, width: 200 });
+  assert.ok(far[0].x < 200 - 20);
 });
 
 test("a race is played at the speed that makes it last some seconds", () => {
