@@ -59,7 +59,7 @@ test("copied tokens are counted with their passages", () => {
 test("the time of the target's passes is a share of decoding, prefill not included", () => {
   expect(timeOf(run(undefined))).toEqual({
     figure: "75 %",
-    words: "of 40.0 µs is the target’s forward passes, drafting 5 %.",
+    words: "of 40.0 µs is the target’s passes, drafting 5 %.",
   });
 });
 test("a run without tokens has no sentence", () => {

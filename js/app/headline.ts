@@ -70,6 +70,6 @@ export function timeOf(run: Run): Headline | null {
   if (!own.length || !whole) return null;
   const rest = sum(after) - sum(own);
   const drafting = after.length > own.length ? `, drafting ${percent(rest / whole)}` : "";
-  const words = `of ${duration(whole)} is the target’s forward passes${drafting}.`;
+  const words = `of ${duration(whole)} is the target’s passes${drafting}.`;
   return { figure: percent(sum(own) / whole), words };
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED, small } from "../lib/testing";
-import { stagesOf } from "./ribbons";
+import { labelsOf, layoutOf, lostLabel, stagesOf } from "./ribbons";
 
 test("a stage has the draft tokens of its verifier by source, the text what was emitted", () => {
   const store = createStore();
@@ -37,4 +37,43 @@ test("no level passes on more than it accepted", { skip: !Object.keys(RECORDED).
         source,
       );
   }
+});
+
+const STAGES = [
+  {
+    name: "target",
+    flows: [
+      { source: "context", drafted: 38, accepted: 28 },
+      { source: "model", drafted: 1, accepted: 1 },
+      { source: "statistics", drafted: 1, accepted: 0 },
+    ],
+  },
+  {
+    name: "text",
+    flows: [
+      { source: "context", drafted: 28, accepted: 28 },
+      { source: "model", drafted: 1, accepted: 1 },
+    ],
+  },
+];
+
+test.each([1380, 372])("on %s pixels all columns and labels are within the picture", (width) => {
+  const layout = layoutOf(STAGES, width);
+  assert.ok(layout.lefts[0] >= 0 && layout.lefts[1] + 14 <= width);
+  for (const { words, x, anchor } of labelsOf(STAGES, layout, (source) => source)) {
+    const long = 6.6 * words.length;
+    assert.ok(anchor === "end" ? x >= long : x + long <= width, words);
+  }
+});
+
+test("labels of low flows are apart", () => {
+  const layout = layoutOf(STAGES, 1380);
+  const [, model, statistics] = labelsOf(STAGES, layout, (source) => source);
+  assert.equal(statistics.y - model.y, 17);
+});
+
+test("what falls is counted beside it, and nothing falls out of the text", () => {
+  const layout = layoutOf(STAGES, 1380);
+  assert.equal(lostLabel(STAGES, layout, 0)?.words, "11 rejected or not examined");
+  assert.equal(lostLabel(STAGES, layout, 1), null);
 });

@@ -2,11 +2,11 @@
 // and one for the text; from each column what was accepted runs on to the next, and what was not
 // falls out below.
 import { html, nothing, svg } from "lit-html";
-import { mark, sample } from "../lib/chart";
+import { mark, sample, spread } from "../lib/chart";
 import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { tableOf } from "../lib/table";
+import { folded, tableOf } from "../lib/table";
 import { plural } from "../lib/words";
 import { inOrder, verifiers } from "./panels";
 
@@ -48,10 +48,13 @@ export function stagesOf(
   ];
 }
 
-const SIZE = { height: 230, bar: 14, gap: 4, fall: 46, top: 2 };
-/** On a wider page the table is beside the picture, which takes this share. */
-const WIDE = 900;
-const SHARE = 0.62;
+const SIZE = { height: 250, bar: 14, gap: 4, fall: 46, top: 44 };
+/** On a wider page sources are named beside the columns, else in the ribbons. */
+const WIDE = 640;
+const GUTTER = { wide: { left: 200, right: 200 }, narrow: { left: 2, right: 40 } };
+/** Pixels between two labels, and of a letter. */
+const LINE = 17;
+const LETTER = 6.6;
 /** What falls reaches over this share of a step at most. */
 const REACH = 0.7;
 
@@ -63,6 +66,7 @@ const isText = ({ name }: Stage): boolean => name === "text";
 /** Where the flows of all stages are, in pixels. */
 interface Layout {
   width: number;
+  isWide: boolean;
   /** Pixels of a token. */
   scale: number;
   /** How much narrower what falls is. */
@@ -84,20 +88,65 @@ function topsOf({ flows }: Stage, scale: number): Map<string, number> {
   return tops;
 }
 
-export function layoutOf(stages: readonly Stage[], room: number): Layout {
-  const width = room > WIDE ? SHARE * room : room;
+export function layoutOf(stages: readonly Stage[], width: number): Layout {
+  const isWide = width >= WIDE;
+  const { left, right } = isWide ? GUTTER.wide : GUTTER.narrow;
   const gaps = SIZE.gap * Math.max(...stages.map(({ flows }) => flows.length));
-  const scale = (SIZE.height - SIZE.fall - gaps) / Math.max(...stages.map(draftedIn));
-  const step = (width - SIZE.bar) / stages.length;
+  const room = SIZE.height - SIZE.top - SIZE.fall - gaps;
+  const scale = room / Math.max(...stages.map(draftedIn));
+  const step = (width - left - right - SIZE.bar) / Math.max(1, stages.length - 1);
   const falls = stages.map(({ flows }) => fallOf(flows, scale));
   return {
     width,
+    isWide,
     scale,
     // What falls narrows where it would reach the next column.
     narrow: Math.min(1, (REACH * step) / Math.max(1, ...falls)),
-    lefts: stages.map((_, k) => step * (k + 0.5)),
+    lefts: stages.map((_, k) => left + step * k),
     tops: stages.map((stage) => topsOf(stage, scale)),
   };
+}
+
+/** A label beside a flow: its words, where they begin or end, and how they are anchored. */
+export interface Label {
+  words: string;
+  x: number;
+  y: number;
+  anchor: "start" | "end";
+}
+const middleOf = ({ tops, scale }: Layout, k: number, { source, drafted }: Flow): number =>
+  (tops[k].get(source) ?? 0) + Math.max(1, drafted * scale) / 2 + 4;
+
+/** The names of sources at the first column and at the text, apart from each other. */
+export function labelsOf(
+  stages: readonly Stage[],
+  layout: Layout,
+  nameOf: (source: string) => string,
+): Label[] {
+  const { lefts, isWide } = layout;
+  const last = stages.length - 1;
+  const first = stages[0].flows.map((flow): Label => {
+    const words = `${nameOf(flow.source)}: ${flow.drafted}`;
+    const x = isWide ? lefts[0] - 8 : lefts[0] + SIZE.bar + 6;
+    return { words, x, y: middleOf(layout, 0, flow), anchor: isWide ? "end" : "start" };
+  });
+  const emitted = stages[last].flows.map((flow): Label => {
+    const words = isWide ? `${flow.drafted} ${nameOf(flow.source)}` : String(flow.drafted);
+    const x = lefts[last] + SIZE.bar + 8;
+    return { words, x, y: middleOf(layout, last, flow), anchor: "start" };
+  });
+  return [...spread(first, LINE), ...spread(emitted, LINE)];
+}
+
+/** What falls out of a column, in words beside it; null: nothing does. */
+export function lostLabel(stages: readonly Stage[], layout: Layout, k: number): Label | null {
+  const lost = sumOf(stages[k].flows, ({ drafted, accepted }) => drafted - accepted);
+  if (!lost || isText(stages[k])) return null;
+  const { lefts, narrow, scale, isWide } = layout;
+  const words = isWide ? `${lost} rejected or not examined` : `${lost} not accepted`;
+  const beside = lefts[k] + SIZE.bar + 12 + narrow * fallOf(stages[k].flows, scale);
+  const room = lefts[k + 1] - 4 - LETTER * words.length;
+  return { words, x: Math.min(beside, room), y: SIZE.height - 8, anchor: "start" };
 }
 
 /** Pixels of the tokens that were not accepted. */
@@ -188,29 +237,42 @@ function ribbon(
     ${mark(family, `M${layout.lefts[k] + SIZE.bar / 2} ${foot}V${top}`)}</g>`;
 }
 
-/** The picture below the names of the stages. */
+/** Where the name of a stage is: over its column, and within the picture. */
+function headPlace(stage: Stage, { lefts, width, isWide }: Layout, k: number) {
+  if (isWide || (k && !isText(stage))) return { x: lefts[k] + SIZE.bar / 2, anchor: "middle" };
+  return k ? { x: width, anchor: "end" } : { x: lefts[k], anchor: "start" };
+}
+
+/** The name of a stage and what it accepts, above its column. */
+function headTemplate(stage: Stage, layout: Layout, k: number) {
+  const accepted = sumOf(stage.flows, (flow) => flow.accepted);
+  const drafted = draftedIn(stage);
+  const words = isText(stage) ? plural(drafted, "token") : `accepts ${accepted} of ${drafted}`;
+  const { x, anchor } = headPlace(stage, layout, k);
+  return svg`<text class="hsd-rb-name" x=${x} y="13" text-anchor=${anchor}>${stage.name}</text>
+    <text class="hsd-rb-label" x=${x} y="30" text-anchor=${anchor}>${words}</text>`;
+}
+
+/** The picture, with the names of its stages and sources. */
 function picture(stages: readonly Stage[], layout: Layout, palette: Palette, light: Light) {
   const { width } = layout;
-  const head = (stage: Stage) => {
-    const accepted = sumOf(stage.flows, (flow) => flow.accepted);
-    const drafted = draftedIn(stage);
-    const words = isText(stage) ? plural(drafted, "token") : `accepts ${accepted} of ${drafted}`;
-    return html`<div><strong>${stage.name}</strong><br />${words}</div>`;
-  };
   const column = ({ flows }: Stage, k: number) =>
     flows.map((flow) => ribbon(stages, layout, k, flow, palette, light));
-  return html`<div>
-    <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(head)}</div>
-    <svg
-      width=${width}
-      height=${SIZE.height}
-      viewBox="0 0 ${width} ${SIZE.height}"
-      role="group"
-      aria-label="Ribbons by level and source"
-    >
-      ${stages.map(column)}
-    </svg>
-  </div>`;
+  const lost = stages.flatMap((_, k) => lostLabel(stages, layout, k) ?? []);
+  const labels = [...labelsOf(stages, layout, palette.words), ...lost];
+  return html`<svg
+    width=${width}
+    height=${SIZE.height}
+    viewBox="0 0 ${width} ${SIZE.height}"
+    role="group"
+    aria-label="Ribbons by level and source"
+  >
+    ${stages.map((stage, k) => headTemplate(stage, layout, k))}${stages.map(column)}
+    ${labels.map(
+      ({ words, x, y, anchor }) =>
+        svg`<text class="hsd-rb-label" x=${x} y=${y} text-anchor=${anchor}>${words}</text>`,
+    )}
+  </svg>`;
 }
 
 /** The same as a table: a row by source, a column by stage. */
@@ -229,21 +291,19 @@ function table(stages: readonly Stage[], palette: Palette) {
   return tableOf("What survives each level", ["source", ...stages.map(headOf)], rows);
 }
 
-/** The picture and its table, `room` pixels wide together. */
+/** The picture, `room` pixels wide, and its table. */
 export function ribbons(stages: readonly Stage[], palette: Palette, room: number, light: Light) {
   if (stages.length < 2 || !draftedIn(stages[0])) return nothing;
   const layout = layoutOf(stages, room);
-  const { width, narrow } = layout;
+  const { narrow } = layout;
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
     <p class="hsd-note">
-      A column per verifier, as high as the draft tokens it got, by source; to the right goes what
-      it accepted, below falls what it rejected or did not
-      examine${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens that a source
-      has in the text light up with its ribbons.
+      A column per verifier: the draft tokens it got, by source. To the right goes what it accepted;
+      below falls the rest${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens of a
+      source light up in the text with its ribbons.
     </p>
-    <div class="hsd-rb-body" style="--picture: ${width}px">
-      ${picture(stages, layout, palette, light)} ${table(stages, palette)}
-    </div>
+    ${picture(stages, layout, palette, light)}
+    ${folded("Values as a table", table(stages, palette))}
   </section>`;
 }

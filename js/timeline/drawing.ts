@@ -145,6 +145,8 @@ export function timelineTemplate(shown: Surroundings, acts: Acts, area: Element)
       <div class="hsd-tl-names">${placed(strip.rows).map(nameTemplate)}</div>
       ${area}
     </div>
-    <p class="hsd-tl-readout" aria-live=${isAnnounced ? "polite" : "off"}>${words}</p>
-    <p class="hsd-note">${strip.note}</p>`;
+    <div class="hsd-tl-foot">
+      <p class="hsd-tl-readout" aria-live=${isAnnounced ? "polite" : "off"}>${words}</p>
+      <p class="hsd-note">${strip.note}</p>
+    </div>`;
 }
