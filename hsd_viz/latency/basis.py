@@ -4,7 +4,7 @@ Those that are stored on this machine are :mod:`hsd_viz.latency.stored`.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,10 @@ from hsd_viz.words import counted
 
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
+#: The family of the shipped models, and the project's own plans: the beginning of their files'
+#: names, by family.
+SHIPPED = "code"
+PLANS = {SHIPPED: "plan", "smollm2": "plan-chat"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +64,36 @@ class Basis:
         return f"Predicted by the latency law; calibration {self.source}."
 
 
-def own_plan(temperature: float) -> Any:
-    """Return the project's own plan of the shipped models, of the nearest of the temperatures 0,
-    0.7 and 1.
+def own_plan(temperature: float, family: str = SHIPPED) -> Any:
+    """Return the project's own plan of the models of a family, of the nearest of the temperatures
+    0, 0.7 and 1.
+
+    Raises:
+        UserError: if the project has none of this family.
     """
+    if family not in PLANS:
+        raise UserError(f"no plan of the family '{family}' is shipped: use {', '.join(PLANS)}")
     parts = {"greedy": 0.0, "t07": 0.7, "t1": 1.0}
     nearest = min(parts, key=lambda part: (abs(temperature - parts[part]), part))
-    return read_json(data_folder("measured", "docs/bench") / f"plan-{nearest}-cpu.json")
+    return read_json(data_folder("measured", "docs/bench") / f"{PLANS[family]}-{nearest}-cpu.json")
 
 
-def recorded(temperature: float = 0.7) -> Basis:
+def own_plan_of(models: Iterable[Mapping[str, Any]], temperature: float) -> Any:
+    """Return the project's own plan that measured the weights of all these models of a trace,
+    ``None`` without one.
+    """
+    weights = {model.get("weights") for model in models}
+    for family in PLANS:
+        plan = own_plan(temperature, family)
+        measured = {found for found, *_ in plan["calibration"]["identity"]["models"].values()}
+        if weights and weights <= measured:
+            return plan
+    return None
+
+
+def recorded(temperature: float = 0.7, family: str = SHIPPED) -> Basis:
     """Return the basis of :func:`own_plan`."""
-    return basis_of(own_plan(temperature))
+    return basis_of(own_plan(temperature, family))
 
 
 def temperature_words(temperature: float) -> str:
@@ -116,7 +138,7 @@ def _basis_of_plan(given: Any, source: str) -> Basis:
     temperature = (
         (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
     )
-    created = given.get("created")
+    created = given.get("created") or data.get("created")
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
     drawn = None if temperature is None else temperature_words(temperature)
     source = source or f"measured on {place(who, drawn, day)}"

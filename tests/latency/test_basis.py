@@ -6,8 +6,17 @@ import json
 
 import pytest
 
-from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.latency.basis import Basis, basis_of, level_use, rate, recorded
+from hsd_viz.engine.replay import ANSWERS, bundled, load_bundled
+from hsd_viz.errors import UserError
+from hsd_viz.latency.basis import (
+    Basis,
+    basis_of,
+    level_use,
+    own_plan,
+    own_plan_of,
+    rate,
+    recorded,
+)
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
@@ -20,6 +29,25 @@ def test_the_projects_own_measurements_are_of_the_nearest_temperature():
         assert "int8, 1 thread" in basis.source
         assert basis.calibration.models == ("nano", "small", "target")
         assert basis.measured["db > target"].low
+
+
+def test_a_run_has_the_plan_that_measured_its_weights():
+    """Each recording of a family that the project calibrated has the plan of that family."""
+    shipped = load_bundled("both")
+    chat = load_bundled("one-draft", ANSWERS)
+    assert own_plan_of(shipped.meta["models"], 0.7) == own_plan(0.7)
+    assert own_plan_of(chat.meta["models"], 0.7) == own_plan(0.7, "smollm2")
+    assert own_plan_of(load_bundled("padded").meta["models"], 0.7) is None
+    assert own_plan_of([], 0.7) is None
+    assert own_plan_of([{"weights": None}], 0.7) is None
+
+
+def test_a_plan_of_a_family_names_its_machine_and_its_day():
+    basis = recorded(0.7, "smollm2")
+    assert basis.calibration.models == ("nano", "target")
+    assert basis.source.endswith("int8, 1 thread, temperature 0.7, 2026-11-29")
+    with pytest.raises(UserError, match="no plan of the family 'x' is shipped: use code, smollm2"):
+        own_plan(0.7, "x")
 
 
 def test_the_times_of_the_levels_add_up_and_forwards_are_counted():

@@ -274,6 +274,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> CalibrationFact
         )
     return CalibrationFacts(
         kept=was_stored,
+        created=stored.created,
         age_seconds=max(0.0, time.time() - stored.created),
         seconds=stored.seconds,
         identity=dict(stored.identity),

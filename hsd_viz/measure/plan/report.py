@@ -140,7 +140,8 @@ class CalibrationFacts:
 
     Attributes:
         kept: whether it was stored before.
-        age_seconds: since it was measured.
+        created: when it was measured, in seconds since 1970.
+        age_seconds: since then.
         seconds: how long that took.
         identity: of the engine (:func:`hsd_viz.latency.stored.identity`).
         texts: what was decoded.
@@ -149,6 +150,7 @@ class CalibrationFacts:
     """
 
     kept: bool
+    created: float
     age_seconds: float
     seconds: float
     identity: dict[str, Any]
@@ -160,6 +162,7 @@ class CalibrationFacts:
         """Return the calibration as JSON data."""
         return {
             "kept": self.kept,
+            "created": self.created,
             "age_seconds": self.age_seconds,
             "seconds": self.seconds,
             "identity": self.identity,

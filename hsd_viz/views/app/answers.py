@@ -18,7 +18,7 @@ from hsd_viz import figures
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.latency.basis import Basis, basis_of, own_plan, recorded, temperature_words
+from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_words
 from hsd_viz.latency.stored import identity, newest
 from hsd_viz.results.page import page
 from hsd_viz.trace import Trace
@@ -215,7 +215,9 @@ def law(asked: Request) -> Answer:
     trace = asked.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own)
-    of_other_models = basis is None and not is_of_own_plan(trace, own)
+    if basis is None and (plan := own_plan_of(trace.meta.get("models") or (), own)):
+        basis = basis_of(plan)
+    of_other_models = basis is None
     basis = basis or recorded(own)
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(
         basis
@@ -244,15 +246,6 @@ def law(asked: Request) -> Answer:
             0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True}
         )
     return {"parts": parts}
-
-
-def is_of_own_plan(trace: Trace, temperature: float) -> bool:
-    """Return whether the project's own plan measured the weights of all models of ``trace``."""
-    measured = own_plan(temperature)["calibration"]["identity"]["models"]
-    return all(
-        measured.get(model.get("model"), [None])[0] == model.get("weights")
-        for model in trace.meta.get("models") or ()
-    )
 
 
 def _other_models(trace: Trace, basis: Basis) -> str:
