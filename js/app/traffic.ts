@@ -158,7 +158,7 @@ class Replay {
       ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}`;
     render(
       html`${dropField("Log: choose a file, or drop it here", ".jsonl,.json,.gz", takeLog)}
-      ${more("Formats, tokenizer, drafters", settings)}${this.buttons()}`,
+      ${more("Settings", settings)}${this.buttons()}`,
       this.form,
     );
   }

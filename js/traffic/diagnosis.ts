@@ -68,7 +68,7 @@ function gutterTemplate(c: Columns, measure: string) {
           <text class="hsd-tr-value" x="0" y=${c.plainY + 4}>${plain} 1 ×</text>`
     }
     ${name(c.axisY, [c.isNarrow ? "tokens" : "draft tokens"])}
-    ${c.lower.length ? name(c.axisY + 34, ["accepted at", "position"]) : nothing}`;
+    ${c.lower.length ? name(c.axisY + 34, c.isNarrow ? ["accepted"] : ["accepted at", "position"]) : nothing}`;
 }
 
 /** What the chart shows, for those who do not see it. */

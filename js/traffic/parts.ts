@@ -7,9 +7,12 @@ import type { Diagnosis, Pasted, Replayed } from "./spec";
 
 type Said = Diagnosis | Replayed;
 
+/** Words whose figures stay in one line. */
+const joined = (words: string) => words.replaceAll(" ×", "\u00a0×");
+
 /** The verdict, its figure first, and what else must be known. */
 export const headTemplate = ({ figure, words, lines }: Said) =>
-  html`<p class="hsd-tr-verdict"><strong>${figure}</strong> ${words}</p>
+  html`<p class="hsd-tr-verdict"><strong>${joined(figure)}</strong> ${joined(words)}</p>
     ${lines.map((line) => html`<p class="hsd-note">${line}</p>`)}`;
 
 const lineTemplate = ({ engine, text }: Pasted) =>
@@ -43,7 +46,6 @@ export function figuresTemplate({ verdict, tables, sources }: Said) {
           </section>`,
       )}
     </div>`;
-  return html`${folded("All figures", all)}${sources.map(
-    (line) => html`<p class="hsd-source">${line}</p>`,
-  )}`;
+  return html`${folded("All figures", all)}
+    <div class="hsd-tr-sources">${sources.map((line) => html`<p class="hsd-source">${line}</p>`)}</div>`;
 }

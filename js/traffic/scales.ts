@@ -14,7 +14,7 @@ export interface Row {
   pays: boolean;
 }
 /** The part of a column that the longest bar takes: its value is behind it. */
-const LONGEST = 78;
+const LONGEST = 72;
 
 const mostOf = (all: readonly Measured[]) =>
   Math.max(1, ...all.map(({ value, high }) => Math.max(value, high ?? 0)));

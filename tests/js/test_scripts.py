@@ -156,7 +156,7 @@ def test_the_module_imports_nothing_and_is_small():
     # sentences with which the tabs begin take 1 kB. Names of states, layouts and steps, which a
     # reader of the views and the page needs and no minifier shortens, take about 10 kB; bars on a
     # phone 0.6 kB.
-    assert len(gzip.compress(BUNDLE.encode())) <= 126_000
+    assert len(gzip.compress(BUNDLE.encode())) <= 132_000
 
 
 def test_every_built_file_is_used():

@@ -74,10 +74,27 @@ def test_without_times_draft_lengths_are_compared_by_tokens_per_pass():
     assert spec["lines"][0].startswith("What to do: ")
 
 
-def test_a_setting_that_is_kept_is_named(served):
-    spec = spec_of(hsd.doctor(acceptance=(0.9, 0.8), step=25.0, draft=2.0, verify=26.0))
-    assert "keep 2 draft tokens." in spec["words"] or "try " in spec["words"]
+@pytest.mark.parametrize(
+    ("acceptance", "draft", "advice"),
+    [
+        ((0.9, 0.8), 2.0, "try 4 draft tokens, not 2 → 3.21 ×"),
+        ((0.3, 0.05), 20.0, "turn speculation off."),
+    ],
+    ids=["a longer draft", "none"],
+)
+def test_an_advice_with_a_condition_is_said_in_full_below(acceptance, draft, advice):
+    spec = spec_of(
+        hsd.doctor(acceptance=acceptance, step=25.0, draft=draft, verify=26.0, overhead=0.5)
+    )
+    assert spec["words"].endswith(f": {advice}")
     assert spec["lines"][0].startswith("What to do: ")
+
+
+def test_a_draft_beyond_those_of_the_record_is_marked():
+    spec = spec_of(
+        hsd.doctor(acceptance=(0.9, 0.8), step=25.0, draft=2.0, verify=26.0, overhead=0.5)
+    )
+    assert [one["tokens"] for one in spec["settings"] if one["assumed"]] == [3, 4]
 
 
 def test_a_drafter_that_does_not_pay_is_not_recommended():

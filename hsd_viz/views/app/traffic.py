@@ -236,12 +236,13 @@ def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[Setting]]:
 
 
 def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[Setting]:
-    """Return the draft lengths by their speed-up."""
+    """Return the draft lengths by their speed-up, up to the present and the best one."""
+    shown = [option.tokens for option in (diagnosis.observed, diagnosis.advised) if option]
     settings = []
     for option in sorted(drafting, key=lambda option: option.tokens):
         is_present = option == diagnosis.observed
         is_best = option == diagnosis.advised
-        if option.tokens > MOST_COLUMNS and not (is_present or is_best):
+        if option.tokens > min(MOST_COLUMNS, max(shown)) and not (is_present or is_best):
             continue
         value = diagnosis.speedup if is_present else Estimate(option.speedup)
         settings.append(
