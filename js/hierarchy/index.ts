@@ -85,7 +85,7 @@ function answer(p: Picked) {
     [
       "Predicted",
       `${p.ms.toPrecision(3)} ms`,
-      `per token; ${p.length.toFixed(2)} tokens per target forward pass`,
+      `per token; ${p.length.toFixed(2)} tokens per pass`,
     ],
     ["Over plain decoding", times(p.over_plain), "tokens/s"],
     ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],

@@ -138,7 +138,7 @@ export function labelsOf(
   return [...spread(first, LINE), ...spread(emitted, LINE)];
 }
 
-/** What falls out of a column, in words beside it; null: nothing does. */
+/** The count of what falls out of a column, beside it; null: nothing does. */
 export function lostLabel(stages: readonly Stage[], layout: Layout, k: number): Label | null {
   const lost = sumOf(stages[k].flows, ({ drafted, accepted }) => drafted - accepted);
   if (!lost || isText(stages[k])) return null;

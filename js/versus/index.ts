@@ -53,7 +53,10 @@ function metricsTable(runs: Runner[]) {
   const cell = ({ value, difference }: { value: string; difference: string }) =>
     html`<span>${value}</span> <span class="hsd-vs-difference">${difference}</span>`;
   const heads = runs.map(
-    (r) => html`<b class="hsd-vs-letter">${r.letter}</b> <span class="hsd-heard">${r.title}</span>`,
+    ({ letter, title }) =>
+      html`<b class="hsd-vs-letter" role="img" aria-label=${`${letter}, ${title}`} title=${title}
+        >${letter}</b
+      >`,
   );
   const all = tableOf(runs.map((r) => r.store));
   const table = (title: string, group: (typeof all)[number]["group"]) => {

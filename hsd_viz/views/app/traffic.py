@@ -11,8 +11,8 @@ from typing import Any
 
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
-from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.measure.doctor.what_if import Option
+from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table
 from hsd_viz.words import counted
