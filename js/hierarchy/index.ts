@@ -82,11 +82,7 @@ function answer(p: Picked) {
   const single =
     p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
   const facts = [
-    [
-      "Predicted",
-      `${p.ms.toPrecision(3)} ms`,
-      `per token; ${p.length.toFixed(2)} tokens per pass`,
-    ],
+    ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per pass`],
     ["Over plain decoding", times(p.over_plain), "tokens/s"],
     ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],
   ];
