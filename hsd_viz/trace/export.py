@@ -6,6 +6,7 @@ decoding.
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from hsd_viz.disk import write_inside
 from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import TABLES, Row
 from hsd_viz.trace.trace import Trace
+
+#: The thread that has the rounds.
+_ROUNDS_THREAD = 1
 
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
@@ -42,64 +46,79 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     rounds, one for each level its calls. Counters (``C``) step at the end of each target round.
     Times are microseconds with the nanoseconds as a fraction.
     """
-    levels = {call.level: call.name for call in trace.call_rows}
-    #: The threads of levels, the target's first.
-    threads: dict[int, int] = {}
-    for tid, level in enumerate(sorted(levels, reverse=True), 2):
-        threads[level] = tid
-    texts: dict[int, str] = {}
-    for token in trace.token_rows:
-        texts[token.round] = texts.get(token.round, "") + token.text
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
+    names = {call.level: call.name for call in trace.call_rows}
+    # The threads of levels, the target's first.
+    threads = {level: tid for tid, level in enumerate(sorted(names, reverse=True), 2)}
+    rounds = sorted(trace.round_rows, key=lambda row: (row.start_ns, -row.level))
+    process = {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
+    events = [
+        process,
+        *_name_thread(_ROUNDS_THREAD, "rounds"),
     ]
-    named_threads = {1: "rounds"}
     for level, tid in threads.items():
-        named_threads[tid] = levels[level]
-    for tid, name in named_threads.items():
-        events.append({"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}})
-        events.append(
-            {"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}}
-        )
-    rows = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
-    for row in rows:
-        args = row._asdict() | {"emitted": texts.get(row.id)}
-        events.append(
-            _span(f"{levels.get(row.level, row.level)} round {row.id}", "round", 1, row, args)
-        )
+        events += _name_thread(tid, names[level])
+    events += _round_spans(trace, rounds, names)
     for call in trace.call_rows:
         name = f"{call.name} {call.kind}"
         events.append(_span(name, "call", threads[call.level], call, call._asdict()))
-    tokens = Counter(token.round for token in trace.token_rows)
-    emitted = 0
-    for row in rows:
-        if row.parent is not None:
-            continue
-        emitted += tokens[row.id]
-        drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
-        for name, args in {"tokens emitted": {"tokens": emitted}, "draft tokens": drafts}.items():
-            events.append(
-                {
-                    "ph": "C",
-                    "name": name,
-                    "ts": (row.start_ns + row.duration_ns) / 1000,
-                    "args": args,
-                }
-            )
-    other = {}
+    events += _counters(trace, rounds)
+    facts = {}
     for key, value in trace.meta.items():
         if key not in ("prompt", "prompt_ids"):
-            other[key] = str(value)
+            facts[key] = str(value)
     return {
-        "traceEvents": [{"pid": 1, **event} for event in events],
+        "traceEvents": [{"pid": 1} | event for event in events],
         "displayTimeUnit": "ms",
-        "otherData": other,
+        "otherData": facts,
     }
 
 
+def _name_thread(tid: int, name: str) -> list[dict[str, Any]]:
+    """Return the events that name a thread and give it its place."""
+    return [
+        {"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}},
+        {"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}},
+    ]
+
+
+def _round_spans(
+    trace: Trace, rounds: Sequence[Row], names: dict[int, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield an event for each round, with the text that it emitted; ``names`` are of levels."""
+    texts: dict[int, str] = {}
+    for token in trace.token_rows:
+        texts[token.round] = texts.get(token.round, "") + token.text
+    for row in rounds:
+        name = f"{names.get(row.level, row.level)} round {row.id}"
+        args = row._asdict() | {"emitted": texts.get(row.id)}
+        yield _span(name, "round", _ROUNDS_THREAD, row, args)
+
+
+def _counters(trace: Trace, rounds: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield what has been emitted and drafted by the end of each target round."""
+    tokens_of_round = Counter(token.round for token in trace.token_rows)
+    emitted = 0
+    for row in rounds:
+        if row.parent is not None:
+            continue
+        emitted += tokens_of_round[row.id]
+        end = (row.start_ns + row.duration_ns) / 1000
+        drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
+        yield {"ph": "C", "name": "tokens emitted", "ts": end, "args": {"tokens": emitted}}
+        yield {"ph": "C", "name": "draft tokens", "ts": end, "args": drafts}
+
+
 def _span(name: str, category: str, tid: int, row: Row, args: dict[str, Any]) -> dict[str, Any]:
-    times = {"ts": row.start_ns / 1000, "dur": row.duration_ns / 1000}
-    return {"ph": "X", "name": name, "cat": category, "tid": tid, **times, "args": args}
+    """Return the complete event of a row."""
+    return {
+        "ph": "X",
+        "name": name,
+        "cat": category,
+        "tid": tid,
+        "ts": row.start_ns / 1000,
+        "dur": row.duration_ns / 1000,
+        "args": args,
+    }
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
@@ -110,16 +129,43 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         UserError: for an imported trace whose source does not report each verification.
     """
     meta = trace.meta
+    metadata = {
+        "session_num": number,
+        "turn_index": 0,
+        "request_start_ns": 0,
+        "request_end_ns": meta.get("wall_ns"),
+        "worker_id": "hsd_viz",
+        "record_processor_id": "hsd_viz",
+        "benchmark_phase": "profiling",
+        "was_cancelled": meta.get("stop_reason") == "cancelled",
+    }
     tokens = trace.metrics()["tokens"]
-    engine = (meta.get("imported") or {"engine": "hsd_viz"})["engine"]
-    if "counts" in meta and not trace.round_rows:
+    acceptance = _aiperf_acceptance(trace, tokens)
+    measures = {
+        "input_sequence_length": _measure(len(meta.get("prompt_ids") or []), "tokens"),
+        "output_sequence_length": _measure(tokens, "tokens"),
+        "time_to_first_token": _measure(_in_ms(meta.get("prefill_ns")), "ms"),
+        "request_latency": _measure(_in_ms(meta.get("wall_ns")), "ms"),
+    }
+    return {
+        "metadata": metadata,
+        "metrics": {name: one for name, one in measures.items() if one["value"] is not None},
+        "spec_decode_acceptance": acceptance,
+        "error": None,
+    }
+
+
+def _aiperf_acceptance(trace: Trace, tokens: int | None) -> dict[str, Any]:
+    """Return AIPerf's record of speculative decoding; ``tokens`` were emitted."""
+    engine = (trace.meta.get("imported") or {"engine": "hsd_viz"})["engine"]
+    if "counts" in trace.meta and not trace.round_rows:
         raise UserError(
             f"the record of {engine} has no single verifications: AIPerf's form needs them"
         )
     steps = [row for row in trace.round_rows if row.parent is None and row.drafted]
     accepted = [row.accepted for row in steps]
     drafted = [row.drafted for row in steps]
-    acceptance = {
+    return {
         "engine": engine,
         "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,
         "draft_acceptance_rate": sum(accepted) / sum(drafted) if steps else 0.0,
@@ -132,29 +178,11 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         "per_step_accepted": accepted,
         "per_step_drafted": drafted,
     }
-    counts = {
-        "input_sequence_length": len(meta.get("prompt_ids") or []),
-        "output_sequence_length": tokens,
-    }
-    times = {"time_to_first_token": meta.get("prefill_ns"), "request_latency": meta.get("wall_ns")}
-    metrics = {name: {"value": n, "unit": "tokens"} for name, n in counts.items() if n is not None}
-    metrics |= {
-        name: {"value": ns / 1e6, "unit": "ms"} for name, ns in times.items() if ns is not None
-    }
-    about = {
-        "session_num": number,
-        "turn_index": 0,
-        "request_start_ns": 0,
-        "request_end_ns": meta.get("wall_ns"),
-    }
-    about |= {
-        "worker_id": "hsd_viz",
-        "record_processor_id": "hsd_viz",
-        "benchmark_phase": "profiling",
-    }
-    return {
-        "metadata": about | {"was_cancelled": meta.get("stop_reason") == "cancelled"},
-        "metrics": metrics,
-        "spec_decode_acceptance": acceptance,
-        "error": None,
-    }
+
+
+def _measure(value: float | None, unit: str) -> dict[str, Any]:
+    return {"value": value, "unit": unit}
+
+
+def _in_ms(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e6
