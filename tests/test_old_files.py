@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.engine.replay import bundled
-from hsd_viz.figures.reports import ablation_of
+from hsd_viz.figures.ablations import ablation_of
 from hsd_viz.latency.basis import place, plan_measured, read_json
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.trace import SCHEMA_VERSION, Trace

@@ -15,9 +15,10 @@ the others. The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`
 from hsd_viz.lazy import lazily
 
 _NAMES = {
+    ".ablations": ("database_ablation", "temperature_curves"),
     ".law": ("levels", "prediction", "ranking"),
     ".pays": ("when_it_pays",),
-    ".reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
+    ".reports": ("by_category", "speedup"),
     ".results": ("of_result",),
     ".run": ("acceptance", "by_source"),
     ".semantic": ("findable",),

@@ -12,7 +12,8 @@ import pytest
 import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz import figures
-from hsd_viz.figures.reports import SUBSETS, ablation_of, method
+from hsd_viz.figures.ablations import SUBSETS, ablation_of
+from hsd_viz.figures.reports import method
 from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
