@@ -43,9 +43,10 @@ class Decode(ABC):
     Attributes:
         text: the prompt and the emitted tokens.
         written: the models of the stack, the target last.
-        levels: the levels that take part; ``None``: that of the drafter, level 0 if there is one.
-        places: their places in the stack, as the record has them.
-        top: the index of the target in ``levels``.
+        models: those that take part, the target last.
+        lowest: the level of the first of them: 1 above a drafter, which is level 0, else 0.
+        top: the level of the target.
+        places: the places of all levels in the stack, as the record has them.
         limit: the most tokens of text.
         reach: the length of text up to which all levels can draft.
     """
@@ -76,10 +77,9 @@ class Decode(ABC):
             self.budget = drafter.nodes
         self._zero = perf_counter_ns()
         self.written = list(levels)
-        self.levels: list[Level | None] = [*levels]
-        if drafter is not None:
-            self.levels.insert(0, None)
-        self.places = list(range(len(self.levels)))
+        self.models = list(levels)
+        self.lowest = 0 if drafter is None else 1
+        self.places = list(range(self.lowest + len(self.models)))
         self.leave_full_levels()
         self.watches_states = False
         if drafter is not None and drafter.state_depth is not None:
@@ -108,9 +108,18 @@ class Decode(ABC):
         tokens.
         """
 
-    def now(self) -> int:
-        """Return the time of the decode in nanoseconds."""
+    def model(self, i: int) -> Level:
+        """Return level ``i``, which is one of a model."""
+        assert i >= self.lowest
+        return self.models[i - self.lowest]
+
+    def elapsed(self) -> int:
+        """Return the nanoseconds since the start."""
         return perf_counter_ns() - self._zero
+
+    def now(self) -> int:
+        """Return the time of the decode in nanoseconds, as the record has it."""
+        return self.elapsed()
 
     def resume_at(self, now: int) -> None:
         """Set the time to ``now`` (from :meth:`now`): what passed since then is not the
@@ -124,14 +133,14 @@ class Decode(ABC):
         """
         length = len(self.text)
         contexts = [self.limit]
-        for i in reversed(range(len(self.levels) - 1)):
-            level = self.levels[i]
-            if level is None or level.positions is None:
+        for k in reversed(range(len(self.models) - 1)):
+            level = self.models[k]
+            if level.positions is None:
                 continue
             if level.positions > length:
                 contexts.append(level.positions)
             else:
-                del self.levels[i]
-                del self.places[i]
-        self.top = len(self.levels) - 1
+                del self.models[k]
+                del self.places[self.lowest + k]
+        self.top = len(self.places) - 1
         self.reach = min(contexts)

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode
-from hsd_viz.decoding.levels import Level, Verification
+from hsd_viz.decoding.hooks import LoopHooks
+from hsd_viz.decoding.levels import Verification
 from hsd_viz.decoding.record import Log
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions
@@ -40,22 +41,26 @@ class Loop(Decode):
         log: what happened since it was last taken.
         record: what a verification by the target reports beside its decision; those below
             only decide.
+        hooks: what the runtime of the sessions does as the loop proceeds.
     """
 
     def prepare(self) -> None:
+        self.hooks = LoopHooks()
         self.draws = Draws(self.sampling.seed)
         self.log = Log(self.now)
         self.record = _record_of(self.drafter, self.sampling, self.details)
 
+    def now(self) -> int:
+        ready = self.hooks.result_time
+        return self.elapsed() if ready is None else ready
+
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         prompt = self.text[:-1]
-        for i, level in enumerate(self.levels):
-            if level is None:
-                assert self.drafter is not None
-                start = self.now()
-                self.drafter.start(self.text)
-                self.log.call(i, self.drafter.name, "prefill", start, len(self.text))
-                continue
+        if self.drafter is not None:
+            start = self.now()
+            self.drafter.start(self.text)
+            self.log.call(0, self.drafter.name, "prefill", start, len(self.text))
+        for i, level in enumerate(self.models, self.lowest):
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
@@ -65,6 +70,7 @@ class Loop(Decode):
                     self.drafter.observe_states(level.session.states(range(len(chunk))))
                 self.log.call(self.places[i], level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
+        self.hooks.after_prefill()
 
     def rounds(self) -> Iterator[Verification]:
         """Decode to EOS or a limit; yields the target's verification after each round."""
@@ -72,6 +78,7 @@ class Loop(Decode):
         while not done and len(self.text) < self.limit:
             if len(self.text) >= self.reach:
                 self.leave_full_levels()
+                self.hooks.after_leaving_levels()
             verified = self.round(self.top, self.reach - len(self.text))
             self.text += verified.tokens
             done = self.text[-1] in self.eos
@@ -88,11 +95,13 @@ class Loop(Decode):
             i: the level.
             room: the most tokens that it emits.
         """
+        self.hooks.before_round(i)
         self.log.open_round(self.places[i])
         verified = self.verify(i, self.draft(i - 1, room - 1))
         if i == self.top and self.drafter is not None:
             self._update_drafter(verified)
         self.log.close_round(verified)
+        self.hooks.after_round(i)
         return verified
 
     def draft(self, i: int, room: int) -> Draft:
@@ -104,16 +113,18 @@ class Loop(Decode):
             i: the level; -1: there is none.
             room: the most tokens.
         """
+        if i >= 0:
+            self.hooks.before_draft(i)
         if i < 0 or room <= 0:
             has_drafts = self.places[self.top] > 0
             return Draft(DraftTree(why_empty="no room" if has_drafts else "off"))
-        level = self.levels[i]
-        if level is None:
-            return self._look_up(room)
+        if i < self.lowest:
+            return self.look_up(room)
+        level = self.model(i)
         assert level.lookahead is not None
         wanted = min(level.lookahead, room)
         if i == 0:
-            return self._sample(i, wanted)
+            return self.sample(i, wanted)
         confidence = level.confidence
         parts: list[Draft] = []
         base = len(self.text)
@@ -139,31 +150,12 @@ class Loop(Decode):
         whole.end = self._end_of_draft(i, last, len(whole), wanted)
         return whole
 
-    def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
-        """Return why a draft ended; ``None`` if its level has no confidence.
-
-        Args:
-            i: the level.
-            last: the last token of the draft.
-            n: its tokens.
-            wanted: the tokens that were asked for.
-        """
-        level = self._model(i)
-        if not level.confidence:
-            return None
-        if last in self.eos:
-            return "eos"
-        if n < wanted:
-            return "confidence"
-        assert level.lookahead is not None
-        return "length" if n >= level.lookahead else "limit"
-
     def verify(self, i: int, draft: Draft) -> Verification:
         """Feed a level its uncached tokens and the draft, in one pass.
 
         It emits the accepted tokens and one of its own.
         """
-        level = self._model(i)
+        level = self.model(i)
         tree = draft.tree
         base = len(self.text)
         session = level.session
@@ -175,13 +167,12 @@ class Loop(Decode):
             record = RecordOptions(details=1)
 
         start = self.now()
-        verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
+        verdict = session.verify(pending, draft, self.sampling, self.numbers(i, draft), record)
         end = self._end_among(tree.tokens[node] for node in verdict.accepted)
         accepted = verdict.accepted[:end]
         session.keep(base, accepted)
-        for below in self.levels[:i]:
-            if below is not None:
-                below.session.truncate(base + len(accepted))
+        for below in self.models[: i - self.lowest]:
+            below.session.truncate(base + len(accepted))
         place = self.places[i]
         self.log.call(place, level.name, "verify", start, len(pending) + len(tree), cached)
 
@@ -205,56 +196,14 @@ class Loop(Decode):
             pending=len(pending),
         )
 
-    # --- inside -----------------------------------------------------------------------------------
-
-    def _model(self, i: int) -> Level:
-        """Return level i, which is one of a model."""
-        level = self.levels[i]
-        assert level is not None
-        return level
-
-    def _end_among(self, tokens: Iterable[int]) -> int | None:
-        """Return how many tokens there are up to the first end token, if any."""
-        for count, token in enumerate(tokens, start=1):
-            if token in self.eos:
-                return count
-        return None
-
-    def _numbers(self, i: int, draft: Draft) -> Numbers | None:
-        """Return the uniform numbers of a verification.
-
-        Those of level i's own tokens are the target's by position in the text; all
-        others never repeat.
+    def sample(self, i: int, n: int) -> Draft:
+        """Have level i, the lowest, decode ``n`` tokens by itself, fewer at EOS (one in the prompt
+        ends nothing).
         """
-        if self.sampling.greedy:
-            return None
-        u: list[float] = []
-        if draft.rows is not None:
-            u = self.draws.fresh(len(draft))
-            longest = len(draft)
-        else:
-            longest = max(draft.tree.depths(), default=0)
-        places = 1 + longest
-        if i < self.top:
-            return Numbers(self.draws.fresh(places), u)
-        base = len(self.text)
-        r = [self.draws.at(base + k) for k in range(places)]
-        return Numbers(r, u)
-
-    def _draft_numbers(self, n: int) -> Numbers | None:
-        """The uniform numbers of ``n`` drafted tokens, which never repeat."""
-        if self.sampling.greedy:
-            return None
-        return Numbers(self.draws.fresh(n))
-
-    def _sample(self, i: int, n: int) -> Draft:
-        """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends
-        nothing).
-        """
-        level = self._model(i)
+        level = self.model(i)
         cached = level.session.length
         pending = self.text[cached:]
-        numbers = self._draft_numbers(n)
+        numbers = self.draft_numbers(n)
         start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos, level.confidence)
         place = self.places[i]
@@ -264,7 +213,7 @@ class Loop(Decode):
         end = self._end_of_draft(i, chain.tokens[-1], len(tree), n) if len(tree) else None
         return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
-    def _look_up(self, room: int) -> Draft:
+    def look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the
         token).
         """
@@ -280,6 +229,63 @@ class Loop(Decode):
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
         return Draft(tree, [[0]] * len(tree))
 
+    def numbers(self, i: int, draft: Draft) -> Numbers | None:
+        """Return the uniform numbers of a verification; ``None``: it needs none of the loop.
+
+        Those of level i's own tokens are the target's by position in the text; all
+        others never repeat.
+        """
+        if self.sampling.greedy or not self.hooks.draws_numbers:
+            return None
+        u: list[float] = []
+        if draft.rows is not None:
+            u = self.draws.fresh(len(draft))
+            longest = len(draft)
+        else:
+            longest = max(draft.tree.depths(), default=0)
+        places = 1 + longest
+        if i < self.top:
+            return Numbers(self.draws.fresh(places), u)
+        base = len(self.text)
+        r = [self.draws.at(base + k) for k in range(places)]
+        return Numbers(r, u)
+
+    def draft_numbers(self, n: int) -> Numbers | None:
+        """Return the uniform numbers of ``n`` drafted tokens, which never repeat; ``None``: they
+        need none of the loop.
+        """
+        if self.sampling.greedy or not self.hooks.draws_numbers:
+            return None
+        return Numbers(self.draws.fresh(n))
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
+        """Return why a draft ended; ``None`` if its level has no confidence.
+
+        Args:
+            i: the level.
+            last: the last token of the draft.
+            n: its tokens.
+            wanted: the tokens that were asked for.
+        """
+        level = self.model(i)
+        if not level.confidence:
+            return None
+        if last in self.eos:
+            return "eos"
+        if n < wanted:
+            return "confidence"
+        assert level.lookahead is not None
+        return "length" if n >= level.lookahead else "limit"
+
+    def _end_among(self, tokens: Iterable[int]) -> int | None:
+        """Return how many tokens there are up to the first end token, if any."""
+        for count, token in enumerate(tokens, start=1):
+            if token in self.eos:
+                return count
+        return None
+
     def _update_drafter(self, verified: Verification) -> None:
         """Pass the round's tokens to the drafter and, if it learns from them, the target's
         likeliest tokens.
@@ -292,7 +298,7 @@ class Loop(Decode):
             # The tokens before the draft that had not been fed, then the accepted nodes.
             pending = verified.pending
             places = [*range(pending), *(pending + node for node in verified.accepted)]
-            drafter.observe_states(self._model(self.top).session.states(places))
+            drafter.observe_states(self.model(self.top).session.states(places))
         observed = verified.verdict.observed
         if observed is not None:
             if isinstance(drafter, Observer):

@@ -43,11 +43,10 @@ class NativeDecode(Decode):
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
         whole = len(self.text) - 1
-        for level in self.levels:
-            if level is None:
-                # The drafter reads the prompt in one call.
-                self._more = self._call(0, "calls")
-                continue
+        if self.drafter is not None:
+            # It reads the prompt in one call.
+            self._more = self._call(0, "calls")
+        for level in self.models:
             for begin in range(0, max(1, whole), PREFILL_CHUNK):
                 self._more = self._call(0, "calls")
                 if whole:

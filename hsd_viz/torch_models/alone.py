@@ -14,10 +14,10 @@ import torch
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
-from hsd_viz.torch_models import board
-from hsd_viz.torch_models.board import Plan
+from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
+from hsd_viz.torch_models.layout import Plan
 from hsd_viz.torch_models.report import read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Step, board_for
@@ -62,12 +62,12 @@ class DeviceSession(CompiledSession):
         if n:
             used.send(tree.parents, used.state.parents)
         values = {
-            board.END: end + n,
-            board.LIMIT: end + n + 1,
-            board.PROMPT: end,
-            board.base_mark(plan, 0): end,
+            layout.END: end + n,
+            layout.LIMIT: end + n + 1,
+            layout.PROMPT: end,
+            layout.base_mark(plan, 0): end,
         }
-        used.send(board.integers(plan, values, [0, cached]), used.state.marks)
+        used.send(layout.integers(plan, values, [0, cached]), used.state.marks)
         used.run(step)
         line = read_line(used.read(1)[0], places)
         self.length = end + n

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.torch_models import board
-from hsd_viz.torch_models.board import Plan, State
+from hsd_viz.torch_models import board, layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.graphs import Graph, record
+from hsd_viz.torch_models.layout import Plan, State
 
 #: Numbers that never repeat which are on the device at a time.
 NUMBERS = 4096
@@ -89,7 +89,7 @@ class Board:
             nodes = self._models[0].nodes_for(plan.drafter)
         return State(
             text=torch.zeros(places, dtype=torch.long, device=device),
-            marks=torch.zeros(board.level_count(plan), dtype=torch.long, device=device),
+            marks=torch.zeros(layout.level_count(plan), dtype=torch.long, device=device),
             settings=torch.ones(4, dtype=torch.float64, device=device),
             fresh=torch.zeros(NUMBERS, dtype=torch.float64, device=device),
             placed=torch.zeros(places, dtype=torch.float64, device=device),
@@ -168,7 +168,7 @@ class Board:
         model = self._model(level)
         state = self.state
         cache = self._caches[self._at(level)]
-        start = self._marks[board.cached_mark(level)]
+        start = self._marks[layout.cached_mark(level)]
         draft_start = self._marks[_draft_start_mark(self.plan, level)]
         parents = state.parents if self.plan.is_tree(level) else self._chains[self._at(level)]
         width = model.widths[-1]
@@ -219,7 +219,7 @@ def _draft_start_mark(plan: Plan, level: int) -> int:
     """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of
     the end.
     """
-    return board.base_mark(plan, 0) if plan.is_tree(level) else board.END
+    return layout.base_mark(plan, 0) if plan.is_tree(level) else layout.END
 
 
 def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor], None]:
@@ -232,7 +232,7 @@ def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor]
     def verify(cache: StaticCache, state: State, scores: Tensor) -> None:
         board.verify_step(state, scores, plan, level, step.places, step.opens)
         if step.moves:
-            _move(cache, state.path, state.marks[board.base_mark(plan, level - 1)])
+            _move(cache, state.path, state.marks[layout.base_mark(plan, level - 1)])
 
     return draft if step.drafts else verify
 
@@ -246,7 +246,7 @@ def _whole_step(
     """Return a step with its forward pass, as a function of cache, state and the parents of a
     draft tree.
     """
-    cached = board.cached_mark(step.level)
+    cached = layout.cached_mark(step.level)
     draft_start = _draft_start_mark(plan, step.level)
 
     def whole(cache: StaticCache, state: State, parents: Tensor) -> None:

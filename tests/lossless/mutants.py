@@ -68,7 +68,7 @@ class StopsAfterUnlikelyToken(Loop):
         if i == 0:
             for n in range(1, len(out)):
                 if out.rows[n - 1, out.tree.tokens[n - 1]] < 0.25:
-                    self.levels[0].session.truncate(len(self.text) + n - 1)
+                    self.model(0).session.truncate(len(self.text) + n - 1)
                     return Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
         return out
 
@@ -76,10 +76,10 @@ class StopsAfterUnlikelyToken(Loop):
 class RowBeforeTemperature(Loop):
     """Rule 5: q is taken before temperature, top-k and top-p."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
+    def sample(self, i, n):
+        out = super().sample(i, n)
         before = [self.text[-1], *out.tree.tokens[:-1]]
-        scores = self.levels[i].session.logits[before]
+        scores = self.model(i).session.logits[before]
         out.rows = distribution(
             scores, replace(self.sampling, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
         )
@@ -89,8 +89,8 @@ class RowBeforeTemperature(Loop):
 class SoftmaxOfArgMax(Loop):
     """Rule 6: the draft is the arg-max, its q the softmax."""
 
-    def _sample(self, i, n):
-        session = self.levels[i].session
+    def sample(self, i, n):
+        session = self.model(i).session
         tokens = []
         rows = []
         for _ in range(n):
@@ -103,15 +103,15 @@ class SoftmaxOfArgMax(Loop):
 class OneNumberForAllPlaces(Loop):
     """All places of a draft are judged with one random number."""
 
-    def _numbers(self, i, draft):
-        numbers = super()._numbers(i, draft)
+    def numbers(self, i, draft):
+        numbers = super().numbers(i, draft)
         return numbers._replace(u=list(numbers.u[:1]) * len(numbers.u))
 
 
 class OneNumberForADraft(Loop):
     """All tokens of a draft are drawn with one random number."""
 
-    def _sample(self, i, n):
+    def sample(self, i, n):
         fresh = self.draws.fresh
 
         def one_number(n):
@@ -119,7 +119,7 @@ class OneNumberForADraft(Loop):
 
         self.draws.fresh = one_number
         try:
-            return super()._sample(i, n)
+            return super().sample(i, n)
         finally:
             self.draws.fresh = fresh
 
@@ -132,7 +132,7 @@ class EachSiblingTriedAlone(Loop):
     def verify(self, i, draft):
         found = super().verify(i, draft)
         tree = draft.tree
-        scores = self.levels[i].session.logits[[self.text[-1], *tree.tokens]]
+        scores = self.model(i).session.logits[[self.text[-1], *tree.tokens]]
         p = distribution(scores, self.sampling)
         path = []
         place = -1
@@ -148,7 +148,7 @@ class EachSiblingTriedAlone(Loop):
             path.append(hit)
         found.accepted = path
         found.tokens = [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
-        session = self.levels[i].session
+        session = self.model(i).session
         session.truncate(len(self.text))
         session.feed(found.tokens[:-1]) if path else None
         return found
@@ -172,9 +172,9 @@ def reaches(draft: Draft) -> list[float]:
 class UnsureTokenDropped(Loop):
     """The token with which the draft of the lowest model becomes unsure is left out."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
-        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
+    def sample(self, i, n):
+        out = super().sample(i, n)
+        unsure = len(out) > 1 and reaches(out)[-1] < self.model(i).confidence
         return shortened(out, len(out) - 1) if unsure else out
 
 
@@ -183,7 +183,7 @@ class UnsureTokenOfAMiddleLevelDropped(Loop):
 
     def draft(self, i, room):
         out = super().draft(i, room)
-        if i == 0 or len(out) < 2 or reaches(out)[-1] >= self.levels[i].confidence:
+        if i == 0 or len(out) < 2 or reaches(out)[-1] >= self.model(i).confidence:
             return out
         return shortened(out, len(out) - 1)
 
@@ -193,8 +193,8 @@ class CutAfterItsSurestToken(Loop):
     tokens decide.
     """
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
+    def sample(self, i, n):
+        out = super().sample(i, n)
         values = [(k + 1) * reach for k, reach in enumerate(reaches(out))]
         return shortened(out, 1 + int(np.argmax(values)))
 
@@ -202,21 +202,21 @@ class CutAfterItsSurestToken(Loop):
 class UnsureDraftHalved(Loop):
     """The probability of the whole draft decides how much of it is proposed."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
-        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
+    def sample(self, i, n):
+        out = super().sample(i, n)
+        unsure = len(out) > 1 and reaches(out)[-1] < self.model(i).confidence
         return shortened(out, len(out) // 2) if unsure else out
 
 
 class SurerOfTwoDrafts(Loop):
     """Two drafts are drawn, and the surer one is proposed with the rows that it was drawn from."""
 
-    def _sample(self, i, n):
-        session = self.levels[i].session
+    def sample(self, i, n):
+        session = self.model(i).session
         length = session.length
-        first = super()._sample(i, n)
+        first = super().sample(i, n)
         session.truncate(length)
-        other = super()._sample(i, n)
+        other = super().sample(i, n)
         return max(first, other, key=lambda draft: reaches(draft)[-1])
 
 
@@ -229,5 +229,5 @@ class CutInsideARound(Loop):
         out = super().draft(i, room)
         if i <= 0 or not len(out):
             return out
-        unsure = [k for k, reach in enumerate(reaches(out)) if reach < self.levels[i].confidence]
+        unsure = [k for k, reach in enumerate(reaches(out)) if reach < self.model(i).confidence]
         return shortened(out, unsure[0] + 1) if unsure else out

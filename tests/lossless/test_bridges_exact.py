@@ -109,8 +109,8 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
 class NotRenormalised(Loop):
     """q is the draft's row over its own vocabulary, without the tokens that the target lacks."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
+    def sample(self, i, n):
+        out = super().sample(i, n)
         out.rows = out.rows * 0.7
         return out
 
@@ -118,8 +118,8 @@ class NotRenormalised(Loop):
 class OtherIds(Loop):
     """The row's ids are the draft's, not the target's."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
+    def sample(self, i, n):
+        out = super().sample(i, n)
         out.rows = (np.roll(out.rows, 1, -1) + 1e-3) / (1 + 1e-3 * out.rows.shape[1])
         return out
 
@@ -127,9 +127,9 @@ class OtherIds(Loop):
 class SoftmaxOfText(Loop):
     """The tokens cut from the draft's text are verified with a row, not as point masses."""
 
-    def _sample(self, i, n):
-        out = super()._sample(i, n)
-        vocabulary = self.levels[-1].session._logits.shape[-1]
+    def sample(self, i, n):
+        out = super().sample(i, n)
+        vocabulary = self.models[-1].session._logits.shape[-1]
         out.rows = np.full((len(out), vocabulary), 1 / vocabulary)
         return out
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hsd_viz.torch_models import decode
+from hsd_viz.torch_models import ahead
 from hsd_viz.torch_models.steps import Board, Step
 
 
@@ -92,8 +92,8 @@ class DeviceQueue:
         monkeypatch.setattr(Board, "run", run)
         monkeypatch.setattr(Board, "send", send)
         monkeypatch.setattr(Board, "fetch", fetch)
-        monkeypatch.setattr(decode, "works_beside", lambda device: True)
-        monkeypatch.setattr(decode, "Clock", lambda device, now: QueueClock(self, now))
+        monkeypatch.setattr(ahead, "works_beside", lambda device: True)
+        monkeypatch.setattr(ahead, "Clock", lambda device, now: QueueClock(self, now))
 
 
 class QueueClock:

@@ -20,14 +20,14 @@ from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
-from hsd_viz.decoding.verify import RULES, Draft, RecordOptions
+from hsd_viz.decoding.verify import RULES, Draft, Numbers, RecordOptions
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.alone import DeviceModel
-from hsd_viz.torch_models.board import Plan
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import DeviceDecode, can_decode
+from hsd_viz.torch_models.decode import BoardSession, DeviceDecode, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
+from hsd_viz.torch_models.layout import Plan
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board
 
@@ -113,7 +113,7 @@ def test_a_round_that_is_started_before_the_last_one_is_read_changes_nothing(
 
 
 def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
-    monkeypatch.setattr("hsd_viz.torch_models.decode.works_beside", lambda device: True)
+    monkeypatch.setattr("hsd_viz.torch_models.ahead.works_beside", lambda device: True)
     events: list[str] = []
     run = Board.run
     fetch = Board.fetch
@@ -178,6 +178,21 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
     # without one.
     assert waiting[0] == 0, "before the first round"
     assert waiting[-1] > 0
+
+
+def test_a_round_draws_its_numbers_on_the_device(monkeypatch):
+    """The loop passes none to the sessions, and the time after a round is the host's again."""
+    own_verify = BoardSession.verify
+    passed: list[Numbers | None] = []
+
+    def verify(self, pending, draft, sampling, numbers, record):
+        passed.append(numbers)
+        return own_verify(self, pending, draft, sampling, numbers, record)
+
+    monkeypatch.setattr(BoardSession, "verify", verify)
+    loop, _ = decode(DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(0.8, seed=1))
+    assert set(passed) == {None}
+    assert loop.hooks.result_time is None
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=str)

@@ -1,0 +1,225 @@
+"""Whole rounds of the target, put on the device in advance: for stacks of models alone.
+
+How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are
+started without a wait, and each further one after a wait for the numbers so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from hsd_viz.decoding.loop import Loop
+from hsd_viz.torch_models import steps
+from hsd_viz.torch_models.clock import Clock, works_beside
+from hsd_viz.torch_models.feed import Feed
+from hsd_viz.torch_models.report import Line, read_line
+from hsd_viz.torch_models.steps import Step
+
+
+@dataclass(slots=True)
+class Started:
+    """A verification that was put on the device.
+
+    Attributes:
+        level: the level that verifies.
+        drafted: the mark of the end of a draft of level 0 for it, if there was one.
+        verified: the mark of its end.
+    """
+
+    level: int
+    drafted: Any
+    verified: Any
+
+
+@dataclass(slots=True)
+class Ahead:
+    """A round of the target that was put on the device.
+
+    Attributes:
+        started: its verifications.
+        wait: waits for their lines of the report.
+    """
+
+    started: list[Started]
+    wait: Callable[[], np.ndarray]
+
+
+@dataclass(slots=True)
+class Result:
+    """The result of a step, or of the steps of a draft.
+
+    Attributes:
+        line: what a verification reports; of a draft the line of its verification.
+        end: when it had ended, in the time of the decode.
+    """
+
+    line: Line
+    end: int
+
+
+class RoundsAhead:
+    """Puts rounds of the target on the device, and waits for their results. A device that works
+    beside the host is given the next round before that wait.
+    """
+
+    def __init__(self, loop: Loop, feed: Feed, device: torch.device) -> None:
+        self._loop = loop
+        self._feed = feed
+        self._clock = Clock(device, loop.elapsed)
+        #: The verifications of the round of the target that was started last.
+        self._started: list[Started] = []
+        self._is_first = True
+        #: The round that was started before the result of the one before it was known.
+        self._next: Ahead | None = None
+        #: When the last round had ended on the device.
+        self._end = 0
+
+    @property
+    def has_next(self) -> bool:
+        """Whether a round is under way whose result was not asked for."""
+        return self._next is not None
+
+    def drop_next(self) -> None:
+        """Wait for the round that is under way, if there is one, and forget it."""
+        if self._next is not None:
+            self._next.wait()
+            self._next = None
+
+    @torch.no_grad()
+    def run(self) -> tuple[int, list[Result]]:
+        """Run a round of the target; return when it began on the device, and the results of its
+        drafts by level 0 and verifications in order.
+        """
+        current = self._next
+        if current is None:
+            self._clock.start()
+            self._end = self._clock.started
+            current = self._start(first=True)
+        # The device works on the next round while this one is recorded.
+        self._next = self._start(first=False) if self._may_start_next() else None
+        lines = self._lines(current.started, current.wait())
+        start = self._end
+        results: list[Result] = []
+        for started, line in zip(current.started, lines, strict=True):
+            if not line.due:
+                continue
+            if started.drafted is not None and line.n:
+                results.append(Result(line, self._clock.time_of(started.drafted)))
+            self._end = self._clock.time_of(started.verified)
+            results.append(Result(line, self._end))
+        return start, results
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _start(self, first: bool) -> Ahead:
+        """Start a round of the target: the ``first`` one after a wait, else one whose text the
+        host does not know.
+        """
+        self._started = []
+        self._is_first = first
+        top = self._loop.top
+        self._round_of(top, opens=top)
+        return Ahead(self._started, self._feed.board.fetch(len(self._started)))
+
+    def _may_start_next(self) -> bool:
+        """Return whether the round after the one under way can be started without its result.
+
+        Where the text ends with the round under way, the steps of the next one change nothing. A
+        middle level needs verdicts, and the numbers on the device must suffice for both rounds.
+        """
+        top = self._loop.top
+        if not works_beside(self._feed.board.device) or top > 1:
+            return False
+        at_most = 2 * self._feed.plan.places(top) + 1
+        return self._feed.used + 2 * at_most < steps.NUMBERS // 2
+
+    def _round_of(self, level: int, opens: int) -> None:
+        """Start a round of ``level``; the drafts of so many of the lowest levels begin with it."""
+        drafted = None
+        places = self._feed.plan.places(level)
+        if level > 0 and self._room(level - 1) > 0:
+            self._draft_of(level - 1, opens)
+            opens = 0
+            if level == 1:
+                drafted = self._clock.mark()
+        step = Step(
+            level=level,
+            width=self._pending(level) + places,
+            drafts=False,
+            opens=opens,
+            places=places,
+        )
+        self._feed.board.run(step)
+        self._started.append(Started(level, drafted, self._clock.mark()))
+
+    def _room(self, level: int) -> int:
+        """Return how many tokens ``level`` may propose at most in this round of the target."""
+        loop = self._loop
+        return loop.reach - (loop.top - level) - len(loop.text)
+
+    def _draft_of(self, level: int, opens: int) -> None:
+        """Start the draft of ``level`` for the next one."""
+        plan = self._feed.plan
+        wanted = min(plan.lookaheads[level], self._room(level))
+        if level == 0:
+            for k in range(wanted):
+                width = self._pending(0) if k == 0 else 1
+                self._feed.board.run(Step(0, width, drafts=True, opens=0 if k else opens))
+            return
+        first = len(self._started)
+        gain = plan.places(level) + 1
+        rounds = 0
+        # A round that is due brings a token at least and ``gain`` at most.
+        while rounds < wanted:
+            may_be_enough = rounds * gain >= wanted
+            if may_be_enough and not self._wants_more(level, first):
+                break
+            self._round_of(level, level if rounds else opens)
+            rounds += 1
+
+    def _pending(self, level: int) -> int:
+        """Return the most tokens that a level may have to catch up with: those that it has not read
+        of its own and the upper levels' tokens.
+        """
+        loop = self._loop
+        usual = loop.top - level + 1
+        if not self._is_first:
+            return usual
+        return max(usual, len(loop.text) - loop.model(level).session.length)
+
+    def _wants_more(self, level: int, first: int) -> bool:
+        """Wait for the verdicts so far, and return whether the draft of ``level`` that began with
+        the verification ``first`` of this round of the target is to become longer.
+        """
+        loop = self._loop
+        lines = self._wait()
+        own: list[Line] = []
+        for started, line in zip(self._started[first:], lines[first:], strict=True):
+            if started.level == level:
+                own.append(line)
+        last = own[-1]
+        if not last.due:
+            return False
+        tokens = last.emitted(loop.eos)
+        base = own[0].at
+        room = loop.reach - (loop.top - level) - base
+        held = last.at + len(tokens) - base
+        wanted = min(self._feed.plan.lookaheads[level], room)
+        return held < wanted and tokens[-1] not in loop.eos
+
+    def _wait(self) -> list[Line]:
+        """Wait for the lines of the verifications that were started."""
+        return self._lines(self._started, self._feed.board.read(len(self._started)))
+
+    def _lines(self, started: Sequence[Started], numbers: np.ndarray) -> list[Line]:
+        """Return the lines of the report of these verifications."""
+        lines = []
+        for verification, row in zip(started, numbers, strict=True):
+            lines.append(read_line(row, self._feed.plan.places(verification.level)))
+        self._feed.used = lines[-1].used
+        return lines

@@ -1,0 +1,110 @@
+"""What the host of a decode writes to the device: its text, its marks, drafts and random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hsd_viz.decoding.loop import Loop
+from hsd_viz.decoding.sampling import Draws
+from hsd_viz.decoding.verify import Draft
+from hsd_viz.torch_models import layout, steps
+from hsd_viz.torch_models.compiled import CompiledSession
+from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.steps import Board, board_for
+
+
+class Feed:
+    """The host's side of the board of a decode.
+
+    Args:
+        loop: the decode.
+
+    Attributes:
+        board: the device's side, from :meth:`open` on.
+        plan: the shape of its stack.
+        used: how many of the numbers that never repeat the device has used of those that it has.
+        base: by level where its current draft starts.
+    """
+
+    board: Board
+    plan: Plan
+    base: list[int]
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._prompt = len(loop.text)
+        self.used = 0
+        self._stream = Draws(loop.sampling.seed)
+        #: The numbers that never repeat which the device has.
+        self._fresh: list[float] = []
+
+    def open(self, plan: Plan, sessions: Sequence[CompiledSession]) -> None:
+        """Put what a decode starts from on the device: at its start, and where its stack changes.
+
+        Args:
+            plan: the shape of the stack.
+            sessions: those of its models, the target's last.
+        """
+        loop = self._loop
+        self.plan = plan
+        self.base = [len(loop.text)] * (loop.top + 1)
+        margin = 2 * plan.most(loop.top - 1) + loop.top + 2 if loop.top else 2
+        for session, level in zip(sessions, loop.models, strict=True):
+            session.reserve(min(loop.limit, level.positions or loop.limit) + margin)
+        models = [session.model for session in sessions]
+        caches = [session.cache for session in sessions]
+        self.board = board_for(plan, models, caches, len(loop.eos))
+        state = self.board.state
+        sampling = loop.sampling
+        self.board.send(loop.text, state.text)
+        self.board.send(sorted(loop.eos), state.eos)
+        warm = loop.record.temperature or 1.0
+        settings = [sampling.temperature, sampling.top_p, sampling.min_p, warm]
+        self.board.send(settings, state.settings)
+        if not sampling.greedy:
+            places = range(len(loop.text), loop.limit)
+            self.board.send([loop.draws.at(place) for place in places], state.placed, places.start)
+            unused = self._fresh[self.used :]
+            self._fresh = unused + self._stream.fresh(steps.NUMBERS - len(unused))
+            self.used = 0
+            self.board.send(self._fresh, state.fresh)
+        self.send_marks(len(loop.text))
+
+    def send_marks(self, end: int) -> None:
+        """Write the integers of the decode, with ``end`` as the end of the text."""
+        loop = self._loop
+        values = {
+            layout.END: end,
+            layout.USED: self.used,
+            layout.LIMIT: loop.reach,
+            layout.PROMPT: self._prompt,
+            layout.TOP_K: loop.sampling.top_k,
+        }
+        for level in range(loop.top):
+            values[layout.base_mark(self.plan, level)] = self.base[level]
+        lengths = [0] * loop.lowest + [level.session.length for level in loop.models]
+        self.board.send(layout.integers(self.plan, values, lengths), self.board.state.marks)
+
+    def send_draft(self, level: int, draft: Draft) -> None:
+        """Put a drafter's draft for ``level`` behind the text, and the text's own end where only
+        the host knows it.
+        """
+        end = len(self._loop.text)
+        tree = draft.tree
+        n = len(tree)
+        if n:
+            self.board.send(tree.tokens, self.board.state.text, end)
+            self.board.send(tree.parents, self.board.state.parents)
+        if level:
+            self.base[level - 1] = end
+        self.send_marks(end + n)
+
+    def replace_numbers(self) -> None:
+        """Replace the numbers on the device when most of them are used."""
+        used = self.used
+        if used < steps.NUMBERS // 2:
+            return
+        self._fresh = self._fresh[used:] + self._stream.fresh(used)
+        self.board.send(self._fresh, self.board.state.fresh)
+        self.board.send([0], self.board.state.marks, layout.USED)
+        self.used = 0
