@@ -135,8 +135,8 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
     nothing described.
     """
+    from hsd_viz.decoding.judge import Numbers
     from hsd_viz.decoding.sampling import Draws, Sampling
-    from hsd_viz.decoding.verify import Numbers
 
     session = engine.model().session()
     sampling = Sampling(temperature)

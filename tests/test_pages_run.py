@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Sampling, distribution, draw
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, judge
 from hsd_viz.drafting.tree import DraftTree
 
 DOCS = Path(__file__).parent.parent / "docs"

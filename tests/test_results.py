@@ -191,5 +191,5 @@ def test_a_rule_of_another_package_is_checked(judgement, words, monkeypatch):
     monkeypatch.setattr(verify, "_other_rule", lambda name: lambda *_: judgement)
     row = np.full((1, 2), 0.5)
     with pytest.raises(UserError) as refused:
-        verify._judged("mine", [0], row, np.vstack([row, row]), [0.5])
+        verify.decide_chain("mine", [0], row, np.vstack([row, row]), [0.5])
     assert str(refused.value).startswith(words)

@@ -24,10 +24,10 @@ from itertools import accumulate, takewhile
 
 import numpy as np
 
+from hsd_viz.decoding.judge import Numbers, SampledChain
 from hsd_viz.decoding.sampling import Sampling, chance_of
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.decoding.verify import Numbers, SampledChain
 from hsd_viz.errors import UserError
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hsd_viz.decoding.judge import Draft, Verdict
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.verify import Draft, Verdict
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
 from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
 from hsd_viz.errors import Unsupported
 
 
@@ -108,7 +108,7 @@ class Session(ABC):
         record: RecordOptions,
     ) -> Verdict:
         """Feed ``pending`` and the draft in one forward pass and verify it:
-        :func:`~hsd_viz.decoding.verify.judge`. The caller then keeps or truncates what was fed.
+        :func:`~hsd_viz.decoding.judge.judge`. The caller then keeps or truncates what was fed.
         """
         tree = draft.tree
         n = len(pending)

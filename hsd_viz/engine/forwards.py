@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hsd_viz.decoding.judge import Draft, RecordOptions
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree

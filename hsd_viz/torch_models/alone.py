@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import torch
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, Verdict
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession

@@ -20,10 +20,11 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.hooks import LoopHooks
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, SampledChain, Verdict
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
-from hsd_viz.decoding.verify import RULES, Draft, Numbers, RecordOptions, SampledChain, Verdict
+from hsd_viz.decoding.verify import RULES
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.ahead import Result, RoundsAhead
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession

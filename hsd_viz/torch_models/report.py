@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.verify import Verdict
+from hsd_viz.decoding.judge import Verdict
 from hsd_viz.torch_models.board import HEADS
 from hsd_viz.torch_models.layout import Plan
 from hsd_viz.trace.tables import Top

@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
-from hsd_viz.decoding.verify import (
-    Draft,
-    Numbers,
-    RecordOptions,
-    block_rule,
-    judge,
-    token_rule,
-    walk,
-)
+from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))

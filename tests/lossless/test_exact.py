@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from toys import law_of
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, judge
 from hsd_viz.drafting.tree import DraftTree
 
 TOLERANCE = 1e-12

@@ -19,9 +19,9 @@ from test_greedy import run
 from toys import V, law_of, levels_of, sample
 
 from hsd_viz.audit.stacks import EnumeratedDraws
+from hsd_viz.decoding.judge import SampledChain
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.decoding.verify import SampledChain
 from hsd_viz.ladder.load import load_tokenizer
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel

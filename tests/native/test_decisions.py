@@ -12,8 +12,8 @@ import sys
 import numpy as np
 import pytest
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, judge
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
 from hsd_viz.trace.tables import RULES

@@ -16,11 +16,12 @@ from device_queue import DeviceQueue
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
-from hsd_viz.decoding.verify import RULES, Draft, Numbers, RecordOptions
+from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.alone import DeviceModel
 from hsd_viz.torch_models.compiled import CompiledModel
