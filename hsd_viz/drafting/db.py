@@ -25,6 +25,7 @@ from .proposals import (
     Continued,
     PastDraft,
     Proposals,
+    Spot,
     TreeNode,
     Waiting,
 )
@@ -207,7 +208,7 @@ class DatabaseDrafter(Drafter):
         least_slope = self.costs.least_slope
         floor = self.min_score
         costs, slopes = self._tables(budget)
-        answers: dict[int, list[Answer]] = {}
+        spots: dict[int, Spot] = {}
         queue: list[Waiting] = []
         picked: list[TreeNode] = []
         expected = 1.0
@@ -220,40 +221,38 @@ class DatabaseDrafter(Drafter):
         copies: Sequence[Copy] = ()
         if self.state_depth is not None:
             copies = self._semantic.find(len(text))
-        matched = False
         while True:
             # No node at or below this score can pay: the ratio to beat only grows.
             least = best_ratio * least_slope if best_ratio * least_slope > floor else floor
             # No look-up after an end of text, or where no token could score enough.
             if reach > least and (node < 0 or picked[node].token not in eos):
                 proposals = self._ask(tail, reach, least, bound, copies)
-                answers[node] = proposals.answers
-                matched = matched or bool(proposals.scores)
-                # A key one token longer matches at most one token more.
-                longer = proposals.matched + 1
+                spots[node] = Spot(tail, copies, proposals)
                 for token, score in proposals.scores.items():
                     if score > least:
-                        onward = self._semantic.advance(copies, token) if copies else ()
-                        heappush(
-                            queue, Waiting(-score, token, node, tail, longer, proposals, onward)
-                        )
+                        heappush(queue, (-score, token, node))
             if not queue or len(picked) >= budget:
                 break
-            if -queue[0].negative_score <= best_ratio * slopes[len(picked)]:
+            if -queue[0][0] <= best_ratio * slopes[len(picked)]:
                 break
-            negative_score, token, parent, tail, bound, proposals, copies = heappop(queue)
+            negative_score, token, parent = heappop(queue)
             reach = -negative_score
+            spot = spots[parent]
             node = len(picked)
-            picked.append(TreeNode(token, parent, proposals))
+            picked.append(TreeNode(token, parent, spot.proposals))
             expected += reach
             if (ratio := expected / costs[node + 1]) > best_ratio:
                 best_ratio = ratio
                 best = node
-            tail = (tail + chr(token))[-longest:]
+            tail = (spot.tail + chr(token))[-longest:]
+            # A key one token longer matches at most one token more.
+            bound = spot.proposals.matched + 1
+            copies = self._semantic.advance(spot.copies, token) if spot.copies else ()
         ahead = tuple(text[len(self._context.text) :])
-        self._drafts.append(PastDraft(len(text), ahead, picked, answers))
+        self._drafts.append(PastDraft(len(text), ahead, picked, spots))
         if best < 0:
-            return DraftTree(why_empty="not worth it" if matched else "no match")
+            is_known = any(spot.proposals.scores for spot in spots.values())
+            return DraftTree(why_empty="not worth it" if is_known else "no match")
         return self._tree_of(picked[: best + 1])
 
     def _tree_of(self, nodes: Sequence[TreeNode]) -> DraftTree:
@@ -279,7 +278,7 @@ class DatabaseDrafter(Drafter):
         """
         start = len(self._context.text)
         observe = self._trust.observe
-        for length, ahead, picked, answers in self._drafts:
+        for length, ahead, picked, spots in self._drafts:
             place = length - start
             if place < 0 or tuple(tokens[:place]) != ahead:
                 # Drafted after tokens that the target then rejected: what would have followed is
@@ -288,7 +287,8 @@ class DatabaseDrafter(Drafter):
             node = -1
             while place < len(tokens):
                 token = tokens[place]
-                for which, _, bucket, expected, continuations in answers.get(node, ()):
+                answers = spots[node].proposals.answers if node in spots else ()
+                for which, _, bucket, expected, continuations in answers:
                     hit = any(proposed == token for proposed, _, _ in continuations)
                     observe(which, bucket, expected, hit)
                     if hit:

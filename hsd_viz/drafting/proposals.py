@@ -68,27 +68,24 @@ class Proposals(NamedTuple):
     matched: int
 
 
-class Waiting(NamedTuple):
-    """A token in the queue: the best one first, among equals the lower token, so that the order
-    does not depend on that of a dictionary.
+class Spot(NamedTuple):
+    """A place of a draft after which the databases were asked: the text, or a node.
 
     Attributes:
-        negative_score: its score, negated.
-        token: the token.
-        parent: the node that it follows; -1: the text.
-        tail: the end of the text up to its parent.
-        bound: the longest match that the context database can have after it.
-        proposals: what was proposed beside it, with what is known of it.
-        copies: the copies that continue with it.
+        tail: the end of the text up to there.
+        copies: the copies of earlier text that lead there.
+        proposals: what may follow.
     """
 
-    negative_score: float
-    token: int
-    parent: int
     tail: str
-    bound: int
-    proposals: Proposals
     copies: Sequence[Copy]
+    proposals: Proposals
+
+
+#: A token in the queue: its score, negated, the token, and the node that it follows (-1: the text).
+#: The best one is first, among equals the lower token, so that the order does not depend on that of
+#: a dictionary.
+Waiting = tuple[float, int, int]
 
 
 class TreeNode(NamedTuple):
@@ -112,10 +109,10 @@ class PastDraft(NamedTuple):
         length: the tokens of the text that it continued.
         ahead: those of them that were not emitted yet.
         picked: its nodes, also those that were not drafted in the end.
-        answers: the answers of the databases by node; -1: after the text.
+        spots: by node what the databases answered; -1: after the text.
     """
 
     length: int
     ahead: tuple[int, ...]
     picked: list[TreeNode]
-    answers: dict[int, list[Answer]]
+    spots: dict[int, Spot]
