@@ -5,7 +5,7 @@ tools.reference`` writes them.
   a column by its name, so that a column that is added or moved in ``tables.toml`` cannot be mistaken
   for another one.
 - ``hsd_viz/native/src/interface.hpp`` has the structures and functions of
-  :mod:`hsd_viz.native.interface`. The compiler compares them with the definitions.
+  :mod:`hsd_viz.native.structures` and :mod:`hsd_viz.native.interface`. The compiler compares them with the definitions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tomllib
 from typing import Any
 
 from hsd_viz.decoding.decode import LIKELIEST
-from hsd_viz.native import interface
+from hsd_viz.native import interface, structures
 from hsd_viz.native.build import SOURCES
 from hsd_viz.trace import tables
 
@@ -87,8 +87,7 @@ def _row(name: str, table: dict[str, Any]) -> str:
 
 
 _INTERFACE_HEAD = """\
-// Written by `python -m tools.reference` from hsd_viz/native/interface.py: the structures and
-// functions of the library.
+// Written by `python -m tools.reference` from hsd_viz/native/structures.py and interface.py.
 #pragma once
 #include <cstdint>
 
@@ -104,7 +103,7 @@ struct Decode;
 def interface_header() -> str:
     """Return the C++ header of the structures and functions of the library."""
     blocks = [_INTERFACE_HEAD]
-    for structure in interface.STRUCTURES:
+    for structure in structures.STRUCTURES:
         blocks.append(_structure(structure))
     blocks.append('#pragma GCC visibility push(default)\nextern "C" {')
     for function in interface.functions().values():
@@ -118,7 +117,7 @@ def _structure(structure: type[ctypes.Structure]) -> str:
     meaning, _, attributes = (inspect.getdoc(structure) or "").partition("\n\nAttributes:\n")
     about = dict(re.findall(r"^    (\w+): (.*)$", _joined(attributes), re.M))
     lines = [*_comment(meaning), f"struct {structure.__name__} {{"]
-    for name, kind in interface.fields_of(structure).items():
+    for name, kind in structures.fields_of(structure).items():
         lines += _field(f"    {kind.spelling} {name};", about[name].removesuffix("."))
     return "\n".join([*lines, "};", ""])
 

@@ -20,7 +20,7 @@ from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER, Family
 from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer
-from hsd_viz.native import interface
+from hsd_viz.native import structures
 from hsd_viz.native.drafter import drafter_settings, semantic_settings
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
@@ -29,7 +29,7 @@ from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 2"
-WASM = Path(interface.__file__).parent / "hsd-viz.wasm"
+WASM = Path(structures.__file__).parent / "hsd-viz.wasm"
 _KINDS: Mapping[Any, str] = {
     ctypes.c_int32: "i32",
     ctypes.c_int64: "i64",
@@ -87,7 +87,7 @@ def common() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
-        "structures": {kind.__name__: _fields(kind) for kind in interface.STRUCTURES},
+        "structures": {kind.__name__: _fields(kind) for kind in structures.STRUCTURES},
         "slots": SLOTS,
         "tables": tables,
         "top": LIKELIEST,

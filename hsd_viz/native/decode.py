@@ -18,9 +18,9 @@ import numpy as np
 from hsd_viz.decoding.decode import LIKELIEST, PREFILL_CHUNK, Decode
 from hsd_viz.decoding.levels import Level
 from hsd_viz.native.drafter import NativeDatabaseDrafter
-from hsd_viz.native.interface import DecodeSettings, LevelSettings, SamplingSettings
 from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
 from hsd_viz.native.rows import ROW_TYPES, Names, Paths, columns_of
+from hsd_viz.native.structures import DecodeSettings, LevelSettings, SamplingSettings
 from hsd_viz.trace.tables import RULES, TABLES, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.

@@ -22,14 +22,14 @@ from hsd_viz.drafting.make import OF_THE_TEXT
 from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.native.interface import (
+from hsd_viz.native.library import Library
+from hsd_viz.native.model import integers, owned
+from hsd_viz.native.structures import (
     DraftedNode,
     DrafterSettings,
     IndexArrays,
     SemanticSettings,
 )
-from hsd_viz.native.library import Library
-from hsd_viz.native.model import integers, owned
 from hsd_viz.ranges import MAX_BUDGET
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.

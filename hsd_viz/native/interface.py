@@ -1,7 +1,7 @@
-"""The C interface of the native runtime: its structures and functions, declared once.
+"""The functions of the C interface of the native runtime, declared once.
 
-From these declarations come the types of :mod:`ctypes` (:mod:`hsd_viz.native.build`), the structures
-of a browser tab (:mod:`hsd_viz.engine.tab`), what ``hsd-viz.wasm`` exports, and the header
+From these declarations and the structures (:mod:`hsd_viz.native.structures`) come the types of
+:mod:`ctypes` (:mod:`hsd_viz.native.library`), what ``hsd-viz.wasm`` exports, and the header
 ``src/interface.hpp`` (``python -m tools.reference``). The C++ compiler compares that header with
 what the C++ defines, and refuses a function of other types.
 """
@@ -9,315 +9,46 @@ what the C++ defines, and refuses a function of other types.
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import (
-    Structure,
-    c_char_p,
-    c_double,
-    c_int,
-    c_int32,
-    c_int64,
-    c_uint64,
-    c_void_p,
-)
 from dataclasses import dataclass
 from functools import cache
 from inspect import getdoc
-from typing import Annotated, Any, Protocol, TypeVar, get_args, get_type_hints
+from typing import Any, Protocol, TypeVar
 
-
-@dataclass(frozen=True, slots=True)
-class CType:
-    """A type of the interface.
-
-    Attributes:
-        spelling: in C++; "" for a structure of this module, which has its own name.
-        ctype: in :mod:`ctypes`; ``None``: nothing is returned.
-    """
-
-    spelling: str
-    ctype: Any
-
-
-Int = Annotated[int, CType("int", c_int)]
-Int32 = Annotated[int, CType("int32_t", c_int32)]
-Int64 = Annotated[int, CType("int64_t", c_int64)]
-Unsigned64 = Annotated[int, CType("uint64_t", c_uint64)]
-Double = Annotated[float, CType("double", c_double)]
-Text = Annotated[bytes, CType("const char*", c_char_p)]
-Nothing = Annotated[None, CType("void", None)]
-#: Addresses, by what is there. The library reads through those that are ``const``.
-Bytes = Annotated[Any, CType("const void*", c_void_p)]
-BytesOut = Annotated[Any, CType("void*", c_void_p)]
-Bytes8 = Annotated[Any, CType("const int8_t*", c_void_p)]
-Bytes8Out = Annotated[Any, CType("int8_t*", c_void_p)]
-Integers = Annotated[Any, CType("const int32_t*", c_void_p)]
-Unsigned = Annotated[Any, CType("const uint32_t*", c_void_p)]
-Floats = Annotated[Any, CType("const float*", c_void_p)]
-Doubles = Annotated[Any, CType("const double*", c_void_p)]
-DoublesAt = Annotated[Any, CType("const double**", c_void_p)]
-#: Objects of the library.
-ModelHandle = Annotated[Any, CType("Model*", c_void_p)]
-ConstModel = Annotated[Any, CType("const Model*", c_void_p)]
-SessionHandle = Annotated[Any, CType("Session*", c_void_p)]
-ConstSession = Annotated[Any, CType("const Session*", c_void_p)]
-Sessions = Annotated[Any, CType("Session* const*", c_void_p)]
-DrafterHandle = Annotated[Any, CType("Drafter*", c_void_p)]
-DecodeHandle = Annotated[Any, CType("Decode*", c_void_p)]
-ConstDecode = Annotated[Any, CType("const Decode*", c_void_p)]
-
-# --- structures -----------------------------------------------------------------------------------
-
-_Kind = TypeVar("_Kind", bound=type[Structure])
-#: All structures in the order of their declaration.
-STRUCTURES: list[type[Structure]] = []
-
-
-def _structure(kind: _Kind) -> _Kind:
-    """Give a structure its fields by its annotations."""
-    fields = [(name, field.ctype) for name, field in fields_of(kind).items()]
-    kind._fields_ = fields
-    STRUCTURES.append(kind)
-    return kind
-
-
-def fields_of(kind: type[Structure]) -> dict[str, CType]:
-    """Return the types of a structure's fields."""
-    return {name: _c_type(hint) for name, hint in _hints(kind).items()}
-
-
-def _hints(declaration: object) -> dict[str, Any]:
-    hints = get_type_hints(declaration, include_extras=True)
-    # Those of the base class are not fields.
-    return {name: hint for name, hint in hints.items() if not name.startswith("_")}
-
-
-def _c_type(hint: Any) -> CType:
-    """Return the type that an annotation has.
-
-    Raises:
-        TypeError: if it is not one of this module.
-    """
-    if isinstance(hint, type) and issubclass(hint, Structure):
-        return CType(hint.__name__, hint)
-    for argument in get_args(hint)[1:]:
-        if isinstance(argument, CType):
-            return argument
-    raise TypeError(f"{hint!r} is not a type of the C interface")
-
-
-@_structure
-class ModelShape(Structure):
-    """A model's measures.
-
-    Attributes:
-        type: of its weights: a number of :data:`~hsd_viz.native.weights.STORAGE`.
-        layers: their number.
-        width: of a state.
-        heads: of queries.
-        kv_heads: of keys and values.
-        head_dim: the width of a head.
-        inner: the width inside the feed-forward part.
-        vocab: the tokens of its vocabulary.
-        head_rows: those of a reduced head, else ``vocab``.
-        epsilon: of the norms.
-        scale: multiplies the attention scores.
-    """
-
-    type: Int32
-    layers: Int32
-    width: Int32
-    heads: Int32
-    kv_heads: Int32
-    head_dim: Int32
-    inner: Int32
-    vocab: Int32
-    head_rows: Int32
-    epsilon: Double
-    scale: Double
-
-
-@_structure
-class SamplingSettings(Structure):
-    """How tokens are drawn.
-
-    Attributes:
-        temperature: 0: greedy decoding.
-        top_p: the probability of the nucleus; 1: all tokens.
-        min_p: the least share of the largest probability; 0: all tokens.
-        top_k: so many of the likeliest tokens; 0: all.
-    """
-
-    temperature: Double
-    top_p: Double
-    min_p: Double
-    top_k: Int32
-
-
-@_structure
-class LevelSettings(Structure):
-    """A level of a decode that is a model.
-
-    Attributes:
-        session: its empty sequence.
-        cos: cosines of the angles of all places.
-        sin: their sines.
-        bytes: of its weights.
-        confidence: the probability of its tokens below which its draft ends; 0: never.
-        lookahead: what it proposes at least; 0 at the target.
-        rule: by which it verifies sampled chains: a RoundRow::Rule.
-        threads: the most of a forward pass.
-        positions: the tokens of text that a draft model can read; 0: any number.
-    """
-
-    session: SessionHandle
-    cos: Bytes
-    sin: Bytes
-    bytes: Int64
-    confidence: Double
-    lookahead: Int32
-    rule: Int32
-    threads: Int32
-    positions: Int32
-
-
-@_structure
-class DecodeSettings(Structure):
-    """The settings of a decode.
-
-    Attributes:
-        sampling: how tokens are drawn.
-        seed: of the random numbers.
-        vocab: the tokens of the vocabulary.
-        limit: the most tokens of the text, prompt included.
-        budget: the most nodes of a database's draft.
-        details: how many likeliest tokens are recorded of each emitted row; 0: no row is described.
-    """
-
-    sampling: SamplingSettings
-    seed: Unsigned64
-    vocab: Int32
-    limit: Int32
-    budget: Int32
-    details: Int32
-
-
-@_structure
-class IndexArrays(Structure):
-    """The arrays of an open index file (:mod:`hsd_viz.drafting.index.format`), and how they are
-    read.
-
-    Attributes:
-        starts: of the buckets.
-        marks: of the keys.
-        places: where the values of a key are.
-        values: continuations and counts.
-        n_starts: elements of ``starts``.
-        n_marks: elements of ``marks``.
-        n_places: elements of ``places``.
-        n_values: elements of ``values``.
-        limit: tokens from here on are not given; -1: all are.
-        value_bytes: of an element of ``values``: 2 or 4.
-        wide: whether counts are stored as they are.
-        shift: of a mark to its bucket.
-        longest: the tokens of a key, at most.
-        most_in_bucket: keys looked at in one bucket; 0: all.
-    """
-
-    starts: Unsigned
-    marks: Unsigned
-    places: Unsigned
-    values: Bytes
-    n_starts: Int64
-    n_marks: Int64
-    n_places: Int64
-    n_values: Int64
-    limit: Int64
-    value_bytes: Int32
-    wide: Int32
-    shift: Int32
-    longest: Int32
-    most_in_bucket: Int32
-
-
-@_structure
-class SemanticSettings(Structure):
-    """The numbers of :class:`~hsd_viz.drafting.semantic.SemanticDatabase`.
-
-    Attributes:
-        least_cosine: of a copy.
-        band_width: of the cosines that are trusted alike.
-        most: copies that are continued.
-        scanned: occurrences that are compared, at most.
-        bands: of cosines.
-    """
-
-    least_cosine: Double
-    band_width: Double
-    most: Int32
-    scanned: Int32
-    bands: Int32
-
-
-@_structure
-class DrafterSettings(Structure):
-    """The numbers of :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
-
-    Attributes:
-        surest: the largest share of the probability that a database gets.
-        prior_weight: of the acceptance rates that are expected, in answers.
-        most_rate: the largest acceptance rate.
-        longest: the tokens of a key, at most.
-        recent: places of a key in the text that are looked at.
-        most: continuations of a key in the text.
-        longest_bucket: the longest key with an acceptance rate of its own.
-    """
-
-    surest: Double
-    prior_weight: Double
-    most_rate: Double
-    longest: Int32
-    recent: Int32
-    most: Int32
-    longest_bucket: Int32
-
-
-@_structure
-class DraftedNode(Structure):
-    """A node of a draft tree.
-
-    Attributes:
-        score: the estimated probability that the verifier accepts it.
-        cosine: by which the semantic database found it; NaN: it did not.
-        count: how often the token was seen there.
-        token: its id.
-        parent: the node before it; -1: the text.
-        database: the place of the database that proposed it first.
-        key_length: the tokens that were matched; -1: there is no key.
-        position: the place in the text that it was copied from; -1: there is none.
-        depth: 1 for those that follow the text.
-    """
-
-    score: Double
-    cosine: Double
-    count: Int64
-    token: Int32
-    parent: Int32
-    database: Int32
-    key_length: Int32
-    position: Int32
-    depth: Int32
-
-
-#: Addresses of structures.
-ShapeAt = Annotated[Any, CType("const ModelShape*", c_void_p)]
-LevelsAt = Annotated[Any, CType("const LevelSettings*", c_void_p)]
-DecodeSettingsAt = Annotated[Any, CType("const DecodeSettings*", c_void_p)]
-IndexAt = Annotated[Any, CType("const IndexArrays*", c_void_p)]
-SemanticAt = Annotated[Any, CType("const SemanticSettings*", c_void_p)]
-DrafterSettingsAt = Annotated[Any, CType("const DrafterSettings*", c_void_p)]
-NodesOut = Annotated[Any, CType("DraftedNode*", c_void_p)]
-
-# --- functions ------------------------------------------------------------------------------------
+from hsd_viz.native.c_types import (
+    Bytes,
+    Bytes8,
+    Bytes8Out,
+    BytesOut,
+    ConstDecode,
+    ConstModel,
+    ConstSession,
+    CType,
+    DecodeHandle,
+    Double,
+    Doubles,
+    DoublesAt,
+    DrafterHandle,
+    Floats,
+    Int,
+    Int64,
+    Integers,
+    ModelHandle,
+    Nothing,
+    SessionHandle,
+    Sessions,
+    Text,
+    c_type_of,
+    hints_of,
+)
+from hsd_viz.native.structures import (
+    DecodeSettingsAt,
+    DrafterSettingsAt,
+    IndexAt,
+    LevelsAt,
+    NodesOut,
+    SemanticAt,
+    ShapeAt,
+)
 
 #: What a function returns when it fails, and its message is in ``hsd_error``; ``None``: a null
 #: handle.
@@ -587,7 +318,7 @@ def functions() -> dict[str, Function]:
     for name, method in vars(Functions).items():
         if not name.startswith("hsd_"):
             continue
-        types = {argument: _c_type(hint) for argument, hint in _hints(method).items()}
+        types = {argument: c_type_of(hint) for argument, hint in hints_of(method).items()}
         result = types.pop("return")
         declared[name] = Function(
             name=name,

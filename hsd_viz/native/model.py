@@ -16,9 +16,9 @@ from hsd_viz.drafting.semantic import watched_layer
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.interface import LevelSettings, ModelShape
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import Panels
+from hsd_viz.native.structures import LevelSettings, ModelShape
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one

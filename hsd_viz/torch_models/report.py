@@ -1,4 +1,4 @@
-"""Lines of the report of :mod:`hsd_viz.torch_models.board` on the host: verdicts as the loop
+"""Lines of the report of :mod:`hsd_viz.torch_models.lines` on the host: verdicts as the loop
 takes them.
 """
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hsd_viz.decoding.judge import Verdict
-from hsd_viz.torch_models.board import HEADS
 from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.lines import HEADS
 from hsd_viz.trace.tables import Top
 
 
@@ -30,7 +30,7 @@ class Line:
         used: the numbers used after it.
         tokens: the draft.
         nodes: the accepted nodes in order.
-        columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.board.Decision`.
+        columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.judging.Decision`.
         rest: the numbers of details and of what a drafter learns from.
     """
 

@@ -15,11 +15,11 @@ from models import eager, ids, weights_of
 from hsd_viz.engine.tab import WASM
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.build import default_build
-from hsd_viz.native.interface import ModelShape
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import Panels
 from hsd_viz.native.rounding import GROUP
+from hsd_viz.native.structures import ModelShape
 from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights, angles
 
 pytestmark = pytest.mark.skipif(

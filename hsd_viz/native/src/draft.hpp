@@ -6,7 +6,7 @@
 
 namespace hsd {
 
-// Tokens proposed to a verifier: hsd_viz.decoding.verify.Draft. `rows` is q of each, in order;
+// Tokens proposed to a verifier: hsd_viz.decoding.judge.Draft. `rows` is q of each, in order;
 // where the draft was not `sampled` it has point masses.
 template <class T> struct Draft {
     std::vector<Node> nodes;

@@ -7,61 +7,11 @@
 #pragma once
 #include <limits>
 #include <stdexcept>
+#include "elementwise.hpp"
 #include "model.hpp"
+#include "products.hpp"
 
 namespace hsd {
-
-// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so
-// does this.
-template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
-    float scale;
-    if constexpr (sizeof(T) == 8) {
-        double sum = 0;
-        for (int i = 0; i < n; ++i) sum += (double)(float)x[i] * (double)(float)x[i];
-        scale = 1.0f / std::sqrt((float)(sum / n) + (float)epsilon);
-        for (int i = 0; i < n; ++i) out[i] = weight[i] * (T)((float)x[i] * scale);
-    } else {
-        LaneSum<T> sum;
-        int i = 0;
-        for (; i + 64 <= n; i += 64)
-            sum.add([&](int k) { return load(x + i + k) * load(x + i + k); });
-        if (i < n) {
-            T rest[64] = {};
-            std::copy(x + i, x + n, rest);
-            sum.add([&](int k) { return load(rest + k) * load(rest + k); });
-        }
-        scale = 1.0f / std::sqrt(sum.fold() / (float)n + (float)epsilon);
-        for (i = 0; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
-    }
-}
-
-// Turn the pairs (i, i + n / 2) by the angles of a place.
-template <class T>
-void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, int n) {
-    T* __restrict y = x + n / 2;
-    for (int i = 0; i < n / 2; ++i) {
-        const T a = x[i], b = y[i];
-        x[i] = a * cos[i] - b * sin[i];
-        y[i] = b * cos[i] + a * sin[i];
-    }
-}
-
-// out = silu(gate) * up, for a line of a panel of n columns.
-template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
-    for (int c = 0; c < n; c += LANES<T>) {
-        const vec<T> g = load(gate + c);
-        store(out + c, g / (exponential(-g) + T(1)) * load(up + c));
-    }
-}
-
-// A state x [n] as numbers of 8 bits, half to even: its direction, which is all that a cosine
-// compares.
-template <class T> void quantise_state(const T* x, int n, int8_t* numbers) {
-    T largest = 0;
-    for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
-    const T scale = largest > 0 ? T(127) / largest : T(0);
-    for (int d = 0; d < n; ++d) numbers[d] = (int8_t)std::nearbyint(x[d] * scale);
-}
 
 template <class T, class W> class Sequence : public Session {
   public:
@@ -151,88 +101,6 @@ template <class T, class W> class Sequence : public Session {
             lists_.push_back(cached + i);
             v.list = start;
         }
-    }
-
-    // What the rows x [m][ldx] are multiplied as: themselves, or numbers of 8 or 16 bits with
-    // scales.
-    struct Rows {
-        const T* x;
-        size_t ldx;
-        ByteRows bytes;
-        ShortRows shorts;
-    };
-    Rows ready(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows) {
-        if constexpr (std::is_same_v<W, i8>) {
-            const ByteRows b{bytes_.at_least((size_t)rows * a.depth), (size_t)a.depth,
-                             scales_.at_least(rows), sums_.at_least(rows)};
-            team.each((rows + SHARE - 1) / SHARE, [&](int part) {
-                for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    quantise(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
-            });
-            return {x, ldx, b, {}};
-        } else if constexpr (std::is_same_v<W, grouped>) {
-            const size_t ld = groups_of(depth) * GROUP, groups = ld / GROUP;
-            const ShortRows s{shorts_.at_least(rows * ld), ld, scales_.at_least(rows),
-                              group_sums_.at_least(rows * groups)};
-            team.each((rows + SHARE - 1) / SHARE, [&](int part) {
-                for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    s.scales[m] = quantise_groups(x + m * ldx, depth, s.numbers + m * ld,
-                                                  s.sums + m * groups);
-            });
-            return {x, ldx, {}, s};
-        } else {
-            return {x, ldx, {}, {}};
-        }
-    }
-    // `here` rows from m on times panel p into out [here][WIDE].
-    static INLINE void times(const Matrix<T, W>& a, int p, const Rows& rows, int m, int here,
-                             T* out) {
-        if constexpr (std::is_same_v<W, i8>)
-            multiply_bytes((const int8_t*)a.panel(p), a.scale.data() + (size_t)p * COLUMNS,
-                           a.depth / 4, rows.bytes, m, here, out, COLUMNS);
-        else if constexpr (std::is_same_v<W, grouped>)
-            multiply_groups(a.list[p].bits, a.list[p].data, groups_of(a.depth), rows.shorts, m,
-                            here, out, GROUP_COLUMNS);
-        else
-            multiply<T, W>(a.panel(p), a.depth, rows.x + m * rows.ldx, rows.ldx, here, out);
-    }
-
-    // y [m][ldy] = x [m][ldx] times the matrix, plus what y held if `add`.
-    void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows,
-                T* y, size_t ldy, bool add) {
-        const Rows in = ready(team, a, x, ldx, depth, rows);
-        team.each(a.panels(), [&](int p) {
-            alignas(64) T out[ROWS * WIDE<T, W>];
-            const int column = a.column(p), columns = a.width(p);
-            for (int m = 0; m < rows; m += ROWS) {
-                const int here = std::min(ROWS, rows - m);
-                times(a, p, in, m, here, out);
-                for (int r = 0; r < here; ++r) {
-                    T* from = out + r * WIDE<T, W>;
-                    T* to = y + (m + r) * ldy + column;
-                    if (add)
-                        for (int c = 0; c < columns; ++c) to[c] += from[c];
-                    else
-                        std::copy_n(from, columns, to);
-                }
-            }
-        });
-    }
-
-    void gated(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y,
-               size_t ldy) {
-        const Rows in = ready(team, a, x, ldx, depth, rows);
-        team.each(a.panels() / 2, [&](int p) {
-            alignas(64) T gate[ROWS * WIDE<T, W>], up[ROWS * WIDE<T, W>];
-            for (int m = 0; m < rows; m += ROWS) {
-                const int here = std::min(ROWS, rows - m);
-                times(a, 2 * p, in, m, here, gate);
-                times(a, 2 * p + 1, in, m, here, up);
-                for (int r = 0; r < here; ++r)
-                    gate_line(gate + r * WIDE<T, W>, up + r * WIDE<T, W>, WIDE<T, W>,
-                              y + (m + r) * ldy + p * WIDE<T, W>);
-            }
-        });
     }
 
     void embed(int32_t token, T* x) {
@@ -337,17 +205,17 @@ template <class T, class W> class Sequence : public Session {
             const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
             normalise_rows(team, x, layer.input_norm, n, normed);
             if (l == watched_layer_) watched_.assign(normed, normed + n * width);
-            linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
+            products_.linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
             attend(l, first, attended);
             x += first * width;
-            linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
+            products_.linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
             normalise_rows(team, x, layer.post_norm, going, normed);
-            gated(team, layer.mlp, normed, width, s_.width, going, hidden, inner);
-            linear(team, layer.down, hidden, inner, s_.inner, going, x, width, true);
+            products_.gated(team, layer.mlp, normed, width, s_.width, going, hidden, inner);
+            products_.linear(team, layer.down, hidden, inner, s_.inner, going, x, width, true);
         }
         normalise_rows(team, x, w_.final_norm, rows, normed);
         if (w_.head_tokens.empty())
-            linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
+            products_.linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
         else
             reduced_head(team, normed, rows, logits);
     }
@@ -356,7 +224,7 @@ template <class T, class W> class Sequence : public Session {
     void reduced_head(Team& team, const T* normed, int rows, T* logits) {
         const size_t few = s_.head_rows;
         T* some = some_.at_least(rows * few);
-        linear(team, w_.head, normed, s_.width, s_.width, rows, some, few, false);
+        products_.linear(team, w_.head, normed, s_.width, s_.width, rows, some, few, false);
         for (int m = 0; m < rows; ++m) {
             T* row = logits + (size_t)m * s_.vocab;
             std::fill_n(row, s_.vocab, -std::numeric_limits<T>::infinity());
@@ -414,7 +282,7 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    static constexpr int FIRST_CAPACITY = 256, SHARE = 16;
+    static constexpr int FIRST_CAPACITY = 256;
 
     const Weights<T, W>& w_;
     const ModelShape s_;
@@ -423,10 +291,7 @@ template <class T, class W> class Sequence : public Session {
     std::vector<Memory> caches_;
     std::vector<View> views_;
     std::vector<int> places_, lists_;
-    Scratch<int8_t> bytes_;
-    Scratch<int16_t> shorts_;
-    Scratch<float> scales_, group_sums_;
-    Scratch<int32_t> sums_;
+    Products<T, W> products_;
     Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, some_;
     T* qkv_ = nullptr;
     int watched_layer_ = -1;

@@ -1,5 +1,4 @@
-// Written by `python -m tools.reference` from hsd_viz/native/interface.py: the structures and
-// functions of the library.
+// Written by `python -m tools.reference` from hsd_viz/native/structures.py and interface.py.
 #pragma once
 #include <cstdint>
 

@@ -5,11 +5,10 @@
 // accepts until it has at least its lookahead, then proposes what it holds, each token with its own
 // full row. What keeps that lossless is listed in loop.py.
 #pragma once
-#include "draft.hpp"
 #include "drafter.hpp"
 #include "draws.hpp"
 #include "interface.hpp"
-#include "model.hpp"
+#include "level.hpp"
 #include "record.hpp"
 #include "recorder.hpp"
 #include "verifier.hpp"
@@ -63,15 +62,6 @@ template <class T> class Loop : public Decode {
     }
 
   private:
-    struct Level {
-        LevelSettings spec;
-        Draft<T> draft;  // what it proposes
-        int place;       // of the level in the stack, as the record has it
-        int length = 0;  // tokens in its cache
-        Level(const LevelSettings& settings, int vocab, int place)
-            : spec(settings), draft(vocab), place(place) {}
-        bool is_database() const { return !spec.session; }
-    };
     // Remove the draft models whose context the text fills: decoding continues without them. reach_
     // is the length of text up to which all others can draft.
     void leave_full_levels() {
@@ -92,7 +82,7 @@ template <class T> class Loop : public Decode {
     // Feed the next part of the prompt, all but its last token, to a level; whether there is more
     // to decode.
     bool prefill() {
-        Level& level = levels_[filling_];
+        Level<T>& level = levels_[filling_];
         const int n = (int)text_.size() - 1, here = std::min(PREFILL_CHUNK, n - level.length);
         const int64_t start = record.now();
         if (level.is_database()) {
@@ -100,7 +90,7 @@ template <class T> class Loop : public Decode {
             record.call(filling_++, CallRow::PREFILL, start, n + 1);
         } else if (here > 0) {
             fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
-            const int cached = feed(level, 1);
+            const int cached = level.feed(fed_, nullptr, 1, verifier_.logits(1));
             if (level.place == stack_top_) observe_states(level, here, {});
             record.call(level.place, CallRow::PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
@@ -134,7 +124,7 @@ template <class T> class Loop : public Decode {
 
     // Pass the states of the last forward pass to the drafter: those of the tokens of the text that
     // were fed, and of the accepted nodes.
-    void observe_states(const Level& target, int n, const std::vector<int>& nodes) {
+    void observe_states(const Level<T>& target, int n, const std::vector<int>& nodes) {
         if (!drafter_ || drafter_->layer() < 0) return;
         const Session& session = *target.spec.session;
         states_.resize((size_t)session.width() * (n + nodes.size()));
@@ -148,7 +138,7 @@ template <class T> class Loop : public Decode {
     // database's: point masses).
     const Draft<T>& draft(int i, int room) {
         if (i < 0) return none_;
-        Level& level = levels_[i];
+        Level<T>& level = levels_[i];
         Draft<T>& out = level.draft;
         out.clear();
         out.why = RoundRow::NO_ROOM;
@@ -170,7 +160,7 @@ template <class T> class Loop : public Decode {
             close(i, below);
         }
         text_.resize(base);
-        set_end(level, wanted);
+        level.set_end(wanted, ends_text(out.nodes.back().token));
         return out;
     }
 
@@ -192,22 +182,10 @@ template <class T> class Loop : public Decode {
         return product;
     }
 
-    // Note why the draft of a level with a confidence ended, of which so many tokens were wanted.
-    void set_end(Level& level, int wanted) const {
-        Draft<T>& out = level.draft;
-        out.has_end = level.spec.confidence > 0;
-        if (ends_text(out.nodes.back().token))
-            out.end = RoundRow::EOS;
-        else if (out.size() < wanted)
-            out.end = RoundRow::CONFIDENCE;
-        else
-            out.end = out.size() >= level.spec.lookahead ? RoundRow::LENGTH : RoundRow::LIMIT;
-    }
-
     // Feed level i its uncached tokens and the draft once: in made_ are then the accepted tokens
     // and one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
-        Level& level = levels_[i];
+        Level<T>& level = levels_[i];
         const int base = (int)text_.size(), cached = level.length;
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
@@ -232,7 +210,7 @@ template <class T> class Loop : public Decode {
     }
 
     // Feed a level its uncached tokens and the draft, for the logits after the text and each node.
-    void feed_with_draft(Level& level, const Draft<T>& draft, bool chain) {
+    void feed_with_draft(Level<T>& level, const Draft<T>& draft, bool chain) {
         const int pending = made_.pending;
         fed_.assign(text_.begin() + level.length, text_.end());
         parents_.clear();
@@ -241,7 +219,8 @@ template <class T> class Loop : public Decode {
             fed_.push_back(node.token);
             if (!chain) parents_.push_back(pending + node.parent);
         }
-        feed(level, draft.size() + 1, chain ? nullptr : parents_.data());
+        const int rows = draft.size() + 1;
+        level.feed(fed_, chain ? nullptr : parents_.data(), rows, verifier_.logits(rows));
     }
 
     // Take from the verdict the accepted nodes up to an end token, and emit their tokens.
@@ -283,7 +262,7 @@ template <class T> class Loop : public Decode {
     }
 
     // Level i, the lowest, decodes `wanted` tokens by itself, fewer at an end token.
-    const Draft<T>& sample(Level& level, int wanted) {
+    const Draft<T>& sample(Level<T>& level, int wanted) {
         Draft<T>& out = level.draft;
         const int64_t start = record.now();
         const int cached = level.length, pending = (int)text_.size() - cached;
@@ -293,7 +272,7 @@ template <class T> class Loop : public Decode {
         const double confidence = level.spec.confidence;
         double reach = 1;
         while (out.size() < wanted && reach >= confidence) {
-            feed(level, 1);
+            level.feed(fed_, nullptr, 1, verifier_.logits(1));
             const int k = out.size();
             const int token = verifier_.sample(greedy_ ? 0 : r_[k], out.rows);
             Node node{token, k - 1, k + 1};
@@ -304,9 +283,10 @@ template <class T> class Loop : public Decode {
                 reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
             fed_.assign(1, token);
         }
-        set_end(level, wanted);
+        level.set_end(wanted, ends_text(out.nodes.back().token));
         record.inside += record.now() - start;
-        record.call(level.place, CallRow::DRAFT, start, pending + out.size() - 1, cached, out.size());
+        const int fed = pending + out.size() - 1;
+        record.call(level.place, CallRow::DRAFT, start, fed, cached, out.size());
         return out;
     }
 
@@ -361,31 +341,16 @@ template <class T> class Loop : public Decode {
     // their places.
     double path_from(int start) const {
         double path = 0;
-        for (const Level& level : levels_)
+        for (const Level<T>& level : levels_)
             if (level.place >= start) path += std::ldexp(1.0, level.place);
         return path;
     }
 
     // Record the draft of level i's verification and end the round.
     void close(int i, const Draft<T>& draft) {
-        const Level& level = levels_[i];
+        const Level<T>& level = levels_[i];
         recorder_.draft(level.place, draft, made_);
         recorder_.close_round(level.place, draft, made_, level.spec.rule);
-    }
-
-    // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were
-    // cached.
-    int feed(Level& level, int rows, const int32_t* parents = nullptr) {
-        const LevelSettings& spec = level.spec;
-        const int n = (int)fed_.size(), cached = level.length;
-        // A thread is worth waking for some megabytes of weights; one read of them serves a few
-        // tokens.
-        const int worth = (int)std::min(1024.0, spec.bytes * std::max(1.0, n / 4.0) / 6e6);
-        T* to = verifier_.logits(rows);
-        spec.session->forward(fed_.data(), n, parents, rows, to, spec.cos, spec.sin, cached,
-                              std::max(1, std::min(spec.threads, worth)));
-        level.length = cached + n;
-        return cached;
     }
 
     void fresh(std::vector<double>& numbers, int n) {
@@ -399,7 +364,7 @@ template <class T> class Loop : public Decode {
     static constexpr int PREFILL_CHUNK = 512;
 
     const DecodeSettings s_;
-    std::vector<Level> levels_;  // the lowest first, the drafter's among them
+    std::vector<Level<T>> levels_;  // the lowest first, the drafter's among them
     int top_ = 0, filling_ = 0;
     int stack_top_ = 0;  // the place of the target
     int64_t reach_ = 0;

@@ -185,6 +185,27 @@ template <class T, class W> struct Weights : Model {
         head.shape(s.width, s.head_rows);
     }
 
+    // Pack n rows of weights as columns of a matrix from `column` on, whose panels are every
+    // `stride`-th from `first` on.
+    static void pack_into(Matrix<T, W>& m, const void* data, const float* scales, size_t depth,
+                          size_t n, size_t column, size_t first, size_t stride) {
+        if constexpr (std::is_same_v<W, grouped>) {
+            raise(std::invalid_argument("a matrix of groups is set by its panels"));
+        } else {
+            if constexpr (std::is_same_v<W, i8>)
+                pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column,
+                           first, stride);
+            else
+                pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first,
+                           stride);
+            if (!scales) return;
+            m.scale.resize((size_t)m.panels() * WIDE<T, W>);
+            for (size_t i = 0, c = column; i < n; ++i, ++c)
+                m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] =
+                    scales[i];
+        }
+    }
+
     void set(int at, int slot, const void* data, const float* scales) override {
         const Rest* w = (const Rest*)data;
         const ModelShape& s = shape;
@@ -192,21 +213,7 @@ template <class T, class W> struct Weights : Model {
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
         auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first,
                         size_t stride) {
-            if constexpr (std::is_same_v<W, grouped>) {
-                raise(std::invalid_argument("a matrix of groups is set by its panels"));
-            } else {
-                if constexpr (std::is_same_v<W, i8>)
-                    pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth,
-                               column, first, stride);
-                else
-                    pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first,
-                               stride);
-                if (!scales) return;
-                m.scale.resize((size_t)m.panels() * WIDE<T, W>);
-                for (size_t i = 0, c = column; i < n; ++i, ++c)
-                    m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] =
-                        scales[i];
-            }
+            pack_into(m, data, scales, depth, n, column, first, stride);
         };
         auto bias = [&](size_t first, size_t n) {
             layer->bias.resize(q + 2 * kv);

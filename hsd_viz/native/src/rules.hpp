@@ -141,7 +141,8 @@ template <class T, class Rows> struct SampledChain {
     }
 };
 
-// Apply a rule (a RoundRow::Rule) and draw the token after what is accepted with the number of its place.
+// Apply a rule (a RoundRow::Rule) and draw the token after what is accepted with the number of its
+// place.
 template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain, const double* r) {
     Verdict& verdict = chain.verdict;
     const int n = chain.size();

@@ -73,7 +73,8 @@ template <class T> void multiply_row(T* p, int n, T by) {
 
 // p [n] from logits [n]; `spare` has room for n and 64 more. As
 // hsd_viz.decoding.sampling.distribution, to the last bit.
-template <class T> void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, T* spare) {
+template <class T>
+void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, T* spare) {
     const T top = max_of(logits, n);
     const T temperature = (T)std::max(sampling.temperature, (double)std::numeric_limits<T>::min());
     for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;

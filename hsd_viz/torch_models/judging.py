@@ -1,0 +1,159 @@
+"""What a verification on the device decides, from its logits and the state of the decode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hsd_viz.torch_models import rules
+from hsd_viz.torch_models.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, USED, Plan, State
+from hsd_viz.torch_models.rules import row_of
+from hsd_viz.torch_models.sampling import Shaping, distribution, draw, total
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a verification decides, in places of a draft of at most m tokens.
+
+    Attributes:
+        count: the number of accepted tokens, ``[]``.
+        token: the verifier's own token, ``[]``.
+        row: the row that it is drawn from, ``[]``.
+        nodes: the accepted nodes in order, ``[m]``, then the other places' own numbers.
+        columns: ``[4, m]``: of point masses whether accepted, whether compared, p; of a chain p, q,
+            u, h.
+        mass: the sum of what a correction was drawn from, ``[]``.
+        weights: what the token was drawn from ``[V]``; not used where no details are reported.
+        path_rows: the rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for
+            greedy decoding.
+        used: how many numbers that never repeat were used, ``[]``.
+    """
+
+    count: Tensor
+    token: Tensor
+    row: Tensor
+    nodes: Tensor
+    columns: Tensor
+    mass: Tensor
+    weights: Tensor
+    path_rows: Tensor
+    used: Tensor
+
+
+def computed(scores: Tensor) -> Tensor:
+    """Return logits in the type in which probabilities are computed."""
+    return scores if scores.dtype == torch.float64 else scores.float()
+
+
+def shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
+    """Return the probabilities of rows of logits."""
+    return distribution(
+        scores,
+        temperature=state.settings[TEMPERATURE],
+        top_k=state.marks[TOP_K],
+        top_p=state.settings[TOP_P],
+        min_p=state.settings[MIN_P],
+        shaping=shaping,
+    )
+
+
+def _numbers(state: State, plan: Plan, level: int, at: Tensor, used: Tensor, n: int) -> Tensor:
+    """Return the numbers ``[n]`` of a level's own tokens after a text of ``at`` tokens."""
+    places = torch.arange(n, device=at.device)
+    if level == plan.top:
+        return state.placed[(at + places).clamp(max=len(state.placed) - 1)]
+    return state.fresh[(used + places).clamp(max=len(state.fresh) - 1)]
+
+
+def judge_points(
+    state: State, plan: Plan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
+) -> Decision:
+    """Decide on a tree of point masses, as :func:`hsd_viz.decoding.verify.walk` does."""
+    m = len(tokens)
+    places = torch.arange(m, device=tokens.device)
+    parents = state.parents[:m] if plan.is_tree(level) else places - 1
+    lineage = rules.lineage_of(parents) if m else torch.ones((0, 0), dtype=torch.bool)
+    depths = lineage.sum(1)
+    used = torch.zeros_like(at)
+    if plan.shaping.greedy:
+        p = scores
+        own = scores.argmax(-1)
+    else:
+        p = shaped(state, scores, plan.shaping)
+        r = _numbers(state, plan, level, at, state.marks[USED], m + 1)
+        row_depths = torch.cat([depths.new_zeros(1), depths])
+        own = draw(p, r[row_depths])
+        if level < plan.top:
+            used = torch.ones_like(at)
+            if m:
+                used = 1 + torch.where(places < n, depths, 0).amax()
+    if not m:
+        nothing = own.new_zeros((0,))
+        columns = torch.zeros((4, 0), dtype=torch.float64, device=own.device)
+        zero = own.new_zeros(())
+        mass = torch.zeros((), dtype=torch.float64, device=own.device)
+        return Decision(zero, own[0], zero, nothing, columns, mass, p[0], p, used)
+    walked = rules.walk_tree(tokens, parents, n, lineage, own)
+    rank = walked.accepted.cumsum(0)
+    is_next = walked.accepted[None, :] & (rank[None, :] == places[:, None] + 1)
+    node = (is_next * places[None, :]).sum(1)
+    nodes = torch.where(places < walked.count, node, places)
+    path = torch.cat([nodes.new_zeros(1), nodes + 1])
+    chances = walked.accepted.double()
+    if not plan.shaping.greedy:
+        chances = p[parents + 1].gather(1, tokens[:, None])[:, 0].double()
+    columns = torch.stack(
+        [walked.accepted.double(), walked.compared.double(), chances, torch.zeros_like(chances)]
+    )
+    # Without the drafted tokens: none of them was the verifier's own.
+    missed = walked.compared & ~walked.accepted & (parents + 1 == walked.row)
+    weights = row_of(p, walked.row)
+    token = row_of(own, walked.row)
+    mass = torch.zeros((), dtype=torch.float64, device=p.device)
+    if plan.details and level == plan.top and not plan.shaping.greedy:
+        spared = torch.where(missed, tokens, token)
+        kept = torch.where(missed, 0, row_of(weights, token))
+        weights = weights.index_copy(0, spared, kept)
+        mass = torch.where(missed.any(), total(weights), 0)
+    return Decision(
+        count=walked.count,
+        token=token,
+        row=walked.row,
+        nodes=nodes,
+        columns=columns,
+        mass=mass,
+        weights=weights,
+        path_rows=p if plan.shaping.greedy else p[path],
+        used=used,
+    )
+
+
+def judge_chain(
+    state: State, plan: Plan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
+) -> Decision:
+    """Decide on a chain that was sampled from rows, by the rule of the plan."""
+    m = len(tokens)
+    used = state.marks[USED]
+    p = shaped(state, scores, plan.shaping)
+    q = state.rows[level - 1][:m]
+    places = torch.arange(m, device=tokens.device)
+    u = state.fresh[(used + places).clamp(max=len(state.fresh) - 1)]
+    verdict = rules.judge_chain(plan.rule, tokens, n, p, q, u)
+    r = _numbers(state, plan, level, at, used + n, m + 1)
+    accepted = verdict.accepted
+    token = draw(verdict.weights[None], row_of(r, accepted)[None])[0]
+    columns = torch.stack([verdict.p, verdict.q, u, verdict.h])
+    own = torch.zeros_like(n) if level == plan.top else n + 1
+    return Decision(
+        count=accepted,
+        token=token,
+        row=accepted,
+        nodes=places,
+        columns=columns,
+        mass=verdict.mass,
+        weights=verdict.weights,
+        path_rows=p,
+        used=n + own,
+    )
