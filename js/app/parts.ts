@@ -264,7 +264,7 @@ export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElem
   const { tab, busy } = store.state;
   const first =
     tab === 0
-      ? readout(group.store, busy, host.about.sources, uid, host.about.games.length > 0)
+      ? readout(group.store, busy, host.about.sources, uid)
       : html`<h2 class="hsd-heard">${tabs[tab].title}</h2>`;
   return html`<div
     class="hsd-panel"

@@ -101,18 +101,7 @@ export function stackWords(stack: string): string {
   return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
 }
 
-/** The words of the game for what the page names as the field does. */
-const GAME_WORDS =
-  "In the game: a glance is a round, alone is plain decoding, the tiny model nano.";
-
-/** `hasGame`: the page has the game, whose words are explained. */
-export function readout(
-  run: Run,
-  running: boolean,
-  sources: Sources,
-  uid: string,
-  hasGame = false,
-) {
+export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
@@ -122,7 +111,6 @@ export function readout(
       <h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
       ${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}
-      ${hasGame ? html`<p class="hsd-note">${GAME_WORDS}</p>` : nothing}
     </div>
     <div class="hsd-tiles">
       ${tilesOf(run).map(

@@ -5,7 +5,7 @@ import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
 import { column, pathOf } from "./picture";
-import { aheadOf, type GameText, MOST_GLANCES, onText, type Play, playersOf } from "./play";
+import { aheadOf, type GameText, MOST_PASSES, onText, type Play, playersOf } from "./play";
 import { cornersOf } from "./score";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
@@ -41,7 +41,7 @@ test("a word that the model does not know has nothing on the board", () => {
   near(board.left, 1);
 });
 
-/** A game after its first glance at a text of two rounds. */
+/** A game after its first pass at a text of two rounds. */
 function playedOnce(): Play {
   const verify = (round: number, fed: number) => ({
     round,
@@ -57,39 +57,39 @@ function playedOnce(): Play {
   const run = createStore();
   run.adopt({ ...small(), calls: columns([verify(2, 4), verify(3, 1)]) } as any);
   const text = { plain: run, given: "", others: [{ name: "copying", source: "context", run }] };
-  const glance = { accepted: 1, width: 3 };
+  const pass = { accepted: 1, width: 3 };
   return {
     texts: [text as unknown as GameText],
     act: 0,
     at: 0,
-    glances: [[glance]],
+    passes: [[pass]],
   } as unknown as Play;
 }
 
-test("each player has as many passes as the visitor has glances", () => {
+test("each player has as many passes as the visitor", () => {
   const players = playersOf(playedOnce());
   assert.deepEqual(
     players.map(({ name, passes }) => [name, passes.map(({ tokens, width }) => [tokens, width])]),
     [
       ["you", [[2, 3]]],
       ["copying", [[2, 4]]],
-      ["alone", [[1, 1]]],
+      ["plain", [[1, 1]]],
     ],
   );
 });
 
-test("the stairs to beat continue to the last glance, or to the end of the recorded run", () => {
+test("the stairs to beat continue to the last pass, or to the end of the recorded run", () => {
   const ahead = aheadOf(playedOnce());
   assert.deepEqual(
     ahead.map(({ name, passes }) => [name, passes.length]),
     [
       ["copying", 2],
-      ["alone", MOST_GLANCES],
+      ["plain", MOST_PASSES],
     ],
   );
 });
 
-test("a line starts at zero tokens, and rises only where its glance ends", () => {
+test("a line starts at zero tokens, and rises only where its pass ends", () => {
   const corners = cornersOf(
     [2, 1].map((tokens) => ({ tokens, width: 1, drafting: 0 })),
     { one: 1, more: 0 },
@@ -110,7 +110,7 @@ test("names in a column keep the order of their lines, and never touch or leave 
 
 test("the score of a text is without the texts before it", () => {
   const play = playedOnce();
-  const later = { ...play, texts: [...play.texts, ...play.texts], glances: [play.glances[0], []] };
+  const later = { ...play, texts: [...play.texts, ...play.texts], passes: [play.passes[0], []] };
   const passes = (act: number) => playersOf(onText({ ...later, act })).map((p) => p.passes.length);
   assert.deepEqual(passes(0), [1, 1, 1]);
   assert.deepEqual(passes(1), [0, 0, 0]);

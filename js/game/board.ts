@@ -16,9 +16,9 @@ export interface Struck {
  * The struck words of a game whose place has recorded probabilities, the likeliest for the model
  * first.
  */
-export function struckWords({ texts, glances }: Play): Struck[] {
+export function struckWords({ texts, passes }: Play): Struck[] {
   const found: (Struck & { p: number })[] = [];
-  for (const [act, all] of glances.entries())
+  for (const [act, all] of passes.entries())
     for (const { own, words, fates } of all) {
       const word = words[fates.indexOf("struck")];
       const { plain } = texts[act];

@@ -27,8 +27,8 @@ export function cardOf(
   says: Pick<Says, "card_head" | "card_line">,
 ): string {
   const most = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
-  const glances = Math.max(1, players[0].passes.length);
-  const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / glances;
+  const width = Math.max(1, players[0].passes.length);
+  const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / width;
   const y = (tokens: number) => SIZE.foot - ((SIZE.foot - SIZE.top) * tokens) / most;
   const names = column(
     players.map(({ passes }) => y(tokensOf(passes)) + 5),
@@ -38,12 +38,12 @@ export function cardOf(
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
     const words = `${player.name} ${perPass(player.passes).toFixed(1)}`;
-    const width = WIDTHS[k] ?? 1.5;
-    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${width}"/>
+    const pen = WIDTHS[k] ?? 1.5;
+    return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${pen}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
-  const line2 = say(says.card_line, { glances: players[0].passes.length });
+  const line2 = say(says.card_line, { passes: players[0].passes.length });
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">

@@ -69,7 +69,7 @@ export interface GameProps {
 
 /**
  * Milliseconds: the light over the proposal, a verdict, the model's own word, and the axis from
- * glances to time.
+ * passes to time.
  */
 const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
 /** Copying is what the context database does: it has its colour. */
@@ -194,7 +194,7 @@ class GameView {
   private read() {
     if (this.game?.phase !== "write") return;
     this.game = propose(this.game);
-    const words = this.game.reading?.glance.words ?? [];
+    const words = this.game.reading?.pass.words ?? [];
     if (prefersStill()) return this.settle();
     this.paint();
     const lasts = PACE.light + PACE.verdict * words.length + PACE.own;
@@ -213,7 +213,7 @@ class GameView {
     else if (!hasTouch()) this.focus(".hsd-gm-field");
   }
 
-  /** Turn the stairs over glances into the stairs over time. */
+  /** Turn the stairs over passes into the stairs over time. */
   private showTime() {
     cancelAnimationFrame(this.frame);
     this.game = this.game && showTime(this.game);

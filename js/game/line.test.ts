@@ -35,7 +35,7 @@ test("neighbours of one writer are one mark, and a mark begins with the word", (
   ]);
 });
 
-test("a rejected word remains before the model's own until the next glance", () => {
+test("a rejected word remains before the model's own until the next pass", () => {
   const { play } = read(BEGUN, ["cat", "dog"]);
   assert.deepEqual(piecesOf(play).pieces.at(-1), piece("model", " ", "it", "dog"));
   const later = read(play, []).play;
@@ -62,17 +62,17 @@ test("only the end of a long text is shown", () => {
   assert.equal(pieces.length, 26, "a token that begins before the end is shown whole");
 });
 
-test("a glance is the sum of what the text has there", () => {
-  const { glance } = read(BEGUN, ["cat", "dog"]);
+test("a pass is the sum of what the text has there", () => {
+  const { pass } = read(BEGUN, ["cat", "dog"]);
   assert.equal(
-    summaryOf(glance, BEGUN.texts[0].plain.tokens, ENGLISH),
+    summaryOf(pass, BEGUN.texts[0].plain.tokens, ENGLISH),
     "1 of 2 words accepted, “dog” rejected: " +
-      "1 word + 1 comma + the model’s “it” = 3 tokens in one glance.",
+      "1 word + 1 comma + the model’s “it” = 3 tokens in one pass.",
   );
-  const silent = read(read(BEGUN, ["cat it sat down"]).play, []).glance;
+  const silent = read(read(BEGUN, ["cat it sat down"]).play, []).pass;
   assert.equal(
     summaryOf({ ...silent, own: 6 }, BEGUN.texts[0].plain.tokens, ENGLISH),
-    "The model wrote “↵” alone: 1 token in one glance.",
+    "The model wrote “↵” alone: 1 token in one pass.",
   );
 });
 
@@ -86,14 +86,14 @@ const PLAYERS = named(
 );
 
 test("scores begin with the most tokens, times with the fastest", () => {
-  assert.equal(scoreWords(PLAYERS, ENGLISH), "tiny model 3.0 and you 2.0");
+  assert.equal(scoreWords(PLAYERS, ENGLISH), "nano 3.0 and you 2.0");
   assert.equal(
     timesWords(PLAYERS, { one: 100, more: 0.5 }, ENGLISH),
-    "Fastest first: you 2.00 ×, tiny model 0.60 ×.",
+    "Fastest first: you 2.00 ×, nano 0.60 ×.",
   );
   assert.equal(
     timesWords(PLAYERS, { one: 100, more: 0 }, ENGLISH),
-    "Fastest first: tiny model 3.00 ×, you 2.00 ×.",
+    "Fastest first: nano 3.00 ×, you 2.00 ×.",
   );
 });
 
@@ -104,33 +104,33 @@ const player = (name: string, tokens: number, width: number, drafting = 0) => ({
 });
 const why = (players: ReturnType<typeof player>[], more: number) =>
   costWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
-const COST = "and a glance over 9 tokens costs as much as 5.0 over one.";
+const COST = "and a pass over 9 tokens costs as much as 5.0 over one.";
 
-test("a player with the fewest glances who is slower is named with what a glance costs", () => {
+test("a player with the fewest passes who is slower is named with what a pass costs", () => {
   const others = [player("copying", 2, 1), player("nano", 1, 3)];
   assert.equal(
     why([player("you", 3, 9), ...others], 0.5),
-    `Fewer glances are not faster: you needed the fewest, ${COST}`,
+    `Fewer passes are not faster: you needed the fewest, ${COST}`,
   );
   assert.equal(
     why([player("you", 2, 1), player("nano", 3, 9)], 0.5),
-    `Fewer glances are not faster: tiny model needed the fewest, ${COST}`,
+    `Fewer passes are not faster: nano needed the fewest, ${COST}`,
   );
   assert.equal(
     why([player("you", 3, 9), player("nano", 3, 9), player("copying", 2, 1)], 0.5),
-    `Fewer glances are not faster: you and tiny model needed the fewest, ${COST}`,
+    `Fewer passes are not faster: you and nano needed the fewest, ${COST}`,
   );
 });
 
-test("players with as few glances as the fastest are named together", () => {
+test("players with as few passes as the fastest are named together", () => {
   const tied = [player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 12)];
   assert.equal(
     why(tied, 0.5),
-    `Equally many glances are not equally fast: you and copying needed as many, ${COST}`,
+    `Equally many passes are not equally fast: you and copying needed as many, ${COST}`,
   );
 });
 
-test("nothing is explained where those with the fewest glances are the fastest", () => {
+test("nothing is explained where those with the fewest passes are the fastest", () => {
   assert.equal(why([player("you", 3, 2), player("nano", 2, 9)], 0.5), "");
   const tied = [player("you", 3, 9, 0.01), player("copying", 3, 4)];
   assert.equal(why(tied, 0), "", "their times are shown as the same");

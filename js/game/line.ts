@@ -20,15 +20,15 @@ export interface Piece {
 
 /**
  * The end of the present text, and whether there is more before it. A rejected word remains before
- * the token that the model wrote instead, until the next glance is over.
+ * the token that the model wrote instead, until the next pass is over.
  */
 export function piecesOf(play: Play): { isCut: boolean; pieces: Piece[] } {
   const text = play.texts[play.act];
   const tokens = text.plain.tokens.slice(0, play.at);
-  const glances = play.glances[play.act];
+  const passes = play.passes[play.act];
   const given = givenOf(text);
-  const isMine = (k: number) => glances.some(({ at, own }) => at <= k && k < own);
-  const last = glances.at(-1);
+  const isMine = (k: number) => passes.some(({ at, own }) => at <= k && k < own);
+  const last = passes.at(-1);
   const struckAt = last && struckOf(last) ? last.own : -1;
 
   const begin = tokens.reduce((sum, token) => sum + token.text.length, 0) - TAIL;

@@ -33,11 +33,11 @@ export interface Stairs {
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
-  /** The others as they will be after the glances that are left: drawn pale. */
+  /** The others as they will be after the passes that are left: drawn pale. */
   ahead?: Player[];
-  /** The glances at each text, those that are left included. */
+  /** The passes at each text, those that are left included. */
   bands: number[];
-  says: Pick<Says, "glances" | "time" | "tokens" | "band">;
+  says: Pick<Says, "passes" | "time" | "tokens" | "band">;
 }
 
 const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0 };
@@ -120,7 +120,7 @@ function frameFor({ players, morph, width, height }: Stairs, most: number): Fram
 }
 
 /**
- * Places of the names: over glances in a column on the right, over time above the ends of the
+ * Places of the names: over passes in a column on the right, over time above the ends of the
  * lines. The earlier an end, the higher its name: no leader crosses a name.
  */
 function namePlaces(
@@ -146,8 +146,10 @@ export function layoutOf(stairs: Stairs): Layout {
   const drawn = drawnOf(stairs);
   const goal = Math.max(...players.map(({ passes }) => tokensOf(passes)));
   const most = Math.max(4, goal, ...ahead.map(({ passes }) => tokensOf(passes)));
-  const glances = bands.reduce((sum, band) => sum + band, 0);
-  const passes = Math.max(3, glances);
+  const passes = Math.max(
+    3,
+    bands.reduce((sum, band) => sum + band, 0),
+  );
   const times = players.map((player) => timeTo(goal, player.passes, price));
   const ns = Math.max(1, ...times);
   const isOverTime = morph >= 0.5;
@@ -189,12 +191,12 @@ function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: numbe
 function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: number) {
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
-  const isAlone = player.source === "target";
+  const isPlain = player.source === "target";
   const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
   const path = (corners: Corner[]) => pathOf(corners, x, frame.y);
   const rest = `M${ends[k].x} ${ends[k].y}L${finishes[k].x} ${finishes[k].y}`;
   const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
-  return svg`<g class=${isAlone ? `${kind} hsd-gm-alone` : kind}
+  return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path opacity="0.45" d=${path(player.pale)}></path><path d=${path(player.corners)}></path
     >${morph === 1 ? dashed : nothing}<path stroke-width="1" stroke-dasharray="1 2"
@@ -202,22 +204,22 @@ function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: numb
     ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, price, isOverTime)}</text></g>`;
 }
 
-/** The axis of glances or of time. */
+/** The axis of passes or of time. */
 function acrossTemplate({ width, says }: Stairs, { scale, isOverTime }: Layout) {
   const whole = (n: number) => (Number.isInteger(n) ? String(n) : "");
   const parts = isOverTime ? Math.max(2, width / 160) : Math.min(scale.mostX, 6);
   const numbers = axisX(scale, parts, isOverTime ? duration : whole);
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
-    >${isOverTime ? says.time : says.glances}</text>`;
+    >${isOverTime ? says.time : says.passes}</text>`;
 }
 
-/** The bands of the texts behind the stairs over glances. */
+/** The bands of the texts behind the stairs over passes. */
 function bandTemplates({ bands, says }: Stairs, { scale }: Layout) {
   let from = 0;
-  return bands.map((glances, k) => {
+  return bands.map((passes, k) => {
     const left = scale.x(from);
-    from += glances;
+    from += passes;
     const right = scale.x(from);
     return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${scale.top}
       width=${right - left} height=${scale.foot - scale.top}></rect
@@ -235,7 +237,7 @@ function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
 }
 
 /**
- * The picture. Over glances, the names are in a column on the right. Over time, all lines continue
+ * The picture. Over passes, the names are in a column on the right. Over time, all lines continue
  * at their own rates to the most tokens of one, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {

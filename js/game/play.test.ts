@@ -14,7 +14,7 @@ import {
   givenOf,
   isLast,
   isOver,
-  MOST_GLANCES,
+  MOST_PASSES,
   next,
   playersOf,
   read,
@@ -54,12 +54,12 @@ for (const game of GAMES)
     let play = begin([text]);
     assert.ok(play.at > 0 && play.at < tokens.length);
     const firstWords = choicesAfter(tokens, pieces, play.at, []);
-    const right = firstWords.filter((word) => read(play, [word]).glance.fates[0] === "accepted");
+    const right = firstWords.filter((word) => read(play, [word]).pass.fates[0] === "accepted");
     assert.equal(right.length, 1);
     const before = play.at;
-    const { play: after, glance } = read(play, [right[0], "zzz"]);
+    const { play: after, pass } = read(play, [right[0], "zzz"]);
     play = after;
-    assert.deepEqual(glance.fates, ["accepted", "struck"]);
+    assert.deepEqual(pass.fates, ["accepted", "struck"]);
     assert.ok(play.at > before + 1);
     for (const other of text.others)
       assert.deepEqual(
@@ -69,17 +69,17 @@ for (const game of GAMES)
       );
   });
 
-test("a game goes through its texts, and all players have as many glances", { skip }, () => {
+test("a game goes through its texts, and all players have as many passes", { skip }, () => {
   const texts = GAMES.slice(0, 3).map(textOf);
   let play = begin(texts);
   for (let act = 0; act < texts.length; act++) {
-    for (let k = 0; k < MOST_GLANCES && !isOver(play); k++)
+    for (let k = 0; k < MOST_PASSES && !isOver(play); k++)
       play = read(play, ["nothing like it"]).play;
     assert.ok(isOver(play));
     if (!isLast(play)) play = next(play);
   }
   const players = playersOf(play);
-  assert.deepEqual([players[0].name, players.at(-1)?.name], ["you", "alone"]);
+  assert.deepEqual([players[0].name, players.at(-1)?.name], ["you", "plain"]);
   for (const { passes } of players) assert.equal(passes.length, players[0].passes.length);
   assert.equal(tokensOf(players.at(-1)?.passes ?? []), players[0].passes.length);
   const struck = struckWords(play)[0];
@@ -100,14 +100,14 @@ test("a game goes through its texts, and all players have as many glances", { sk
   );
 });
 
-test("the stairs to beat are those of the others after all glances at the text", { skip }, () => {
+test("the stairs to beat are those of the others after all passes at the text", { skip }, () => {
   const text = textOf(GAMES[0]);
   const start = begin([text]);
   const passes = (players: ReturnType<typeof aheadOf>) => players.map((one) => one.passes.length);
   const ahead = aheadOf(start);
   assert.deepEqual(
     passes(ahead),
-    ahead.map(() => MOST_GLANCES),
+    ahead.map(() => MOST_PASSES),
   );
   assert.ok(!ahead.some((one) => one.name === "you"));
   const later = read(start, ["nothing like it"]).play;
@@ -115,22 +115,22 @@ test("the stairs to beat are those of the others after all glances at the text",
   assert.deepEqual(passes(playersOf(later)), [1, ...ahead.map(() => 1)]);
 });
 
-test("the played text is a run whose metrics follow from the glances", { skip }, () => {
+test("the played text is a run whose metrics follow from the passes", { skip }, () => {
   const text = textOf(GAMES[0]);
   const price = priceOf([text.plain, ...text.others.map(({ run }) => run)]);
   let play = begin([text]);
   const word = () =>
     choicesAfter(text.plain.tokens, text.plain.pieces, play.at, []).find(
-      (one) => read(play, [one]).glance.accepted,
+      (one) => read(play, [one]).pass.accepted,
     ) ?? "";
   play = read(play, [word(), "zzz"]).play;
   play = read(play, []).play;
-  const run = storeOf(runOf(text.plain, givenOf(text), play.glances[0], price));
+  const run = storeOf(runOf(text.plain, givenOf(text), play.passes[0], price));
   const all = run.tokens.map((t) => t.text).join("");
   const whole = text.plain.tokens.map((t) => t.text).join("");
   assert.ok(whole.startsWith(run.prompt.slice(text.plain.prompt.length) + all));
   const metrics = metricsOf(run);
-  const [first] = play.glances[0];
+  const [first] = play.passes[0];
   assert.deepEqual(
     [metrics.rounds, metrics.accepted, metrics.tokens],
     [2, first.accepted, first.accepted + 2],
@@ -142,10 +142,10 @@ test("the played text is a run whose metrics follow from the glances", { skip },
 test("what is above can be copied", { skip }, () => {
   const cat = GAMES.find((game: any) => game.name === "cat");
   const play = begin([textOf(cat)]);
-  const { glance } = read(play, ["The"]);
+  const { pass } = read(play, ["The"]);
   const after = read(play, ["The"]).play;
-  assert.equal(glance.fates[0], "accepted");
+  assert.equal(pass.fates[0], "accepted");
   const words = copiedWords(after);
   assert.ok(words.length >= 3);
-  assert.ok(read(after, words).glance.fates.filter((fate) => fate === "accepted").length >= 3);
+  assert.ok(read(after, words).pass.fates.filter((fate) => fate === "accepted").length >= 3);
 });

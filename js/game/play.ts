@@ -1,4 +1,4 @@
-// The course of the game: texts one after the other, some glances at each. Pure: every step returns
+// The course of the game: texts one after the other, some passes at each. Pure: every step returns
 // a new state.
 
 import { YOU } from "../lib/palette";
@@ -24,32 +24,32 @@ export interface Play {
   act: number;
   /** The place in the text. */
   at: number;
-  /** The glances at each text so far. */
-  glances: readonly (readonly Played[])[];
+  /** The passes at each text so far. */
+  passes: readonly (readonly Played[])[];
 }
 
-/** Glances at a text, at most: the whole game takes a minute. */
-export const MOST_GLANCES = 3;
+/** Passes at a text, at most: the whole game takes a minute. */
+export const MOST_PASSES = 3;
 
 const textOf = (play: Play) => play.texts[play.act];
 export const givenOf = ({ plain, given }: GameText) => placeAfter(plain.tokens, given);
 
 export function begin(texts: readonly GameText[]): Play {
-  return { texts, act: 0, at: givenOf(texts[0]), glances: texts.map(() => []) };
+  return { texts, act: 0, at: givenOf(texts[0]), passes: texts.map(() => []) };
 }
 
-/** Let the model read some words in one glance. */
-export function read(play: Play, words: readonly string[]): { play: Play; glance: Played } {
+/** Let the model read some words in one pass. */
+export function read(play: Play, words: readonly string[]): { play: Play; pass: Played } {
   const { tokens } = textOf(play).plain;
   const proposal = words.slice(0, MOST_WORDS);
-  const glance: Played = { ...readWords(tokens, play.at, proposal), at: play.at, words: proposal };
-  const glances = play.glances.map((all, k) => (k === play.act ? [...all, glance] : all));
-  return { play: { ...play, at: glance.own + 1, glances }, glance };
+  const pass: Played = { ...readWords(tokens, play.at, proposal), at: play.at, words: proposal };
+  const passes = play.passes.map((all, k) => (k === play.act ? [...all, pass] : all));
+  return { play: { ...play, at: pass.own + 1, passes }, pass };
 }
 
-/** Whether the text has ended, or has had its glances. */
+/** Whether the text has ended, or has had its passes. */
 export const isOver = (play: Play) =>
-  play.at >= textOf(play).plain.tokens.length || play.glances[play.act].length >= MOST_GLANCES;
+  play.at >= textOf(play).plain.tokens.length || play.passes[play.act].length >= MOST_PASSES;
 export const isLast = (play: Play) => play.act === play.texts.length - 1;
 
 export function next(play: Play): Play {
@@ -58,48 +58,48 @@ export function next(play: Play): Play {
 }
 
 /**
- * The passes of each player after as many glances at each text: the visitor first, plain decoding
- * last.
+ * The passes of each player, as many at each text as the visitor had: the visitor first, plain
+ * decoding last.
  */
-export function playersOf({ texts, glances }: Play): Player[] {
-  const own = glances
+export function playersOf({ texts, passes }: Play): Player[] {
+  const own = passes
     .flat()
     .map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
   const names = new Map(
     texts.flatMap(({ others }) => others.map(({ name, source }) => [name, source])),
   );
   const inAll = [...names].filter(([name]) =>
-    texts.every((text, k) => !glances[k].length || text.others.some((one) => one.name === name)),
+    texts.every((text, k) => !passes[k].length || text.others.some((one) => one.name === name)),
   );
   const others = inAll.map(([name, source]) => {
-    const passes = texts.flatMap((text, k): Pass[] => {
+    const recorded = texts.flatMap((text, k): Pass[] => {
       const run = text.others.find((one) => one.name === name)?.run;
-      return run ? passesOf(run, givenOf(text)).slice(0, glances[k].length) : [];
+      return run ? passesOf(run, givenOf(text)).slice(0, passes[k].length) : [];
     });
-    return { name, source, passes };
+    return { name, source, passes: recorded };
   });
-  const alone = own.map(() => ({ tokens: 1, width: 1, drafting: 0 }));
+  const plain = own.map(() => ({ tokens: 1, width: 1, drafting: 0 }));
   return [
     { name: "you", source: YOU, passes: own },
     ...others,
-    { name: "alone", source: "target", passes: alone },
+    { name: "plain", source: "target", passes: plain },
   ];
 }
 
 /** A game as if the present text were its only one. */
 export const onText = (play: Play): Play => ({
   ...play,
-  glances: play.glances.map((all, k) => (k === play.act ? all : [])),
+  passes: play.passes.map((all, k) => (k === play.act ? all : [])),
 });
 
-/** The others at the end of the text's glances: the stairs that the visitor has to beat. */
+/** The others at the end of the text's passes: the stairs that the visitor has to beat. */
 export function aheadOf(play: Play): Player[] {
   const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };
-  const glances = play.glances.map((all, k) => {
-    const left = k === play.act ? MOST_GLANCES - all.length : 0;
+  const passes = play.passes.map((all, k) => {
+    const left = k === play.act ? MOST_PASSES - all.length : 0;
     return [...all, ...Array.from({ length: left }, () => nothing)];
   });
-  return playersOf({ ...play, glances }).slice(1);
+  return playersOf({ ...play, passes }).slice(1);
 }
 
 /**

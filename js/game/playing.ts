@@ -4,11 +4,11 @@ import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { type Acts, type Look, saysOf } from "./acts";
 import { type Piece, piecesOf } from "./line";
-import { aheadOf, copiedWords, isLast, MOST_GLANCES, onText, playersOf } from "./play";
+import { aheadOf, copiedWords, isLast, MOST_PASSES, onText, playersOf } from "./play";
 import { type Says, say } from "./says";
 import { type Player, tokensOf } from "./score";
 import { mostTokens, named, scoreWords, summaryOf, wordOf } from "./sentences";
-import { type Game, lastGlance, proposalOf } from "./state";
+import { type Game, lastPass, proposalOf } from "./state";
 import { choicesAfter, MOST_WORDS } from "./words";
 
 /** The fewest words that are offered for copying. */
@@ -28,20 +28,20 @@ function pieceTemplate({ by, blank, words, struck }: Piece) {
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposalTemplate(game: Game) {
-  const glance = game.reading?.glance;
-  const words = glance ? glance.words : proposalOf(game);
+  const pass = game.reading?.pass;
+  const words = pass ? pass.words : proposalOf(game);
   const chips = words.map(
     (word, k) =>
       html`<span
         class="hsd-gm-word"
-        data-fate=${glance?.fates[k] ?? nothing}
+        data-fate=${pass?.fates[k] ?? nothing}
         .style=${`--k: ${k}`}
         >${word}</span
       >`,
   );
-  const last = glance
+  const last = pass
     ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${words.length}`}
-        >${wordOf(textOf(game).plain.tokens, glance.own)}</span
+        >${wordOf(textOf(game).plain.tokens, pass.own)}</span
       >`
     : html`<span class="hsd-gm-caret" aria-hidden="true"></span>`;
   return html`<p class="hsd-gm-words" aria-hidden="true">${chips}${last}</p>`;
@@ -116,9 +116,9 @@ function choices(game: Game, says: Says, acts: Acts) {
   </div>`;
 }
 
-/** The result of the last glance; before the first one of a text, a hint. */
+/** The result of the last pass; before the first one of a text, a hint. */
 function status(game: Game, says: Says): unknown {
-  const last = lastGlance(game);
+  const last = lastPass(game);
   if (!last) return says.hint;
   return game.phase === "reading" ? nothing : summaryOf(last, textOf(game).plain.tokens, says);
 }
@@ -129,7 +129,7 @@ function writing(game: Game, look: Look, acts: Acts) {
     <p class="hsd-gm-said" role="status">${status(game, says)}</p>`;
 }
 
-/** The result of the last glance and of the text, its lesson, and the score so far. */
+/** The result of the last pass and of the text, its lesson, and the score so far. */
 function lesson(game: Game, look: Look, acts: Acts) {
   const { play } = game;
   const says = saysOf(look);
@@ -137,7 +137,7 @@ function lesson(game: Game, look: Look, acts: Acts) {
   const players = named(playersOf(onText(play)), says);
   const [you, ...others] = players;
   const isBehind = tokensOf(you.passes) < tokensOf(mostTokens(others).passes);
-  const silent = play.glances[play.act].filter((glance) => !glance.words.length).length;
+  const silent = play.passes[play.act].filter((pass) => !pass.words.length).length;
   const tip = isBehind && 2 * silent >= you.passes.length ? `${says.tip_alone} ` : "";
   const all = named(playersOf(play), says);
   const soFar = play.act ? say(says.so_far, { score: scoreWords(all, says) }) : "";
@@ -152,7 +152,7 @@ function lesson(game: Game, look: Look, acts: Acts) {
     </div>`;
 }
 
-/** On the present text: the tokens so far, and what is to be beaten with all glances. */
+/** On the present text: the tokens so far, and what is to be beaten with all passes. */
 function goal({ play }: Game, look: Look) {
   const says = saysOf(look);
   const [you] = named(playersOf(onText(play)), says);
@@ -164,14 +164,14 @@ function goal({ play }: Game, look: Look) {
         >${says.to_beat}
         <strong data-family=${look.family(best.source)}>${score(best)}</strong></span
       >
-      ${say(says.in_glances, { glances: best.passes.length })}
+      ${say(says.in_passes, { passes: best.passes.length })}
     </p>
     <p class="hsd-note hsd-gm-units">${says.units} ${play.act ? says.all_texts : nothing}</p>`;
 }
 
-/** Who the others are: in the place of the stairs, until the first glance of the game. */
+/** Who the others are: in the place of the stairs, until the first pass of the game. */
 function others({ play }: Game, look: Look) {
-  if (play.glances.flat().length) return nothing;
+  if (play.passes.flat().length) return nothing;
   const says = saysOf(look);
   const players = playersOf(play).slice(1).reverse();
   const introduced = ({ name, source }: Player) =>
@@ -183,17 +183,17 @@ function others({ play }: Game, look: Look) {
   return html`<p class="hsd-gm-others">${players.map(introduced)}</p>`;
 }
 
-/** The place in the game: which text it is, and its glances as dots. */
+/** The place in the game: which text it is, and its passes as dots. */
 export function progress({ play }: Game, says: Says) {
-  const used = play.glances[play.act].length;
+  const used = play.passes[play.act].length;
   const place = say(says.act, {
     act: play.act + 1,
     acts: play.texts.length,
-    glances: MOST_GLANCES,
+    passes: MOST_PASSES,
   });
   return html`${place}
     <span class="hsd-gm-pips" aria-hidden="true"
-      >${"●".repeat(used)}${"○".repeat(MOST_GLANCES - used)}</span
+      >${"●".repeat(used)}${"○".repeat(MOST_PASSES - used)}</span
     >`;
 }
 

@@ -1,4 +1,4 @@
-// The page after the last text: the result over glances, over time with a price for each token, and
+// The page after the last text: the result over passes, over time with a price for each token, and
 // the darts of a rejected word.
 import { html, nothing } from "lit-html";
 import { slider } from "../lib/fields";
@@ -30,7 +30,7 @@ function outcome({ play, phase, price }: Game, says: Says) {
     ? timesWords(players, price, says)
     : say(says.as_many, { score: scoreWords(players, says) });
   return html`<p class="hsd-gm-big hsd-number">
-      <strong>${figure}</strong> ${isTimed ? says.of_alone : says.per_glance}
+      <strong>${figure}</strong> ${isTimed ? says.of_plain : says.per_pass}
     </p>
     <div role="status">
       <p class="hsd-gm-verdict">${words}</p>
@@ -107,6 +107,5 @@ export function results(
     <div class="hsd-gm-buttons">
       ${buttonsOf(game, says, acts, hasLink).map(buttonTemplate)}
       <span class="hsd-note" role="status">${game.note}</span>
-    </div>
-    <p class="hsd-note">${says.explorer_words}</p>`;
+    </div>`;
 }

@@ -11,10 +11,10 @@ import {
   type Token,
 } from "../lib/tables";
 import { costOf, type Price } from "./score";
-import { bare, type Glance } from "./words";
+import { bare, type VerifiedPass } from "./words";
 
-/** A glance of the game: its place in the text, the words that were written, and their results. */
-export interface Played extends Glance {
+/** A pass of the game: its place in the text, the words that were written, and their results. */
+export interface Played extends VerifiedPass {
   at: number;
   words: string[];
 }
@@ -56,15 +56,15 @@ function idOf({ pieces }: Store, word: string): number | undefined {
 }
 
 /**
- * The draft of a glance: the tokens that were accepted, then the words that were not. `before` rows
+ * The draft of a pass: the tokens that were accepted, then the words that were not. `before` rows
  * are in the table already.
  */
-function draftsOf(store: Store, round: number, glance: Played, before: number): Draft[] {
-  const read = store.tokens.slice(glance.at, glance.own);
+function draftsOf(store: Store, round: number, pass: Played, before: number): Draft[] {
+  const read = store.tokens.slice(pass.at, pass.own);
   const accepted = read.map(({ token_id, text }, node) =>
     draftOf(round, node, { token_id, text, p: 1, verdict: "accepted" }),
   );
-  const wrong = glance.words.filter((_, k) => glance.fates[k] !== "accepted");
+  const wrong = pass.words.filter((_, k) => pass.fates[k] !== "accepted");
   const others = wrong.map((word, k) => {
     const node = read.length + k;
     return draftOf(round, node, {
@@ -77,21 +77,21 @@ function draftsOf(store: Store, round: number, glance: Played, before: number): 
   return [...accepted, ...others];
 }
 
-/** How a glance with this draft ended. */
+/** How a pass with this draft ended. */
 function outcomeOf(draft: readonly Draft[]): "plain" | "bonus" | "correction" {
   if (!draft.length) return "plain";
   return draft.every(({ verdict }) => verdict === "accepted") ? "bonus" : "correction";
 }
 
-/** The tokens of a glance: those that were accepted, and the model's own. */
+/** The tokens of a pass: those that were accepted, and the model's own. */
 function tokensOf(
   store: Store,
   round: number,
-  glance: Played,
+  pass: Played,
   kind: ReturnType<typeof outcomeOf>,
   first: number,
 ): Token[] {
-  const read = store.tokens.slice(glance.at, glance.own);
+  const read = store.tokens.slice(pass.at, pass.own);
   const tokens: Token[] = read.map((token, k) => ({
     ...token,
     index: first + k,
@@ -101,7 +101,7 @@ function tokensOf(
     path: [0, 1],
     depth: k + 1,
   }));
-  const own = store.tokens[glance.own];
+  const own = store.tokens[pass.own];
   if (!own) return tokens;
   const index = first + read.length;
   return [...tokens, { ...own, index, round, kind, source: "target", path: [1], depth: 0 }];
@@ -167,7 +167,7 @@ function metaOf({ meta }: Store, price: Price, tokens: number, wall_ns: number):
 export function runOf(
   store: Store,
   given: number,
-  glances: readonly Played[],
+  passes: readonly Played[],
   price: Price,
 ): Snapshot {
   const tokens: Token[] = [];
@@ -176,16 +176,16 @@ export function runOf(
   const calls: Call[] = [];
   const pieces: Record<string, string> = { ...store.pieces };
   let now = 0;
-  for (const [id, glance] of glances.entries()) {
-    const lasts = Math.round(costOf({ tokens: 0, width: glance.width, drafting: 0 }, price));
-    const draft = draftsOf(store, id, glance, drafts.length);
+  for (const [id, pass] of passes.entries()) {
+    const lasts = Math.round(costOf({ tokens: 0, width: pass.width, drafting: 0 }, price));
+    const draft = draftsOf(store, id, pass, drafts.length);
     const round = roundOf(id, draft, now, lasts);
     for (const { verdict, token_id, text } of draft)
       if (verdict !== "accepted") pieces[token_id] = text;
-    tokens.push(...tokensOf(store, id, glance, outcomeOf(draft), tokens.length));
+    tokens.push(...tokensOf(store, id, pass, outcomeOf(draft), tokens.length));
     drafts.push(...draft);
     rounds.push(round);
-    calls.push(callOf(round, glance.width, store.promptIds.length + glance.at));
+    calls.push(callOf(round, pass.width, store.promptIds.length + pass.at));
     now += lasts;
   }
   const before = store.tokens.slice(0, given);

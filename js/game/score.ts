@@ -1,5 +1,5 @@
-// The stairs of the game: passes of the model ("glances"), what each brought, and what it costs
-// where one more token has a price. Pure.
+// The stairs of the game: passes of the model, what each brought, and what it costs where one more
+// token has a price. Pure.
 
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";

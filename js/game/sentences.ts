@@ -1,4 +1,4 @@
-// Sentences of the game about its figures: the result of a glance, scores and times. Pure.
+// Sentences of the game about its figures: the result of a pass, scores and times. Pure.
 
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
@@ -6,7 +6,7 @@ import { type Says, say, together } from "./says";
 import { gainOf, type Player, type Price, perPass, ranked, tokensOf } from "./score";
 import { partsOf, shownText } from "./words";
 
-/** The word that the model did not accept in a glance, if any. */
+/** The word that the model did not accept in a pass, if any. */
 export const struckOf = ({ words, fates }: Pick<Played, "words" | "fates">): string | undefined =>
   words[fates.indexOf("struck")];
 
@@ -18,16 +18,16 @@ export const wordOf = (tokens: readonly Pick<Token, "text">[], place: number): s
 export const named = (players: readonly Player[], says: Says): Player[] =>
   players.map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
 
-/** The result of a glance, as a sum of the tokens that the recorded run has there. */
+/** The result of a pass, as a sum of the tokens that the recorded run has there. */
 export function summaryOf(
-  glance: Played,
+  pass: Played,
   tokens: readonly Pick<Token, "token_id" | "text">[],
   says: Says,
 ): string {
-  const { at, own, accepted, words } = glance;
+  const { at, own, accepted, words } = pass;
   const model = wordOf(tokens, own);
   if (!words.length) return say(says.wrote_alone, { model });
-  const parts = partsOf(tokens, at, glance);
+  const parts = partsOf(tokens, at, pass);
   const terms = [
     [says.sum_words, parts.words],
     [says.sum_pieces, parts.pieces],
@@ -37,7 +37,7 @@ export function summaryOf(
   const counted = terms
     .filter(([, count]) => count > 0)
     .map(([term, count]) => say(term, { count }));
-  const word = struckOf(glance);
+  const word = struckOf(pass);
   return say(says.outcome, {
     right: parts.words,
     words: words.length,
@@ -47,7 +47,7 @@ export function summaryOf(
   });
 }
 
-/** Tokens per glance of each player, the most first. */
+/** Tokens per pass of each player, the most first. */
 export function scoreWords(players: readonly Player[], says: Says): string {
   const order = [...players].sort((a, b) => perPass(b.passes) - perPass(a.passes));
   const scores = order.map(
@@ -60,13 +60,13 @@ export function scoreWords(players: readonly Player[], says: Says): string {
 export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
-/** The players with the most tokens in a glance: those who need the fewest for a text. */
+/** The players with the most tokens in a pass: those who need the fewest for a text. */
 function withFewest(players: readonly Player[]): Player[] {
   const most = Math.max(...players.map(({ passes }) => perPass(passes)));
   return players.filter(({ passes }) => perPass(passes) === most);
 }
 
-/** How many times as fast as one token in each glance, as it is shown. */
+/** How many times as fast as one token in each pass, as it is shown. */
 const shownGain = ({ passes }: Player, price: Price): string => gainOf(passes, price).toFixed(2);
 
 /** Who is the fastest. */
@@ -77,7 +77,7 @@ export function timesWords(players: readonly Player[], price: Price, says: Says)
   return say(says.fastest, { times: times.join(says.comma) });
 }
 
-/** Why some with the fewest glances are not the fastest; "" where all of them are. */
+/** Why some with the fewest passes are not the fastest; "" where all of them are. */
 export function costWords(players: readonly Player[], price: Price, says: Says): string {
   const [fastest] = ranked(players, price);
   const fewest = withFewest(players);

@@ -1,7 +1,7 @@
 // The stairs of an open game: the picture of its players, as far as they have come. Pure.
 
 import type { Stairs } from "./picture";
-import { aheadOf, isOver, MOST_GLANCES, playersOf } from "./play";
+import { aheadOf, isOver, MOST_PASSES, playersOf } from "./play";
 import type { Says } from "./says";
 import { named } from "./sentences";
 import { type Game, isPlaying } from "./state";
@@ -24,9 +24,9 @@ export function stairsOf(
   const width = Math.max(LEAST, room);
   const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
   const hasMore = isPlaying(game) && !isOver(play);
-  const bands = play.glances
+  const bands = play.passes
     .slice(0, play.act + 1)
-    .map((glances, act) => (hasMore && act === play.act ? MOST_GLANCES : glances.length));
+    .map((passes, act) => (hasMore && act === play.act ? MOST_PASSES : passes.length));
   return {
     players: named(playersOf(play), says),
     ahead: hasMore ? named(aheadOf(play), says) : [],

@@ -4,14 +4,14 @@ import { test } from "vitest";
 import { storeOf } from "../lib/run";
 import { COLUMNS } from "../lib/tables";
 import { round, snapshot, token } from "../lib/testing";
-import { type GameText, MOST_GLANCES } from "./play";
+import { type GameText, MOST_PASSES } from "./play";
 import { ENGLISH } from "./says";
 import { stairsOf } from "./stairs";
 import {
   addWord,
   advance,
   isPlaying,
-  lastGlance,
+  lastPass,
   proposalOf,
   propose,
   restart,
@@ -44,7 +44,7 @@ const textOf = (name: string): GameText => ({
 const GAME = start([textOf("first"), textOf("second")]);
 const readAll = (game: typeof GAME, draft: string) => settle(propose(write(game, draft)));
 
-test("a proposal is the words of the field, no more than a glance takes", () => {
+test("a proposal is the words of the field, no more than a pass takes", () => {
   assert.deepEqual(proposalOf({ draft: "  cat … sat, 1. " }), ["cat", "sat,"]);
   assert.equal(proposalOf({ draft: "a ".repeat(20) }).length, MOST_WORDS);
 });
@@ -53,22 +53,22 @@ test("a chosen word follows those of the field", () => {
   assert.equal(addWord(write(GAME, " cat  sa"), "on").draft, "cat sa on ");
 });
 
-test("a glance counts when its result has been shown", () => {
+test("a pass counts when its result has been shown", () => {
   const reading = propose(write(GAME, "cat sat"));
   assert.deepEqual([reading.phase, reading.draft], ["reading", ""]);
-  assert.equal(lastGlance(reading), undefined);
+  assert.equal(lastPass(reading), undefined);
   const settled = settle(reading);
   assert.equal(settled.phase, "write");
   assert.equal(settled.reading, null);
-  assert.deepEqual(lastGlance(settled)?.words, ["cat", "sat"]);
-  assert.equal(settle(settled), settled, "without a glance there is nothing to show");
+  assert.deepEqual(lastPass(settled)?.words, ["cat", "sat"]);
+  assert.equal(settle(settled), settled, "without a pass there is nothing to show");
 });
 
 test("a text ends with its lesson, the game with the results", () => {
   let game = GAME;
   const phases: string[] = [];
   for (let act = 0; act < 2; act++) {
-    for (let glance = 0; glance < MOST_GLANCES; glance++) game = readAll(game, "");
+    for (let pass = 0; pass < MOST_PASSES; pass++) game = readAll(game, "");
     phases.push(game.phase);
     game = advance(game);
     phases.push(game.phase);
@@ -77,21 +77,21 @@ test("a text ends with its lesson, the game with the results", () => {
   assert.deepEqual([GAME, game].map(isPlaying), [true, false]);
 });
 
-test("the stairs over time start over glances, and the darts leave them as they are", () => {
+test("the stairs over time start over passes, and the darts leave them as they are", () => {
   const turned = turnStairs(showTime(GAME), 1);
   assert.deepEqual([turned.phase, turned.morph], ["time", 1]);
   assert.deepEqual([showDarts(turned).phase, showDarts(turned).morph], ["exact", 1]);
   assert.equal(showTime(showDarts(turned)).morph, 0);
 });
 
-test("a game begins again without glances, at the price that was set", () => {
+test("a game begins again without passes, at the price that was set", () => {
   const again = restart(setPrice(turnStairs(readAll(GAME, "cat"), 1), 0.25));
   assert.deepEqual([again.phase, again.morph, again.price.more], ["write", 0, 0.25]);
   assert.equal(again.measured, GAME.measured);
-  assert.equal(lastGlance(again), undefined);
+  assert.equal(lastPass(again), undefined);
 });
 
-test("the run of a game is the text with the most glances, at the measured price", () => {
+test("the run of a game is the text with the most passes, at the measured price", () => {
   assert.equal(runOfGame(GAME), undefined);
   const first = readAll(GAME, "cat");
   const second = readAll(readAll(advance(first), "cat sat"), "the");
@@ -102,13 +102,13 @@ test("the run of a game is the text with the most glances, at the measured price
   assert.deepEqual(run?.drafts.cosine, [null, null, null], "the visitor finds nothing by states");
 });
 
-test("a text in play has room for all its glances, and the results are higher", () => {
+test("a text in play has room for all its passes, and the results are higher", () => {
   const family = (source: string) => source;
   const playing = stairsOf(readAll(GAME, "cat"), 640, ENGLISH, family);
-  assert.deepEqual(playing.bands, [MOST_GLANCES]);
+  assert.deepEqual(playing.bands, [MOST_PASSES]);
   assert.deepEqual(
     playing.ahead?.map(({ name, passes }) => [name, passes.length]),
-    [["Alone", MOST_GLANCES]],
+    [["Plain", MOST_PASSES]],
   );
   const result = advance(advance(readAll(GAME, "cat")));
   const stairs = stairsOf(result, 100, ENGLISH, family);

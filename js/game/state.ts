@@ -7,8 +7,8 @@ import { type Price, priceOf } from "./score";
 import { bare, MOST_WORDS } from "./words";
 
 /**
- * What is on the page: the field, a glance that the model reads, the lesson after a text; after the
- * last text the stairs over glances, the stairs over time, or the darts.
+ * What is on the page: the field, a pass that the model reads, the lesson after a text; after the
+ * last text the stairs over passes, the stairs over time, or the darts.
  */
 export type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
 
@@ -17,12 +17,12 @@ export interface Game {
   phase: Phase;
   /** The content of the field. */
   draft: string;
-  /** The glance that is shown while the model reads, and the play after it. */
-  reading: { glance: Played; after: Play } | null;
+  /** The pass that is shown while the model reads, and the play after it. */
+  reading: { pass: Played; after: Play } | null;
   price: Price;
   /** The measured price of one more token; the visitor may set `price.more` to another one. */
   measured: number;
-  /** The stairs: 0 over glances, 1 over time. */
+  /** The stairs: 0 over passes, 1 over time. */
   morph: number;
   /** The outcome of copying the link. */
   note: string;
@@ -51,9 +51,9 @@ export const proposalOf = ({ draft }: Pick<Game, "draft">): string[] =>
 export const isPlaying = ({ phase }: Pick<Game, "phase">): boolean =>
   phase === "write" || phase === "reading" || phase === "lesson";
 
-/** The last glance at the present text whose result was shown. */
-export const lastGlance = ({ play }: Pick<Game, "play">): Played | undefined =>
-  play.glances[play.act].at(-1);
+/** The last pass at the present text whose result was shown. */
+export const lastPass = ({ play }: Pick<Game, "play">): Played | undefined =>
+  play.passes[play.act].at(-1);
 
 export const write = (game: Game, draft: string): Game => ({ ...game, draft });
 
@@ -61,13 +61,13 @@ export const write = (game: Game, draft: string): Game => ({ ...game, draft });
 export const addWord = (game: Game, word: string): Game =>
   write(game, `${[...proposalOf(game), word].join(" ")} `);
 
-/** Let the model read the proposal in one glance. */
+/** Let the model read the proposal in one pass. */
 export function propose(game: Game): Game {
-  const { play: after, glance } = read(game.play, proposalOf(game));
-  return { ...game, phase: "reading", draft: "", reading: { glance, after } };
+  const { play: after, pass } = read(game.play, proposalOf(game));
+  return { ...game, phase: "reading", draft: "", reading: { pass, after } };
 }
 
-/** Show the result of the glance that was read. */
+/** Show the result of the pass that was read. */
 export function settle(game: Game): Game {
   if (!game.reading) return game;
   const play = game.reading.after;
@@ -80,7 +80,7 @@ export function advance(game: Game): Game {
   return { ...game, phase: "write", play: next(game.play) };
 }
 
-/** Show the stairs over time; they start over glances. */
+/** Show the stairs over time; they start over passes. */
 export const showTime = (game: Game): Game => ({ ...game, phase: "time", morph: 0 });
 export const turnStairs = (game: Game, morph: number): Game => ({ ...game, morph });
 export const showDarts = (game: Game): Game => ({ ...game, phase: "exact" });
@@ -98,13 +98,13 @@ export const restart = (game: Game): Game => ({
   morph: 0,
 });
 
-/** The text with the most glances as a run, at the measured price; undefined without a glance. */
+/** The text with the most passes as a run, at the measured price; undefined without a pass. */
 export function runOfGame({ play, price, measured }: Game): Snapshot | undefined {
   let most = 0;
-  for (const [act, glances] of play.glances.entries())
-    if (glances.length > play.glances[most].length) most = act;
+  for (const [act, passes] of play.passes.entries())
+    if (passes.length > play.passes[most].length) most = act;
   const text = play.texts[most];
-  const glances = play.glances[most];
-  if (!glances.length) return undefined;
-  return runOf(text.plain, givenOf(text), glances, { ...price, more: measured });
+  const passes = play.passes[most];
+  if (!passes.length) return undefined;
+  return runOf(text.plain, givenOf(text), passes, { ...price, more: measured });
 }

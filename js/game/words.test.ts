@@ -97,7 +97,7 @@ test("a proposed word is not offered again, except where the text repeats it", (
   assert.deepEqual(choicesAfter(tokens, pieces, 1, ["x"]), ["b", "y"]);
 });
 
-test("accepted tokens of a glance are words, further pieces, commas and other marks", () => {
+test("accepted tokens of a pass are words, further pieces, commas and other marks", () => {
   const parts = (at: number, words: string[], tokens = MONTHS) =>
     partsOf(tokens, at, readWords(tokens, at, words));
   assert.deepEqual(parts(2, ["February", "March", "April"]), {

@@ -12,7 +12,8 @@ type Row = Text & Pick<Token, "top">;
  * The result of a written word: accepted, struck, or not read because an earlier one was struck.
  */
 export type Fate = "accepted" | "struck" | "unread";
-export interface Glance {
+/** A pass of the model over a proposal. */
+export interface VerifiedPass {
   /** Tokens of the proposal that the model accepted, and the place of its own next token. */
   accepted: number;
   own: number;
@@ -66,7 +67,11 @@ function begun(tokens: readonly Text[], at: number): string {
  * decoding has one text, so a word is accepted if it is the next one. The last token is always the
  * model's own.
  */
-export function readWords(tokens: readonly Text[], at: number, words: readonly string[]): Glance {
+export function readWords(
+  tokens: readonly Text[],
+  at: number,
+  words: readonly string[],
+): VerifiedPass {
   const fates: Fate[] = [];
   let place = at;
   for (const [k, word] of words.entries()) {
@@ -99,7 +104,7 @@ export function wordAt(tokens: readonly Text[], at: number): string {
 }
 
 /**
- * What the accepted tokens of a glance are: whole words, further pieces of them, commas, and other
+ * What the accepted tokens of a pass are: whole words, further pieces of them, commas, and other
  * marks that are filled in.
  */
 export interface Parts {
@@ -111,7 +116,7 @@ export interface Parts {
 export function partsOf(
   tokens: readonly Text[],
   at: number,
-  { own, fates }: Pick<Glance, "own" | "fates">,
+  { own, fates }: Pick<VerifiedPass, "own" | "fates">,
 ): Parts {
   const read = tokens.slice(at, own);
   const filled = read.filter(isFilled);

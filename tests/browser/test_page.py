@@ -470,7 +470,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
     assert violations(page) == []
     expect(page.locator(".hsd-gm-others")).to_contain_text("Copying: repeats earlier text")
-    assert not page.locator(".hsd-gm-plot").is_visible(), "the stairs begin with a glance"
+    assert not page.locator(".hsd-gm-plot").is_visible(), "the stairs begin with a pass"
     place = page.locator(".hsd-gm-race").bounding_box()
     beaten = page.locator(".hsd-gm-goal [data-family]").inner_text()
     page.keyboard.type("zzz yyy")
