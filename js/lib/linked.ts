@@ -49,75 +49,104 @@ export interface View<T> {
 // biome-ignore lint/suspicious/noConfusingVoidType: a view without a cleanup returns nothing
 type Create<T> = (view: View<T>) => (() => void) | void;
 
-/** Open a view of a group in `el`; returns a function that closes it. */
-export function open<T>(
-  { model, el }: Drawing<LinkedTraits & T>,
-  group: Group,
-  create: Create<T>,
-): () => void {
-  const root = make("div", "hsd-linked");
-  const palette = paletteOf(model.get("palette"));
-  palette.paint(root);
-  const ends: (() => unknown)[] = [group.attend(), followTheme(root, "--backdrop")];
-  el.append(root);
-  root.addEventListener("keydown", (event) => void group.keydown(event));
-  let shown: HTMLElement = root;
-  function close() {
-    // The view's own cleanup first.
-    for (const end of ends.splice(0).reverse()) end();
-    shown.remove();
+/** A view that is open in its element, until it is closed or has failed. */
+class OpenView<T> implements View<T> {
+  readonly model: Model<LinkedTraits & T>;
+  readonly root = make("div", "hsd-linked");
+  readonly store: Store;
+  readonly palette: Palette;
+  private readonly el: HTMLElement;
+  /** What ends with the view, the last one first. */
+  private readonly ends: (() => unknown)[];
+  /** The view, or the card in its place. */
+  private shown: HTMLElement = this.root;
+
+  constructor(
+    { model, el }: Drawing<LinkedTraits & T>,
+    readonly group: Group,
+  ) {
+    this.model = model;
+    this.el = el;
+    this.store = group.store;
+    this.palette = paletteOf(model.get("palette"));
+    this.palette.paint(this.root);
+    this.ends = [group.attend(), followTheme(this.root, "--backdrop")];
+    el.append(this.root);
+    this.root.addEventListener("keydown", (event) => void group.keydown(event));
   }
-  function fail(error: unknown) {
+
+  /** Draw it; a view that throws shows a card. */
+  create(draw: Create<T>) {
+    try {
+      const end = draw(this);
+      if (end) this.ends.push(end);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  readonly close = () => {
+    // The view's own cleanup first.
+    for (const end of this.ends.splice(0).reverse()) end();
+    this.shown.remove();
+  };
+
+  private readonly fail = (error: unknown) => {
     reportError(error);
     try {
-      close();
+      this.close();
     } catch (second) {
       reportError(second);
     }
-    shown = failure(error);
-    el.append(shown);
-  }
-  const { store } = group;
-  const view: View<T> = {
-    model,
-    root,
-    group,
-    store,
-    palette,
-    follow(onStore, onCursor) {
-      if (onStore) store.listeners.add(onStore, fail);
-      if (onCursor) group.listeners.add(onCursor, fail);
-      ends.push(() => onStore && store.listeners.delete(onStore));
-      ends.push(() => onCursor && group.listeners.delete(onCursor));
-    },
-    on(events, act) {
-      model.on(events, act);
-      ends.push(() => model.off(events, act));
-    },
-    resized: (node, act) => ends.push(onResize(node, act)),
-    soon(act, ms = 0) {
-      let waiting = 0;
-      const run = () => {
-        waiting = 0;
-        act();
-      };
-      ends.push(() => (ms ? clearTimeout(waiting) : cancelAnimationFrame(waiting)));
-      return () => {
-        waiting ||= ms ? setTimeout(run, ms) : requestAnimationFrame(run);
-      };
-    },
-    redrawn(draw, ms) {
-      const later = view.soon(draw, ms);
-      view.follow((what) => (what === "reset" ? draw() : later()));
-    },
+    this.shown = failure(error);
+    this.el.append(this.shown);
   };
-  try {
-    const end = create(view);
-    if (end) ends.push(end);
-  } catch (error) {
-    fail(error);
-  }
-  return close;
+
+  // A view takes these out of it, so that they keep their `this`.
+  readonly follow: View<T>["follow"] = (onStore, onCursor) => {
+    const { store, group, ends } = this;
+    if (onStore) store.listeners.add(onStore, this.fail);
+    if (onCursor) group.listeners.add(onCursor, this.fail);
+    ends.push(() => onStore && store.listeners.delete(onStore));
+    ends.push(() => onCursor && group.listeners.delete(onCursor));
+  };
+
+  readonly on = (events: string, act: () => void) => {
+    this.model.on(events, act);
+    this.ends.push(() => this.model.off(events, act));
+  };
+
+  readonly resized = (node: Element, act: () => void) => {
+    this.ends.push(onResize(node, act));
+  };
+
+  readonly soon = (act: () => void, ms = 0) => {
+    let waiting = 0;
+    const run = () => {
+      waiting = 0;
+      act();
+    };
+    this.ends.push(() => (ms ? clearTimeout(waiting) : cancelAnimationFrame(waiting)));
+    return () => {
+      waiting ||= ms ? setTimeout(run, ms) : requestAnimationFrame(run);
+    };
+  };
+
+  readonly redrawn = (draw: () => void, ms: number) => {
+    const later = this.soon(draw, ms);
+    this.follow((what) => (what === "reset" ? draw() : later()));
+  };
+}
+
+/** Open a view of a group in `el`; returns a function that closes it. */
+export function open<T>(
+  drawing: Drawing<LinkedTraits & T>,
+  group: Group,
+  create: Create<T>,
+): () => void {
+  const view = new OpenView(drawing, group);
+  view.create(create);
+  return view.close;
 }
 
 /** Milliseconds that the cursor rests before Python hears of it. */
