@@ -4,9 +4,9 @@ import { nothing, svg } from "lit-html";
 import { cut } from "../lib/words";
 import type { Board, Column, Dart } from "./board";
 
-const SIZE = { height: 240, top: 18, bottom: 34 };
+const SIZE = { height: 240, top: 18, bottom: 36 };
 /** Pixels of a column at most, its share of the room, and of a letter of its name. */
-const COLUMN = { most: 64, share: 0.72, letter: 7.6 };
+const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
 /** The least probability that the height shows. */
 const LEAST = 0.02;
 /** Darts after which the pile is shown, and how far it may be from p. */
@@ -87,7 +87,7 @@ function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scal
     ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
     <text x=${middle(k)} y=${foot + 15} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
       >${cut(labelOf(names[k]), letters)}</text>
-    <text x=${middle(k)} y=${foot + 29} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
+    <text x=${middle(k)} y=${foot + 31} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
   </g>`;
 }
 
@@ -124,7 +124,12 @@ function rings({ board, recorded }: Drawn, scale: Scale) {
 }
 
 /** The picture of a board, `width` pixels wide, with the darts thrown at it. */
-export function boardPicture(drawn: Drawn, width: number, darts: readonly Thrown[] = []) {
+export function boardPicture(
+  drawn: Drawn,
+  width: number,
+  darts: readonly Thrown[] = [],
+  axis = "probability",
+) {
   const { columns } = drawn.board;
   const pile = pileOf(drawn.board, darts);
   const scale = scaleOf(drawn.board, pile, width);
@@ -133,7 +138,7 @@ export function boardPicture(drawn: Drawn, width: number, darts: readonly Thrown
   const shares = pile.map((share, k) => pileTemplate(scale, columns[k], share, k));
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
     aria-hidden="true">
-      <text class="hsd-dt-axis" y="9">probability</text>
+      <text class="hsd-dt-axis" y="10">${axis}</text>
       ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
       <line class="hsd-dt-foot" x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
       <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>

@@ -1,18 +1,18 @@
 // The stage of a dart board: throws darts at it, and shows what they make.
 import { html, nothing, render } from "lit-html";
 import { menu } from "../lib/fields";
+import { say } from "../lib/say";
 import { numbers, throwFor } from "./board";
 import { boardPicture, type Drawn, PILE, type Thrown } from "./picture";
+import { type DartSays, ENGLISH } from "./says";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
 const MANY = 1000;
-const RULES = [
-  ["residual", "the residual (lossless)"],
-  ["p", "p (lossy)"],
-];
 /** The width of the picture at least, and where its host has none yet. */
 const LEAST = 240;
 const USUAL = 480;
+/** The width from which the key is beside the picture, and that of the key with its gap. */
+const BESIDE = { from: 760, key: 264 };
 
 export interface Shown extends Drawn {
   /** Changes with the position: darts of another board are taken away. */
@@ -21,18 +21,18 @@ export interface Shown extends Drawn {
 }
 
 /** The key to the colours of the board. */
-function keyTemplate({ board, families, recorded }: Shown) {
+function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
   // Its sample has the colour of what is accepted here.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
-  const surplus = html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>`;
-  const shares = html`<span><i class="hsd-dt-k5"></i>share of the darts so far</span
-    ><span><i class="hsd-dt-k6"></i>the same, further than ${PILE.near} from p</span>`;
+  const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
+  const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
+    ><span><i class="hsd-dt-k6"></i>${say(says.key_off, { near: PILE.near })}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     <span data-family=${accepted ?? nothing}
-      ><i class="hsd-dt-k1"></i><span>accepted: kept, under both p and q</span></span
-    ><span><i class="hsd-dt-k2"></i>residual: redrawn from the rest, p above q</span>${
+      ><i class="hsd-dt-k1"></i><span>${says.key_accepted}</span></span
+    ><span><i class="hsd-dt-k2"></i>${says.key_residual}</span>${
       board.rule === "ratio" ? surplus : nothing
-    }${recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}${shares}
+    }${recorded ? html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>` : nothing}${shares}
   </p>`;
 }
 
@@ -43,6 +43,7 @@ class Darts {
   /** Whether a rejected token is replaced by a draw from p, rather than from the residual. */
   private isLossy = false;
   private frame = 0;
+  private says: DartSays = ENGLISH;
   private readonly next: () => number;
 
   constructor(
@@ -56,6 +57,12 @@ class Darts {
     cancelAnimationFrame(this.frame);
     if (shown?.key !== this.shown?.key) this.darts = [];
     this.shown = shown;
+    this.paint();
+  }
+
+  /** Show the board in another language. */
+  speak(says: DartSays) {
+    this.says = says;
     this.paint();
   }
 
@@ -89,15 +96,19 @@ class Darts {
   }
 
   private paint() {
-    const { host, shown, darts } = this;
+    const { host, shown, darts, says } = this;
     if (!shown) return render(nothing, host);
-    const width = Math.max(LEAST, host.clientWidth || USUAL);
+    const room = Math.max(LEAST, host.clientWidth || USUAL);
+    const isBeside = room >= BESIDE.from;
+    const width = isBeside ? room - BESIDE.key : room;
     render(
-      html`<div class="hsd-dt" role="group" aria-label="Dart board">
+      html`<div class="hsd-dt" role="group" aria-label=${says.label}>
         <h4>${shown.title}</h4>
-        <p class="hsd-dt-words" role="status">${boardWords(shown, darts)}</p>
-        ${boardPicture(shown, width, darts)} ${keyTemplate(shown)}
-        ${shown.board.left === null ? nothing : this.form(shown)} ${valuesTable(shown)}
+        <p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>
+        <div class=${isBeside ? "hsd-dt-beside" : nothing}>
+          ${boardPicture(shown, width, darts, says.probability)} ${keyTemplate(shown, says)}
+        </div>
+        ${shown.board.left === null ? nothing : this.form(shown)} ${valuesTable(shown, says)}
       </div>`,
       host,
     );
@@ -105,15 +116,19 @@ class Darts {
 
   /** The buttons, and what the darts have made. */
   private form(shown: Shown) {
-    const { darts, isLossy } = this;
-    const rule = menu(RULES, isLossy ? "p" : "residual", (value) => this.setRule(value));
+    const { darts, isLossy, says } = this;
+    const rules = [
+      ["residual", says.from_residual],
+      ["p", says.from_p],
+    ];
+    const rule = menu(rules, isLossy ? "p" : "residual", (value) => this.setRule(value));
     return html`<div class="hsd-dt-form">
-        <button @click=${() => this.throwMany(1)}>Throw a dart</button>
-        <button @click=${() => this.throwMany(MANY)}>Throw 1 000</button>
-        <button ?disabled=${!darts.length} @click=${() => this.clear()}>Clear</button>
-        <label>Correction from ${rule}</label>
+        <button @click=${() => this.throwMany(1)}>${says.throw_one}</button>
+        <button @click=${() => this.throwMany(MANY)}>${says.throw_many}</button>
+        <button ?disabled=${!darts.length} @click=${() => this.clear()}>${says.clear}</button>
+        <label>${says.correction} ${rule}</label>
       </div>
-      ${outcomeWords(shown, darts, isLossy)}`;
+      ${outcomeWords(shown, darts, isLossy, says)}`;
   }
 }
 

@@ -32,11 +32,13 @@ export function struckWords({ texts, passes }: Play): Struck[] {
 
 /**
  * The board at temperature 1: a word that was proposed is accepted with the probability that the
- * model gives it, and every other token comes from the rest. Names are those of the columns.
+ * model gives it, and every other token comes from the rest. Names are those of the columns; `others`
+ * is that of the last one.
  */
 export function boardOf(
   run: Pick<Store, "tokens" | "pieces">,
   { word, place }: Struck,
+  others = "others",
 ): { board: Board; names: string[] } {
   const top = run.tokens[place].top ?? [];
   const columns: Column[] = [];
@@ -51,6 +53,6 @@ export function boardOf(
   for (const [id, other] of top)
     if (id !== proposed?.[0]) add(id, other, false, (run.pieces[id] ?? "").trim() || "↵");
   const rest = Math.max(0, 1 - columns.reduce((sum, one) => sum + one.accepted + one.residual, 0));
-  add(null, rest, false, "others");
+  add(null, rest, false, others);
   return { board: { rule: "walk", columns, left: 1 - p }, names };
 }

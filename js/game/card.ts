@@ -1,7 +1,8 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
+import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { column, pathOf, WIDTHS } from "./picture";
-import { type Says, say } from "./says";
+import type { Says } from "./says";
 import { cornersOf, type Player, type Price, perPass, tokensOf } from "./score";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };

@@ -8,14 +8,15 @@ import { followTheme, make } from "../lib/dom";
 import { failure } from "../lib/notice";
 import { type PaletteData, paletteOf } from "../lib/palette";
 import { type Snapshot, storeOf } from "../lib/run";
+import { say } from "../lib/say";
 import { type Acts, type Look, saysOf } from "./acts";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
 import { type GameText, playersOf } from "./play";
-import { playing, progress } from "./playing";
+import { playing } from "./playing";
 import { results } from "./results";
-import { IN_ENGLISH, type Language, languageOf, say } from "./says";
+import { IN_ENGLISH, type Language, languageOf } from "./says";
 import { playOf } from "./score";
 import { named } from "./sentences";
 import { stairsOf } from "./stairs";
@@ -68,10 +69,10 @@ export interface GameProps {
 }
 
 /**
- * Milliseconds: the light over the proposal, a verdict, the model's own word, and the axis from
- * passes to time.
+ * Milliseconds, as in line.css: the light over the sheet, a verdict, the model's own word; and the
+ * axis from passes to time.
  */
-const PACE = { light: 420, verdict: 230, own: 480, morph: 900 };
+const PACE = { light: 650, verdict: 200, own: 700, morph: 900 };
 /** Copying is what the context database does: it has its colour. */
 const SOURCES: Record<string, string> = { copying: "context", nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
@@ -177,6 +178,7 @@ class GameView {
     },
     speak: (tag) => {
       this.look.tag = tag;
+      if (this.game?.phase === "exact") this.showBoard();
       this.change((game) => setNote(game, ""));
     },
     leave: () => this.props.leave(),
@@ -228,17 +230,25 @@ class GameView {
     this.focus(".hsd-gm-price input");
   }
 
-  /** Throw darts where the visitor's likeliest rejected word was. */
-  private showDarts() {
+  /** Show the board where the visitor's likeliest rejected word was. */
+  private showBoard() {
     const struck = this.game && struckWords(this.game.play)[0];
     if (!this.game || !struck) return;
     const run = this.game.play.texts[struck.act].plain;
-    const { board, names } = boardOf(run, struck);
+    const says = saysOf(this.look);
+    const { board, names } = boardOf(run, struck, says.others);
     // The visitor's colour is that of the game.
     const families = board.columns.map(() => null);
-    const title = say(saysOf(this.look).board, { word: struck.word });
+    const title = say(says.board, { word: struck.word });
+    this.darts.speak(this.look.languages[this.look.tag].darts);
+    this.darts.show({ board, names, families, recorded: null, key: struck.word, title });
+  }
+
+  /** Throw darts at the board. */
+  private showDarts() {
+    if (!this.game || !struckWords(this.game.play).length) return;
     this.change(showDarts);
-    this.darts.show({ board, names, families, recorded: null, key: title, title });
+    this.showBoard();
     this.darts.pour(DARTS);
     this.focus("h3");
   }
@@ -303,14 +313,17 @@ class GameView {
     const page = isPlaying(game)
       ? playing(game, look, acts, plot)
       : results(game, look, acts, places);
-    render(html`${this.header(game)} ${page}`, root);
+    render(html`${this.header()} ${page}`, root);
   }
 
-  /** The title, the place in the game, the other languages, and the way out. */
-  private header(game: Game) {
+  /** The title, the other languages, and the way out. */
+  private header() {
     const { look, acts } = this;
     const says = saysOf(look);
     const others = Object.keys(look.languages).filter((tag) => tag !== look.tag);
+    const leave = says[this.props.skip];
+    // It is short where there is no room.
+    const brief = this.props.skip === "restart" ? leave : says.skip;
     const language = (tag: string) =>
       html`<button
         type="button"
@@ -322,12 +335,9 @@ class GameView {
       </button>`;
     return html`<header class="hsd-gm-head">
       <h2>${says.title}</h2>
-      <span class="hsd-note hsd-number"
-        >${isPlaying(game) ? progress(game, says) : says.stairs}</span
-      >
       ${others.map(language)}
-      <button type="button" class="hsd-gm-skip" @click=${acts.leave}>
-        ${says[this.props.skip]}
+      <button type="button" class="hsd-gm-skip" aria-label=${leave} @click=${acts.leave}>
+        <span class="hsd-gm-wide">${leave}</span><span class="hsd-gm-narrow">${brief}</span>
       </button>
     </header>`;
   }

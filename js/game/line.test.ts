@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read } from "./play";
 import { ENGLISH } from "./says";
-import { costWords, named, scoreWords, summaryOf, timesWords } from "./sentences";
+import { gainWords, named, summaryOf, timeWords, verdictOf } from "./sentences";
 
 const textOf = (words: string[]): GameText => ({
   name: "cat",
@@ -64,74 +64,70 @@ test("only the end of a long text is shown", () => {
 
 test("a pass is the sum of what the text has there", () => {
   const { pass } = read(BEGUN, ["cat", "dog"]);
+  const { tokens } = BEGUN.texts[0].plain;
   assert.equal(
-    summaryOf(pass, BEGUN.texts[0].plain.tokens, ENGLISH),
-    "1 of 2 words accepted, “dog” rejected: " +
-      "1 word + 1 comma + the model’s “it” = 3 tokens in one pass.",
-  );
-  const silent = read(read(BEGUN, ["cat it sat down"]).play, []).pass;
-  assert.equal(
-    summaryOf({ ...silent, own: 6 }, BEGUN.texts[0].plain.tokens, ENGLISH),
-    "The model wrote “↵” alone: 1 token in one pass.",
-  );
-});
-
-const pass = (tokens: number, width: number) => ({ tokens, width, drafting: 0 });
-const PLAYERS = named(
-  [
-    { name: "you", source: "you", passes: [pass(2, 1)] },
-    { name: "nano", source: "nano", passes: [pass(3, 9)] },
-  ],
-  ENGLISH,
-);
-
-test("scores begin with the most tokens, times with the fastest", () => {
-  assert.equal(scoreWords(PLAYERS, ENGLISH), "nano 3.0 and you 2.0");
-  assert.equal(
-    timesWords(PLAYERS, { one: 100, more: 0.5 }, ENGLISH),
-    "Fastest first: you 2.00 ×, nano 0.60 ×.",
+    summaryOf(pass, tokens, ENGLISH),
+    "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma + the model’s “it”.",
   );
   assert.equal(
-    timesWords(PLAYERS, { one: 100, more: 0 }, ENGLISH),
-    "Fastest first: nano 3.00 ×, you 2.00 ×.",
+    gainWords(pass, ENGLISH),
+    "3 tokens in one pass. Plain decoding needs 3 passes for them.",
   );
+  const silent = { ...read(BEGUN, []).pass, own: 6 };
+  assert.equal(
+    summaryOf(silent, tokens, ENGLISH),
+    "No guess: the model wrote “↵” alone, as in plain decoding.",
+  );
+  assert.equal(gainWords(silent, ENGLISH), "1 token in one pass.");
 });
 
 const player = (name: string, tokens: number, width: number, drafting = 0) => ({
   name,
-  source: name,
+  source: name === "plain" ? "target" : name,
   passes: [{ tokens, width, drafting }],
 });
+
+test.each([
+  [3, 2, "You win with 3 tokens in 1 pass. Next: nano with 2."],
+  [2, 2, "A tie of you and nano: 2 tokens in 1 pass."],
+  [1, 2, "nano wins with 2 tokens in 1 pass. You have 1."],
+])("the visitor with %i tokens against %i", (yours, theirs, words) => {
+  const players = [player("you", yours, 1), player("plain", 1, 1), player("nano", theirs, 1)];
+  assert.equal(verdictOf(named(players, ENGLISH), ENGLISH), words);
+});
+
+/** What is said of players where a pass over one token takes 100 ns, and each more a share of it. */
 const why = (players: ReturnType<typeof player>[], more: number) =>
-  costWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
-const COST = "and a pass over 9 tokens costs as much as 5.0 over one.";
+  timeWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
+const PLAIN = player("plain", 1, 1);
 
-test("a player with the fewest passes who is slower is named with what a pass costs", () => {
-  const others = [player("copying", 2, 1), player("nano", 1, 3)];
+test("a player with fewer passes who is slower is named with what a pass of it costs", () => {
   assert.equal(
-    why([player("you", 3, 9), ...others], 0.5),
-    `Fewer passes are not faster: you needed the fewest, ${COST}`,
+    why([player("you", 3, 9), player("copying", 2, 1), PLAIN], 0.5),
+    "Fewer passes are not faster: you needed fewer than copying but took longer. " +
+      "One cost as much as 5.0 plain passes.",
   );
   assert.equal(
-    why([player("you", 2, 1), player("nano", 3, 9)], 0.5),
-    `Fewer passes are not faster: nano needed the fewest, ${COST}`,
-  );
-  assert.equal(
-    why([player("you", 3, 9), player("nano", 3, 9), player("copying", 2, 1)], 0.5),
-    `Fewer passes are not faster: you and nano needed the fewest, ${COST}`,
+    why([player("you", 3, 2), player("nano", 2, 1, 200), PLAIN], 0.5),
+    "Fewer passes are not faster: nano needed fewer than plain decoding but took longer. " +
+      "One cost as much as 3.0 plain passes.",
+    "drafting is a part of the cost",
   );
 });
 
-test("players with as few passes as the fastest are named together", () => {
-  const tied = [player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 12)];
+test("only where there is no such player, those with as many passes are compared", () => {
   assert.equal(
-    why(tied, 0.5),
-    `Equally many passes are not equally fast: you and copying needed as many, ${COST}`,
+    why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 12), PLAIN], 0.1),
+    "Equally many passes are not equally fast: you needed as many as copying but took longer. " +
+      "One cost as much as 1.8 plain passes.",
   );
+  const traps = [player("you", 3, 5), player("copying", 3, 4), player("nano", 2, 12), PLAIN];
+  assert.match(why(traps, 0.2), /^Fewer passes are not faster: nano needed fewer than plain/);
 });
 
-test("nothing is explained where those with the fewest passes are the fastest", () => {
-  assert.equal(why([player("you", 3, 2), player("nano", 2, 9)], 0.5), "");
-  const tied = [player("you", 3, 9, 0.01), player("copying", 3, 4)];
-  assert.equal(why(tied, 0), "", "their times are shown as the same");
+test("where those with fewer passes are faster, it is said with the price", () => {
+  assert.equal(
+    why([player("you", 3, 2), player("nano", 2, 3), PLAIN], 0.01),
+    "Here fewer passes are faster: one more token in a pass costs 1 % of it.",
+  );
 });

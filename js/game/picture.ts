@@ -3,8 +3,10 @@
 // than the one below it.
 import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
+import { say } from "../lib/say";
 import { columnsOfText, duration } from "../lib/words";
-import { type Says, say } from "./says";
+import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
+import type { Says } from "./says";
 import {
   type Corner,
   cornersOf,
@@ -22,8 +24,8 @@ const HEADROOM = 0.15;
 /** Pixels of a line by its player: the visitor's is the widest and the lowest. */
 export const WIDTHS = [6, 4, 2.5, 1.5];
 /** Pixels of a letter of a name, at most, and between the names. */
-const LETTER = 7.4;
-const GAP = 17;
+const LETTER = 8;
+const GAP = 18;
 
 export interface Stairs {
   players: Player[];
@@ -93,6 +95,8 @@ interface Layout {
   /** Where each line reaches the goal at its own rate. */
   finishes: Point[];
   names: Point[];
+  /** What each pass of the visitor brought. */
+  blocks: Block[];
 }
 
 function drawnOf({ players, ahead = [], price }: Stairs): Drawn[] {
@@ -170,6 +174,7 @@ export function layoutOf(stairs: Stairs): Layout {
       return { x: x(last), y: frame.y(last.high) };
     }),
     finishes: times.map((time) => ({ x: frame.x(time / ns), y: frame.y(goal) })),
+    blocks: blocksOf(drawn[0].corners, x, frame.y, x(ZERO)),
   };
   return { ...layout, names: namePlaces(stairs, layout) };
 }
@@ -258,6 +263,6 @@ export function stairsPicture(stairs: Stairs) {
       says.tokens,
     )}${acrossTemplate(stairs, layout)}${
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
-    }${lines}
+    }${blocksTemplate(layout.blocks)}${lines}${figuresTemplate(layout.blocks)}
   </svg>`;
 }

@@ -2,92 +2,116 @@
 // the darts of a rejected word.
 import { html, nothing } from "lit-html";
 import { slider } from "../lib/fields";
+import { say } from "../lib/say";
 import { type Acts, type Look, saysOf } from "./acts";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
-import { type Says, say } from "./says";
-import { gainOf, perPass, tokensOf } from "./score";
-import { costWords, named, scoreWords, timesWords } from "./sentences";
+import type { Says } from "./says";
+import { GPU_PRICE, perPass, tokensOf } from "./score";
+import { named, shownGain, timeWords, verdictOf } from "./sentences";
+import { standings } from "./standings";
 import type { Game } from "./state";
 
 /** Two prices that are shown as the same share of a pass. */
 const SAME = 0.005;
 
 interface Button {
-  /** Its class beside that of the first one. */
+  /** Its class. */
   kind: string;
   words: string;
   act(): void;
 }
 
-/** The result in one number, and those of the others. */
+/** The result in one number, and what it says. */
 function outcome({ play, phase, price }: Game, says: Says) {
   const isTimed = phase === "time";
   const players = named(playersOf(play), says);
-  const { passes } = players[0];
-  const figure = isTimed ? `${gainOf(passes, price).toFixed(2)} ×` : perPass(passes).toFixed(1);
-  const words = isTimed
-    ? timesWords(players, price, says)
-    : say(says.as_many, { score: scoreWords(players, says) });
+  const [you] = players;
+  const figure = isTimed ? `${shownGain(you, price)} ×` : perPass(you.passes).toFixed(1);
+  const words = isTimed ? timeWords(players, price, says) : verdictOf(players, says);
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${isTimed ? says.of_plain : says.per_pass}
     </p>
-    <div role="status">
-      <p class="hsd-gm-verdict">${words}</p>
-      ${isTimed ? html`<p class="hsd-gm-why">${costWords(players, price, says)}</p>` : nothing}
-    </div>`;
+    <p class="hsd-gm-verdict" role="status">${words}</p>`;
 }
 
-/** What the stairs show. */
-function caption({ play, morph }: Game, says: Says) {
-  const tokens = Math.max(...playersOf(play).map(({ passes }) => tokensOf(passes)));
-  return html`<p class="hsd-gm-asked">
-    ${morph ? say(says.same_stairs, { tokens }) : says.legend}
-  </p>`;
+/** A price of the slider that was measured. */
+function preset(words: string, more: number, price: number, acts: Acts) {
+  const share = (100 * more).toFixed(0);
+  return html`<button
+    type="button"
+    aria-pressed=${Math.abs(price - more) < SAME ? "true" : "false"}
+    @click=${() => acts.setPrice(more)}
+  >
+    ${say(words, { share })}
+  </button>`;
 }
 
-/** The slider for the price of one more token, and the way back to the measured one. */
+/** The slider for the price of one more token, and the prices that were measured. */
 function prices({ play, price, measured }: Game, says: Says, acts: Acts) {
   const { meta } = play.texts[0].plain;
   const share = say(says.of_a_pass, { share: (100 * price.more).toFixed(0) });
-  const isMeasured = Math.abs(price.more - measured) < SAME;
-  const source = isMeasured
-    ? ` ${say(says.measured, { device: meta.device_name || says.a_cpu })}`
-    : "";
-  const back = html`<button type="button" @click=${() => acts.setPrice(measured)}>
-    ${says.as_measured}
-  </button>`;
-  return html`<label class="hsd-gm-price"
-      ><span>${says.price} <strong>${share}</strong>${source}</span
+  return html`<div class="hsd-gm-prices">
+    <label class="hsd-gm-price"
+      ><span>${says.price} <strong>${share}</strong></span
       >${slider(0, 1, 0.01, price.more, acts.setPrice)}<span class="hsd-gm-ends"
         ><span>${says.free}</span><span>${says.no_gain}</span></span
       ></label
     >
-    ${isMeasured ? nothing : back}
-    <p class="hsd-note">${says.medians}</p>`;
+    <div class="hsd-gm-presets">
+      ${preset(says.on_gpu, GPU_PRICE, price.more, acts)}
+      ${preset(says.on_cpu, measured, price.more, acts)}
+    </div>
+    <p class="hsd-note">${say(says.sources, { device: meta.device_name || says.a_cpu })}</p>
+  </div>`;
 }
 
-/** The next steps, the likeliest first. */
-function buttonsOf({ phase, play }: Game, says: Says, acts: Acts, hasLink: boolean): Button[] {
-  const buttons: Button[] = [];
-  if (phase === "result")
-    buttons.push({ kind: "hsd-gm-time", words: says.with_time, act: acts.showTime });
+/** The next step; null: there is none but the explorer. */
+function nextStep({ phase, play }: Game, says: Says, acts: Acts): Button | null {
+  if (phase === "result") return { kind: "hsd-gm-time", words: says.with_time, act: acts.showTime };
   if (phase === "time" && struckWords(play).length)
-    buttons.push({ kind: "hsd-gm-exact", words: says.same_text, act: acts.showDarts });
-  buttons.push(
+    return { kind: "hsd-gm-exact", words: says.same_text, act: acts.showDarts };
+  return null;
+}
+
+/** Steps beside the next one: the game in the explorer, sharing it, and playing it again. */
+function sideSteps({ phase }: Game, says: Says, acts: Acts, hasLink: boolean): Button[] {
+  const steps: Button[] = [
     { kind: "hsd-gm-explore", words: says.explore, act: acts.explore },
     { kind: "", words: says.card, act: acts.saveCard },
-    { kind: "", words: says.again, act: acts.restart },
-  );
-  if (hasLink) buttons.push({ kind: "", words: says.link, act: acts.copyLink });
-  if (phase === "exact") buttons.push({ kind: "", words: says.to_times, act: acts.showTime });
-  return buttons;
+  ];
+  if (hasLink) steps.push({ kind: "", words: says.link, act: acts.copyLink });
+  steps.push({ kind: "", words: says.again, act: acts.restart });
+  if (phase === "exact") steps.push({ kind: "", words: says.to_times, act: acts.showTime });
+  return steps;
 }
 
-function buttonTemplate({ kind, words, act }: Button, place: number) {
-  return html`<button type="button" class=${place ? kind : `hsd-primary ${kind}`} @click=${act}>
+function buttonTemplate({ kind, words, act }: Button, isFirst: boolean) {
+  return html`<button
+    type="button"
+    class=${isFirst ? `hsd-primary ${kind}` : kind}
+    @click=${act}
+  >
     ${words}
   </button>`;
+}
+
+/** The buttons: the next step, then those beside it. */
+function steps(game: Game, says: Says, acts: Acts, hasLink: boolean) {
+  const first = nextStep(game, says, acts);
+  const [explore, ...others] = sideSteps(game, says, acts, hasLink);
+  const beside = first ? [explore, ...others] : others;
+  return html`<div class="hsd-gm-buttons">
+    ${buttonTemplate(first ?? explore, true)}${beside.map((step) => buttonTemplate(step, false))}
+    <span class="hsd-note" role="status">${game.note}</span>
+  </div>`;
+}
+
+/** The stairs over time, as many tokens for all. */
+function caption({ play, morph }: Game, says: Says) {
+  if (!morph) return nothing;
+  const tokens = Math.max(...playersOf(play).map(({ passes }) => tokensOf(passes)));
+  return html`<p class="hsd-note">${say(says.same_stairs, { tokens })}</p>`;
 }
 
 /** The page of the results; `stairs` is their picture, `darts` the dart board. */
@@ -98,14 +122,12 @@ export function results(
   { stairs, darts, hasLink }: { stairs: Element; darts: Element; hasLink: boolean },
 ) {
   const says = saysOf(look);
-  const exact = html`<h3 class="hsd-gm-big" tabindex="-1">${says.is_same}</h3>
-    <p class="hsd-gm-asked">${says.exact}</p>
-    ${darts}`;
-  const overStairs = html`${outcome(game, says)} ${caption(game, says)} ${stairs}`;
-  return html`${game.phase === "exact" ? exact : overStairs}
+  if (game.phase === "exact")
+    return html`<h3 class="hsd-gm-big" tabindex="-1">${says.is_same}</h3>
+      <p class="hsd-gm-premise">${says.exact}</p>
+      ${darts} ${steps(game, says, acts, hasLink)}`;
+  return html`${outcome(game, says)} ${standings(game, says, look.family)}
+    ${caption(game, says)} ${stairs}
     ${game.phase === "time" ? prices(game, says, acts) : nothing}
-    <div class="hsd-gm-buttons">
-      ${buttonsOf(game, says, acts, hasLink).map(buttonTemplate)}
-      <span class="hsd-note" role="status">${game.note}</span>
-    </div>`;
+    ${steps(game, says, acts, hasLink)}`;
 }

@@ -1,7 +1,8 @@
 // What the game says, and in which language.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { ENGLISH, IN_ENGLISH, languageOf, say, together } from "./says";
+import { say } from "../lib/say";
+import { ENGLISH, IN_ENGLISH, languageOf } from "./says";
 
 test("a text is filled with values, and English counts in the plural", () => {
   assert.equal(say(ENGLISH.copy, { words: 1 }), "Copy 1 word from above");
@@ -9,12 +10,6 @@ test("a text is filled with values, and English counts in the plural", () => {
   assert.equal(say(ENGLISH.card_line, { passes: 2 }), "in 2 passes of a language model. Beat me.");
   assert.equal(say("{a} of {a} {b}", { a: 2, b: "{a}" }), "2 of 2 {a}");
   assert.throws(() => say(ENGLISH.copy), /no value for words/);
-});
-
-test("words are listed as the language does", () => {
-  assert.equal(together(["a", "b", "c"], ENGLISH), "a, b and c");
-  assert.equal(together(["a", "b", "c"], { comma: "、", and: "和" }), "a、b和c");
-  assert.deepEqual([together(["a"], ENGLISH), together([], ENGLISH)], ["a", ""]);
 });
 
 test("the language is the first that the browser prefers and the page has", () => {

@@ -13,6 +13,11 @@ export interface Pass {
   width: number;
   drafting: number;
 }
+/**
+ * The share of a pass that one token more costs on a GPU: a Llama with one billion weights, compiled,
+ * 8 tokens beside 1, on an H100 (docs/bench/gpu-h100.json).
+ */
+export const GPU_PRICE = 0.012;
 /** What a pass costs: nanoseconds over one token, and the share of that for each token more. */
 export interface Price {
   one: number;
@@ -102,6 +107,11 @@ export const perPass = (passes: readonly Pass[]) =>
 export function gainOf(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
   return ns ? (tokensOf(passes) * price.one) / ns : 0;
+}
+/** What a pass costs on average, drafting included, in passes over one token; 0 without a pass. */
+export function passCost(passes: readonly Pass[], price: Price): number {
+  const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
+  return passes.length ? ns / (passes.length * price.one) : 0;
 }
 /** Nanoseconds to a number of tokens at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>

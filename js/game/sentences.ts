@@ -1,9 +1,9 @@
-// Sentences of the game about its figures: the result of a pass, scores and times. Pure.
-
+// Sentences of the game about its figures: the result of a pass, of a text, and of the times. Pure.
+import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
-import { type Says, say, together } from "./says";
-import { gainOf, type Player, type Price, perPass, ranked, tokensOf } from "./score";
+import type { Says } from "./says";
+import { gainOf, type Player, type Price, passCost, perPass, ranked, tokensOf } from "./score";
 import { partsOf, shownText } from "./words";
 
 /** The word that the model did not accept in a pass, if any. */
@@ -18,13 +18,20 @@ export const wordOf = (tokens: readonly Pick<Token, "text">[], place: number): s
 export const named = (players: readonly Player[], says: Says): Player[] =>
   players.map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
 
-/** The result of a pass, as a sum of the tokens that the recorded run has there. */
+/** What a pass brought, and what plain decoding needs for it. */
+export function gainWords({ accepted }: Pick<Played, "accepted">, says: Says): string {
+  const tokens = accepted + 1;
+  const gained = say(says.gained, { tokens });
+  return tokens > 1 ? `${gained} ${say(says.instead, { passes: tokens })}` : gained;
+}
+
+/** The words of a pass, and its tokens as a sum of what the recorded run has there. */
 export function summaryOf(
   pass: Played,
   tokens: readonly Pick<Token, "token_id" | "text">[],
   says: Says,
 ): string {
-  const { at, own, accepted, words } = pass;
+  const { at, own, words } = pass;
   const model = wordOf(tokens, own);
   if (!words.length) return say(says.wrote_alone, { model });
   const parts = partsOf(tokens, at, pass);
@@ -43,52 +50,62 @@ export function summaryOf(
     words: words.length,
     rejected: word ? say(says.rejected, { word }) : "",
     sum: [...counted, say(says.sum_own, { model })].join(" + "),
-    tokens: accepted + 1,
   });
-}
-
-/** Tokens per pass of each player, the most first. */
-export function scoreWords(players: readonly Player[], says: Says): string {
-  const order = [...players].sort((a, b) => perPass(b.passes) - perPass(a.passes));
-  const scores = order.map(
-    ({ name, passes }) => `${name.toLowerCase()} ${perPass(passes).toFixed(1)}`,
-  );
-  return together(scores, says);
 }
 
 /** The player with the most tokens; the first of equals. */
 export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
-/** The players with the most tokens in a pass: those who need the fewest for a text. */
-function withFewest(players: readonly Player[]): Player[] {
-  const most = Math.max(...players.map(({ passes }) => perPass(passes)));
-  return players.filter(({ passes }) => perPass(passes) === most);
+/** Who has the most tokens in as many passes: the visitor, who is the first, or another one. */
+export function verdictOf([you, ...others]: readonly Player[], says: Says): string {
+  const best = mostTokens(others);
+  const yours = tokensOf(you.passes);
+  const theirs = tokensOf(best.passes);
+  const values = { yours, theirs, name: best.name, passes: you.passes.length };
+  if (yours > theirs) return say(says.win, values);
+  return say(yours === theirs ? says.tie : says.lose, values);
 }
 
-/** How many times as fast as one token in each pass, as it is shown. */
-const shownGain = ({ passes }: Player, price: Price): string => gainOf(passes, price).toFixed(2);
+/** A player within a sentence. */
+const within = ({ name, source }: Player, says: Says): string =>
+  source === "target" ? says.plain_decoding : name.toLowerCase();
 
-/** Who is the fastest. */
-export function timesWords(players: readonly Player[], price: Price, says: Says): string {
-  const times = ranked(players, price).map(
-    (player) => `${player.name.toLowerCase()} ${shownGain(player, price)} ×`,
-  );
-  return say(says.fastest, { times: times.join(says.comma) });
+/** How many times as fast as plain decoding, as it is shown. */
+export const shownGain = ({ passes }: Player, price: Price): string =>
+  gainOf(passes, price).toFixed(2);
+
+interface Trap {
+  /** A player with at least as many tokens per pass as the other one, but slower than it. */
+  slow: Player;
+  fast: Player;
+  /** Whether both have as many tokens per pass. */
+  isTied: boolean;
+}
+/**
+ * The clearest pair of players of whom the one with fewer passes is the slower one: with the
+ * fastest, and then with the fewest passes; only then of two with as many passes.
+ */
+function trapOf(players: readonly Player[], price: Price): Trap | undefined {
+  const bySpeed = ranked(players, price);
+  const byPasses = [...players].sort((a, b) => perPass(b.passes) - perPass(a.passes));
+  const traps: Trap[] = [];
+  for (const fast of bySpeed)
+    for (const slow of byPasses) {
+      const isSlower = Number(shownGain(slow, price)) < Number(shownGain(fast, price));
+      const more = perPass(slow.passes) - perPass(fast.passes);
+      if (isSlower && more >= 0) traps.push({ slow, fast, isTied: more === 0 });
+    }
+  return traps.find(({ isTied }) => !isTied) ?? traps[0];
 }
 
-/** Why some with the fewest passes are not the fastest; "" where all of them are. */
-export function costWords(players: readonly Player[], price: Price, says: Says): string {
-  const [fastest] = ranked(players, price);
-  const fewest = withFewest(players);
-  const slower = fewest.filter((player) => shownGain(player, price) !== shownGain(fastest, price));
-  if (!slower.length) return "";
-  const names = together(
-    fewest.map(({ name }) => name.toLowerCase()),
-    says,
-  );
-  const width = Math.max(...slower.flatMap(({ passes }) => passes.map((pass) => pass.width)));
-  const cost = (1 + price.more * (width - 1)).toFixed(1);
-  const isTied = slower.length < fewest.length;
-  return say(isTied ? says.as_few : says.fewest, { names, width, cost });
+/** Whether fewer passes are faster, and what they cost where they are not. */
+export function timeWords(players: readonly Player[], price: Price, says: Says): string {
+  const trap = trapOf(players, price);
+  if (!trap) return say(says.are_faster, { share: (100 * price.more).toFixed(0) });
+  return say(trap.isTied ? says.as_few : says.fewer, {
+    slow: within(trap.slow, says),
+    fast: within(trap.fast, says),
+    cost: passCost(trap.slow.passes, price).toFixed(1),
+  });
 }

@@ -130,6 +130,16 @@ def test_the_scripts_do_what_their_tests_say(tmp_path):
     run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
 
 
+def test_the_price_of_a_token_on_a_gpu_is_the_measured_one():
+    """Of the slider of the game: what 8 tokens take beside 1, for each token more."""
+    bench = JS.parent / "docs" / "bench" / "gpu-h100.json"
+    steps = json.loads(bench.read_text(encoding="utf-8"))["b"]["parts"]["steps"]
+    ms = steps["1B"]["compiled"]["width_ms"]
+    score = (JS / "game" / "score.ts").read_text(encoding="utf-8")
+    [price] = re.findall(r"GPU_PRICE = ([\d.]+);", score)
+    assert float(price) == round((ms["8"] / ms["1"] - 1) / 7, 3)
+
+
 def test_the_built_files_are_those_of_the_sources():
     run("build.mjs", "--check")
 

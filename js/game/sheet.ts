@@ -1,0 +1,80 @@
+// The sheet: what the model was asked, its text with the proposal in it, and the result of the last
+// pass.
+import { html, nothing } from "lit-html";
+import { say } from "../lib/say";
+import { type Piece, piecesOf } from "./line";
+import { MOST_PASSES } from "./play";
+import type { Says } from "./says";
+import { gainWords, summaryOf, wordOf } from "./sentences";
+import { type Game, lastPass, proposalOf } from "./state";
+
+/** The question, and the place in the passes of the text. */
+function head({ play, phase }: Game, says: Says) {
+  const used = play.passes[play.act].length;
+  const present = phase === "lesson" ? used : used + 1;
+  const pips = Array.from({ length: MOST_PASSES }, (_, k) => {
+    const kind = k < used ? "hsd-gm-used" : "";
+    return html`<i class=${k === used ? "hsd-gm-present" : kind}></i>`;
+  });
+  return html`<div class="hsd-gm-sheet-head">
+    <span>${says.asked} <q lang="en">${play.texts[play.act].asked}</q></span>
+    <span class="hsd-gm-place hsd-number"
+      >${say(says.pass_of, { pass: present, passes: MOST_PASSES })}
+      <span class="hsd-gm-pips" aria-hidden="true">${pips}</span></span
+    >
+  </div>`;
+}
+
+function pieceTemplate({ by, blank, words, struck }: Piece) {
+  if (by === "given") return html`<span>${words}</span>`;
+  const trace = struck
+    ? html`${blank ? nothing : " "}<s class="hsd-gm-struck">${struck}</s>&nbsp;→ `
+    : nothing;
+  return html`${blank}${trace}<span class=${by === "you" ? "hsd-gm-mine" : "hsd-gm-own"}
+      >${words}</span
+    >`;
+}
+
+/** The words of the proposal; while the model reads, with their results and the model's token. */
+function proposal(game: Game) {
+  const pass = game.reading?.pass;
+  const words = pass ? pass.words : proposalOf(game);
+  const chips = words.map(
+    (word, k) =>
+      html`<span
+        class="hsd-gm-word"
+        data-fate=${pass?.fates[k] ?? nothing}
+        .style=${`--k: ${k}`}
+        >${word}</span
+      >`,
+  );
+  const last = pass
+    ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${words.length}`}
+        >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
+      >`
+    : html`<span class="hsd-gm-caret"></span>`;
+  return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
+}
+
+/** What the last pass brought; before the first one of a text, a hint. */
+function status(game: Game, says: Says) {
+  const last = lastPass(game);
+  if (!last) return says.hint;
+  if (game.phase === "reading") return nothing;
+  const { tokens } = game.play.texts[game.play.act].plain;
+  return html`<strong>${gainWords(last, says)}</strong>
+    <span>${summaryOf(last, tokens, says)}</span>`;
+}
+
+export function sheet(game: Game, says: Says) {
+  const { isCut, pieces } = piecesOf(game.play);
+  const isReading = game.phase === "reading";
+  return html`<div class="hsd-gm-sheet">
+    ${head(game, says)}
+    <p class="hsd-gm-line" lang="en"><span>${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}${
+      game.phase === "lesson" ? nothing : proposal(game)
+    }</span></p>
+    <p class="hsd-gm-said" role="status">${status(game, says)}</p>
+    ${isReading ? html`<div class="hsd-gm-light" aria-hidden="true"></div>` : nothing}
+  </div>`;
+}
