@@ -104,8 +104,8 @@ test("a line starts at zero tokens, and rises only where its pass ends", () => {
 
 test("names in a column keep the order of their lines, and never touch or leave it", () => {
   assert.deepEqual(column([50, 10], 100), [50, 10]);
-  assert.deepEqual(column([12, 10, 12], 100), [27, 10, 44]);
-  assert.deepEqual(column([100, 100, 98, 30], 100), [83, 100, 66, 30]);
+  assert.deepEqual(column([12, 10, 12], 100), [28, 10, 46]);
+  assert.deepEqual(column([100, 100, 98, 30], 100), [82, 100, 64, 30]);
 });
 
 test("the score of a text is without the texts before it", () => {

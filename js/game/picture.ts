@@ -263,6 +263,6 @@ export function stairsPicture(stairs: Stairs) {
       says.tokens,
     )}${acrossTemplate(stairs, layout)}${
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
-    }${blocksTemplate(layout.blocks)}${lines}${figuresTemplate(layout.blocks)}
+    }${blocksTemplate(layout.blocks)}${lines}${morph ? nothing : figuresTemplate(layout.blocks)}
   </svg>`;
 }

@@ -28,11 +28,16 @@ function outcome({ play, phase, price }: Game, says: Says) {
   const players = named(playersOf(play), says);
   const [you] = players;
   const figure = isTimed ? `${shownGain(you, price)} ×` : perPass(you.passes).toFixed(1);
-  const words = isTimed ? timeWords(players, price, says) : verdictOf(players, says);
+  const words = isTimed
+    ? timeWords(players, price, says)
+    : { head: verdictOf(players, says), why: "" };
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${isTimed ? says.of_plain : says.per_pass}
     </p>
-    <p class="hsd-gm-verdict" role="status">${words}</p>`;
+    <div class="hsd-gm-outcome" role="status">
+      <p class="hsd-gm-verdict">${words.head}</p>
+      <p class="hsd-gm-lesson">${words.why}</p>
+    </div>`;
 }
 
 /** A price of the slider that was measured. */
@@ -111,7 +116,7 @@ function steps(game: Game, says: Says, acts: Acts, hasLink: boolean) {
 function caption({ play, morph }: Game, says: Says) {
   if (!morph) return nothing;
   const tokens = Math.max(...playersOf(play).map(({ passes }) => tokensOf(passes)));
-  return html`<p class="hsd-note">${say(says.same_stairs, { tokens })}</p>`;
+  return html`<p class="hsd-note hsd-gm-caption">${say(says.same_stairs, { tokens })}</p>`;
 }
 
 /** The page of the results; `stairs` is their picture, `darts` the dart board. */

@@ -8,10 +8,10 @@ export const ENGLISH = {
   to_article: "Skip to the article",
   restart: "Restart",
   lead: "Guess what a language model writes next.",
-  promise: "One pass of the model checks all your words at once.",
+  promise: "One pass checks all your words at once.",
   premise:
-    "Without guesses, each slow pass brings one token: a word piece or a comma. " +
-    "Guessing ahead is speculative decoding: the same text, faster.",
+    "Without a guess, a slow pass brings one token, a word piece or a comma. " +
+    "This is speculative decoding: same text, faster.",
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",
@@ -22,7 +22,7 @@ export const ENGLISH = {
   copy: "Copy {words:word} from above",
   hint: "A wrong word loses only the words after it. Commas and line breaks are filled in.",
   gained: "{tokens:token} in one pass.",
-  instead: "Plain decoding needs {passes:pass} for them.",
+  instead: "Plain decoding needs {passes}.",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
   outcome: "{right} of {words:word} accepted{rejected}: {sum}.",
   rejected: ", “{word}” rejected",
@@ -33,12 +33,13 @@ export const ENGLISH = {
   sum_own: "the model’s “{model}”",
   on_text: "Text {act} of {acts}: tokens in {passes:pass}",
   in_all: "Tokens per pass, all texts",
-  speeds: "Speed: tokens in the time of one plain pass",
+  speeds: "Speed, plain decoding = 1",
+  your_turn: "your turn",
   so_far: "after {passes:pass}",
   is_plain: "one token per pass",
   is_copying: "the context database",
   is_nano: "a tiny model",
-  for_price: "{tokens} tokens in the time of {cost}",
+  for_price: "{tokens} tokens per pass, each {cost} × as long",
   win: "You win with {yours:token} in {passes:pass}. Next: {name} with {theirs}.",
   tie: "A tie of you and {name}: {yours:token} in {passes:pass}.",
   lose: "{name} wins with {theirs:token} in {passes:pass}. You have {yours}.",
@@ -53,13 +54,14 @@ export const ENGLISH = {
   with_time: "But is it faster?",
   to_times: "Back to the times",
   of_plain: "the speed of plain decoding",
+  not_faster: "Fewer passes are not faster.",
   fewer:
-    "Fewer passes are not faster: {slow} needed fewer than {fast} but took longer. " +
-    "One cost as much as {cost} plain passes.",
+    "With fewer passes than {fast}, {slow} took longer: one pass took as long as {cost} plain ones.",
+  not_equal: "Equally many passes are not equally fast.",
   as_few:
-    "Equally many passes are not equally fast: {slow} needed as many as {fast} but took longer. " +
-    "One cost as much as {cost} plain passes.",
-  are_faster: "Here fewer passes are faster: one more token in a pass costs {share} % of it.",
+    "With as many passes as {fast}, {slow} took longer: one pass took as long as {cost} plain ones.",
+  are_faster: "Here fewer passes are faster.",
+  is_cheap: "One more token in a pass costs only {share} % of it.",
   plain_decoding: "plain decoding",
   same_stairs: "The same stairs over time, to {tokens:token}. Dashed: each at its own rate.",
   price: "One more token in a pass costs",
@@ -75,9 +77,9 @@ export const ENGLISH = {
   same_text: "But is it the same text?",
   is_same: "Yes: the same text and the same chances",
   exact:
-    "The game was greedy: the model writes its likeliest token. With sampling it draws one, " +
-    "and your word is kept only when it draws it. Each dart is such a draw: the more darts, " +
-    "the nearer their shares come to p, the model’s own chances, for any proposal.",
+    "In the game the model writes its likeliest token. With sampling it draws one, and your word " +
+    "is kept only when it is drawn. Each dart is a draw: the more darts, the nearer their shares " +
+    "come to p, the model’s own chances.",
   board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
   others: "others",
   explore: "Explore your game",

@@ -99,13 +99,22 @@ function trapOf(players: readonly Player[], price: Price): Trap | undefined {
   return traps.find(({ isTied }) => !isTied) ?? traps[0];
 }
 
-/** Whether fewer passes are faster, and what they cost where they are not. */
-export function timeWords(players: readonly Player[], price: Price, says: Says): string {
+/** Whether fewer passes are faster, and why. */
+export function timeWords(
+  players: readonly Player[],
+  price: Price,
+  says: Says,
+): { head: string; why: string } {
   const trap = trapOf(players, price);
-  if (!trap) return say(says.are_faster, { share: (100 * price.more).toFixed(0) });
-  return say(trap.isTied ? says.as_few : says.fewer, {
+  if (!trap) {
+    const share = (100 * price.more).toFixed(0);
+    return { head: says.are_faster, why: say(says.is_cheap, { share }) };
+  }
+  const values = {
     slow: within(trap.slow, says),
     fast: within(trap.fast, says),
     cost: passCost(trap.slow.passes, price).toFixed(1),
-  });
+  };
+  if (trap.isTied) return { head: says.not_equal, why: say(says.as_few, values) };
+  return { head: says.not_faster, why: say(says.fewer, values) };
 }

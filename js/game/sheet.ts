@@ -19,7 +19,7 @@ function head({ play, phase }: Game, says: Says) {
   return html`<div class="hsd-gm-sheet-head">
     <span>${says.asked} <q lang="en">${play.texts[play.act].asked}</q></span>
     <span class="hsd-gm-place hsd-number"
-      >${say(says.pass_of, { pass: present, passes: MOST_PASSES })}
+      ><span class="hsd-gm-wide">${say(says.pass_of, { pass: present, passes: MOST_PASSES })}</span>
       <span class="hsd-gm-pips" aria-hidden="true">${pips}</span></span
     >
   </div>`;
@@ -41,7 +41,7 @@ function proposal(game: Game) {
   const words = pass ? pass.words : proposalOf(game);
   const chips = words.map(
     (word, k) =>
-      html`<span
+      html` <span
         class="hsd-gm-word"
         data-fate=${pass?.fates[k] ?? nothing}
         .style=${`--k: ${k}`}
@@ -49,10 +49,10 @@ function proposal(game: Game) {
       >`,
   );
   const last = pass
-    ? html`<span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${words.length}`}
+    ? html` <span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${words.length}`}
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html`<span class="hsd-gm-caret"></span>`;
+    : html` <span class="hsd-gm-caret"></span>`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 

@@ -20,7 +20,7 @@ const figures = (game: typeof GAME) =>
 
 test("the visitor has the tokens so far, and the others those of all passes", () => {
   assert.deepEqual(figures(GAME), [
-    ["You", "0", "after 0 passes"],
+    ["You", "0", "your turn"],
     ["Plain", String(MOST_PASSES), "one token per pass"],
   ]);
   const played = settle(propose(write(GAME, "cat sat")));
@@ -30,12 +30,12 @@ test("the visitor has the tokens so far, and the others those of all passes", ()
 test("the results are tokens per pass, then what they cost in plain passes", () => {
   const played = advance(settle(propose(write(GAME, "cat sat"))));
   assert.deepEqual(figures(played), [
-    ["You", "3.0", ""],
+    ["You", "3.0", "after 1 pass"],
     ["Plain", "1.0", "one token per pass"],
   ]);
   const timed = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
   assert.deepEqual(figures(timed), [
-    ["You", "2.00 ×", "3.0 tokens in the time of 1.5"],
-    ["Plain", "1.00 ×", "1.0 tokens in the time of 1.0"],
+    ["You", "2.00 ×", "3.0 tokens per pass, each 1.5 × as long"],
+    ["Plain", "1.00 ×", "1.0 tokens per pass, each 1.0 × as long"],
   ]);
 });

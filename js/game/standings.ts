@@ -8,7 +8,7 @@ import { passCost, perPass, tokensOf } from "./score";
 import { named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
-/** A player with its figure in words. */
+/** A player with its figure. */
 export interface Standing {
   name: string;
   source: string;
@@ -19,6 +19,9 @@ export interface Standing {
 /** Who a player is. */
 const noteOf = (name: string, says: Says) => says[`is_${name}` as keyof Says] ?? "";
 
+const yourNote = (passes: number, says: Says) =>
+  passes ? say(says.so_far, { passes }) : says.your_turn;
+
 /** On the present text: the visitor's tokens so far, and those of the others in all passes. */
 function onPresentText({ play }: Game, says: Says): Standing[] {
   const alone = onText(play);
@@ -28,9 +31,7 @@ function onPresentText({ play }: Game, says: Says): Standing[] {
     name,
     source,
     figure: String(tokensOf(passes)),
-    note: place
-      ? noteOf(players[place].name, says)
-      : say(says.so_far, { passes: you.passes.length }),
+    note: place ? noteOf(players[place].name, says) : yourNote(you.passes.length, says),
   }));
 }
 
@@ -41,11 +42,13 @@ function inAll({ play, phase, price }: Game, says: Says): Standing[] {
     const tokens = perPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(1);
     const isTimed = phase === "time";
+    const passes = player.passes.length;
+    const note = place ? noteOf(players[place].name, says) : yourNote(passes, says);
     return {
       name: player.name,
       source: player.source,
       figure: isTimed ? `${shownGain(player, price)} ×` : tokens,
-      note: isTimed ? say(says.for_price, { tokens, cost }) : noteOf(players[place].name, says),
+      note: isTimed ? say(says.for_price, { tokens, cost }) : note,
     };
   });
 }
