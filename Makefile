@@ -29,7 +29,7 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser'
-	$(if $(CHROMIUM),$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser)
+	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
 
 test-full: $(VENV)/.test-ready chromium node  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')

@@ -243,7 +243,11 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
             return torch.cat(found)
 
     p = rows(TARGET)
-    return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
+    overlaps = {}
+    for name in drafts:
+        common = torch.minimum(p, rows(name)).sum(-1)
+        overlaps[name] = float(common.mean())
+    return overlaps
 
 
 def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
@@ -260,12 +264,21 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     """
     target = stored.calibration.costs[TARGET]
     step = target.verifying(1)
-    # A launch drafts several tokens at once: its cost is divided by a typical number of them.
-    ms = {name: stored.calibration.costs[name].alone(_START) / _START for name in drafts}
+    ms_per_forward = {}
+    cost_ratio = {}
+    for name in drafts:
+        # A launch drafts several tokens at once: its cost is divided by a typical number of them.
+        ms = stored.calibration.costs[name].alone(_START) / _START
+        ms_per_forward[name] = ms
+        cost_ratio[name] = ms / step
+    ms_per_forward[TARGET] = step
+    verifying_over_one = {}
+    for tokens in (2, 4, 8, 16):
+        verifying_over_one[str(tokens)] = target.verifying(tokens) / step
     return {
-        "ms_per_forward": {**ms, TARGET: step},
-        "cost_ratio": {name: value / step for name, value in ms.items()},
-        "verifying_over_one": {str(m): target.verifying(m) / step for m in (2, 4, 8, 16)},
+        "ms_per_forward": ms_per_forward,
+        "cost_ratio": cost_ratio,
+        "verifying_over_one": verifying_over_one,
     }
 
 

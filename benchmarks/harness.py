@@ -145,9 +145,10 @@ def write(path: Path | None, report: dict[str, Any], rows: str | None = None) ->
     if path is None:
         return
     # A path of this machine says nothing elsewhere.
-    words = [
-        "PATH" if Path(word).is_absolute() else word for word in sys.argv[1:] if word != "--resume"
-    ]
+    words = []
+    for word in sys.argv[1:]:
+        if word != "--resume":
+            words.append("PATH" if Path(word).is_absolute() else word)
     report = {
         **report,
         "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *words]),

@@ -11,6 +11,7 @@ that the continuation follows is accepted. The result bounds no model and measur
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer
@@ -59,13 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             drafter = parse(name).bottom
             if drafter is None:
                 raise ValueError(f"the stack '{name}' has no database or baseline at its bottom")
-            found = {category: Replayed() for category in suite.categories}
-            for p in suite.prompts:
-                made = make_drafter(drafter, databases=shared, eos=frozenset())
-                found[p.category].add(
-                    replay(made, Text(p.category, ids(p.text), ids(p.continuation)), made.nodes)
-                )
-            report[name] = {category: one.tokens / one.rounds for category, one in found.items()}
+            replayed: dict[str, Replayed] = defaultdict(Replayed)
+            for prompt in suite.prompts:
+                source = make_drafter(drafter, databases=shared, eos=frozenset())
+                text = Text(prompt.category, ids(prompt.text), ids(prompt.continuation))
+                replayed[prompt.category].add(replay(source, text, source.nodes))
+            report[name] = {}
+            for category in suite.categories:
+                counts = replayed[category]
+                report[name][category] = counts.tokens / counts.rounds
             lengths = "  ".join(f"{length:>8.2f}" for length in report[name].values())
             print(f"{name:<{width}}  {lengths}")
         write(options.json, {"mean_acceptance_length": report})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
@@ -11,7 +11,12 @@ from hsd_viz.trace.tables import TABLES
 
 def change_row(trace: Trace, table: str, k: int, **change: Any) -> None:
     """Change values in row ``k`` of a table."""
-    for name, value in change.items():
+    set_values(trace, table, k, change)
+
+
+def set_values(trace: Trace, table: str, k: int, values: Mapping[str, Any]) -> None:
+    """Set values in row ``k`` of a table."""
+    for name, value in values.items():
         trace.columns[table][name][k] = value
 
 

@@ -38,6 +38,7 @@ LONG = (
     "test_live",
     "test_native",
     "test_notebooks",
+    "test_places",
     "test_recordings",
     "test_scripts",
     "test_stacks_exact",

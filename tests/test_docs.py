@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.rows import find
 from tools import pictures
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +44,7 @@ def test_commands_exist(page):
     from hsd_viz.cli import build_parser
 
     commands = re.findall(r"^hsd-viz ([a-z]\w*)", page.read_text(encoding="utf-8"), re.M)
-    known = next(a for a in build_parser()._actions if a.dest == "command").choices
+    known = find(build_parser()._actions, dest="command").choices
     assert set(commands) <= set(known)
 
 
@@ -74,7 +75,11 @@ def test_modules_and_files_exist(page):
         "benchmarks.NAME",
         "tools.NAME",
     }
-    missing = [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").exists()]
+    missing = []
+    for name in modules:
+        place = ROOT / name.replace(".", "/")
+        if not place.with_suffix(".py").exists() and not (place / "__main__.py").exists():
+            missing.append(name)
     paths = set(
         re.findall(r"`((?:hsd_viz|tests|tools|benchmarks|docs)/[\w/.-]+\.(?:py|md|json))`", text)
     )

@@ -23,6 +23,7 @@ from hsd_viz.exercises.check import solution
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
+from tests.rows import find
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = "notebooks/course/master"
@@ -110,7 +111,7 @@ def chi_square() -> float:
 
 
 def dropped_by_the_audit() -> Fraction:
-    rule = next(rule for rule in schedules.SCHEDULE_RULES if rule.name == "dropped")
+    rule = find(schedules.SCHEDULE_RULES, name="dropped")
     return Fraction(schedules.audit_rule(rule).found)
 
 
@@ -241,7 +242,7 @@ def test_a_formula_is_on_its_page_and_says_what_the_code_does(formula):
 def test_the_table_of_rules_that_change_the_text_is_the_audit_s():
     page = (ROOT / "docs/explanation/stopping.md").read_text(encoding="utf-8")
     for name in ("dropped", "drawn again", "best cut", "likeliest, by its row"):
-        rule = next(rule for rule in schedules.SCHEDULE_RULES if rule.name == name)
+        rule = find(schedules.SCHEDULE_RULES, name=name)
         row = schedules.audit_rule(rule)
         assert f"| {row.distance} |" in page, name
         assert f"{row.found} instead of {row.wanted}" in page, name

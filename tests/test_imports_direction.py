@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import column
+
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
 BASE = {
@@ -90,11 +92,11 @@ def names_in(source: str, package: list[str]) -> set[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
-            names |= {
-                ".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names
-            }
+            origin = [*base, node.module] if node.module else base
+            for alias in node.names:
+                names.add(".".join([*origin, alias.name]))
         elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            names |= set(column(node.names, "name"))
     return names
 
 
@@ -114,10 +116,9 @@ def imported_modules(path: Path) -> set[str]:
 def test_imports_have_one_direction(path):
     part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     names = import_names(path)
-    assert not {n for n in names if n.split(".")[0] in ("tools", "benchmarks", "tests")}
-    assert part not in PURE or not {"torch", "transformers"} & {
-        name.split(".")[0] for name in names
-    }
+    packages = {name.partition(".")[0] for name in names}
+    assert not packages & {"tools", "benchmarks", "tests"}
+    assert part not in PURE or not packages & {"torch", "transformers"}
     if part in FREE:
         return
     allowed = ALLOWED.get(part, set()) | (set() if part in BASE else BASE) | {part}
@@ -150,7 +151,7 @@ def test_the_layout_names_each_package_and_folder():
         is_left_over = all(child.name == "__pycache__" for child in path.glob("*"))
         if path.name[0] not in "_." and path.is_dir() and not is_left_over:
             own.add(path.name)
-    own |= {path.name for path in PACKAGE.glob("[a-z]*.py")}
+    own |= set(column(PACKAGE.glob("[a-z]*.py"), "name"))
 
     # What is indented is in the package; its names end where the description begins.
     inside = []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import column
 from tools.language import ROOT, files, findings
 
 #: Files and directories that are not clean yet and therefore not checked. Remove a line once it is
@@ -58,7 +59,7 @@ def test_wording(path):
 def test_what_is_found(tmp_path, suffix, source, words):
     path = tmp_path / f"file{suffix}"
     path.write_text(source)
-    assert sorted(f.words for f in findings(path)) == sorted(words)
+    assert sorted(column(findings(path), "words")) == sorted(words)
 
 
 def test_a_finding_names_its_line(tmp_path):

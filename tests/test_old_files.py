@@ -16,6 +16,7 @@ from hsd_viz.trace import SCHEMA_VERSION, Trace
 from hsd_viz.trace.identities import check
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
+from tests.rows import column
 
 FIXTURES = Path(__file__).with_name("fixtures")
 TRACES = sorted((FIXTURES / "traces").glob("*.json.gz"))
@@ -40,7 +41,7 @@ def test_an_old_recording_opens_and_is_exported(path, tmp_path):
 
 def test_an_old_index_opens():
     found = bundled(FIXTURES / "traces")
-    assert [r.name for r in found][:2] == ["both", "databases"]
+    assert column(found, "name")[:2] == ["both", "databases"]
     for r in found:
         assert r.label == r.title
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 import pytest
 
@@ -15,7 +16,8 @@ from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.serve.app import DecodeRequest
 from hsd_viz.views.app import dashboard
-from tools.reference import typescript_settings
+from tests.rows import keyed
+from tools.reference.typescript import typescript_settings
 
 NAMES = list(settings())
 
@@ -23,7 +25,7 @@ NAMES = list(settings())
 def command_options(command: str) -> dict[str, argparse.Action]:
     parser = build_parser()
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return {action.dest: action for action in commands.choices[command]._actions}
+    return keyed(commands.choices[command]._actions, "dest")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,27 +79,33 @@ def test_the_page_has_the_range_of_a_setting(name):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"temperature": -1.0}, "the temperature -1.0 is out of range"),
-        ({"temperature": 101.0}, "the temperature 101.0 is out of range"),
-        ({"temperature": float("nan")}, "the temperature nan is not valid"),
-        ({"top_k": -1}, "top-k -1 is out of range"),
-        ({"top_k": 1.5}, "top-k 1.5 is not valid"),
+        (partial(Sampling, temperature=-1.0), "the temperature -1.0 is out of range"),
+        (partial(Sampling, temperature=101.0), "the temperature 101.0 is out of range"),
+        (partial(Sampling, temperature=float("nan")), "the temperature nan is not valid"),
+        (partial(Sampling, top_k=-1), "top-k -1 is out of range"),
+        (partial(Sampling, top_k=1.5), "top-k 1.5 is not valid"),
         (
-            {"top_p": 0.0},
+            partial(Sampling, top_p=0.0),
             "top-p 0 is out of range: expected a number above 0 and up to 1 (1: off)",
         ),
-        ({"top_p": 1.5}, "top-p 1.5 is out of range"),
-        ({"top_p": float("nan")}, "top-p nan is not valid"),
-        ({"min_p": -0.1}, "min-p -0.1 is out of range"),
-        ({"min_p": 1.1}, "min-p 1.1 is out of range: expected a number from 0.0 to 1.0"),
-        ({"seed": -1}, "the seed -1 is out of range"),
-        ({"seed": 2**63}, "the seed 9223372036854775808 is out of range"),
-        ({"rule": "none"}, "unknown verification rule 'none' (use token, block, branch"),
+        (partial(Sampling, top_p=1.5), "top-p 1.5 is out of range"),
+        (partial(Sampling, top_p=float("nan")), "top-p nan is not valid"),
+        (partial(Sampling, min_p=-0.1), "min-p -0.1 is out of range"),
+        (
+            partial(Sampling, min_p=1.1),
+            "min-p 1.1 is out of range: expected a number from 0.0 to 1.0",
+        ),
+        (partial(Sampling, seed=-1), "the seed -1 is out of range"),
+        (partial(Sampling, seed=2**63), "the seed 9223372036854775808 is out of range"),
+        (
+            partial(Sampling, rule="none"),
+            "unknown verification rule 'none' (use token, block, branch",
+        ),
     ],
 )
 def test_a_value_out_of_range_is_refused(values, words):
     with pytest.raises(UserError) as refused:
-        Sampling(**values)
+        values()
     assert str(refused.value).startswith(words)
 
 

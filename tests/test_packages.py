@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from hsd_viz.models.families import CODE, LADDER, SMOLLM2_FOLDER
 from hsd_viz.models.packages import CODE_MODELS, GROUP, SMOLLM2_MODELS
 from hsd_viz.version import __version__
 from hsd_viz.views.page_data import saved_reports
+from tests.rows import column
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -139,14 +141,23 @@ def left_out() -> list[str]:
     return list(names)
 
 
+@cache
+def sources() -> dict[Path, str]:
+    """Return the texts of the package and of the lessons."""
+    texts = {}
+    for pattern in ("hsd_viz/**/*.py", "notebooks/course/master/*.md"):
+        for path in ROOT.glob(pattern):
+            texts[path] = path.read_text(encoding="utf-8")
+    return texts
+
+
 @pytest.mark.parametrize("name", left_out())
 def test_a_measurement_that_a_wheel_leaves_out_is_opened_nowhere(name):
     assert (ROOT / "docs" / "bench" / name).is_file()
-    assert name not in {path.name for path in saved_reports().values()}
+    assert name not in set(column(saved_reports().values(), "name"))
     stem = name.removesuffix(".json")
-    sources = [*ROOT.glob("hsd_viz/**/*.py"), *ROOT.glob("notebooks/course/master/*.md")]
     named = re.compile(rf"measured\([\"']{re.escape(stem)}[\"']\)|{re.escape(name)}")
-    assert not [path for path in sources if named.search(path.read_text(encoding="utf-8"))]
+    assert not [path for path, source in sources().items() if named.search(source)]
 
 
 @pytest.mark.parametrize(

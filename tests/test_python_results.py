@@ -16,6 +16,7 @@ from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.results import Result
+from tests.rows import column
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RECORD = FIXTURES / "records" / "vllm-example-two-runs.txt"
@@ -67,7 +68,7 @@ def results(log):
     return made | {"replay": replay(log)}
 
 
-NAMES = [make.__name__ for make in MADE] + ["replay"]
+NAMES = [*column(MADE, "__name__"), "replay"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE
 from hsd_viz.errors import UserError
 from hsd_viz.trace import Trace
+from tests.rows import column
 
 
 class Scripted(Engine):
@@ -50,7 +51,7 @@ def test_run_uses_one_engine_for_the_process(engine):
 def test_compare_tables_runs_against_the_first(engine):
     stacks = list(race())
     found = hsd.compare("def main(", stacks)
-    assert [t.stack for t in found] == [race()[s].stack for s in stacks]
+    assert column(found, "stack") == [race()[s].stack for s in stacks]
     table = found.table
     assert table["times_first"][0] == 1
     assert table["same_text_as_first"][0]
@@ -96,7 +97,7 @@ def test_show_links_the_views_and_to_html_is_a_whole_page():
     trace = hsd.load_bundled("one-draft")
     views = trace.show().children
     assert len(views) == 4
-    assert len({v.group for v in views}) == 1
+    assert len(set(column(views, "group"))) == 1
     page = trace.to_html()
     assert page.startswith("<!doctype html>")
     assert "src=" not in page.partition("<script")[0]

@@ -8,20 +8,20 @@ import pytest
 
 import hsd_viz
 from hsd_viz.cli import build_parser
-from tools import reference
+from tools.reference.__main__ import PAGES
+from tools.reference.commands import cli_reference
+from tools.reference.python import python_reference
 
 
-@pytest.mark.parametrize("path", reference.PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_the_file_is_up_to_date(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     text = path.read_text(encoding="utf-8")
-    assert text == reference.PAGES[path](), (
-        f"{path.name} is out of date: run `python -m tools.reference`"
-    )
+    assert text == PAGES[path](), f"{path.name} is out of date: run `python -m tools.reference`"
 
 
 def test_every_command_and_option_is_documented():
-    text = reference.cli_reference()
+    text = cli_reference()
 
     def check(parser):
         assert f"`{parser.prog}`" in text
@@ -29,16 +29,15 @@ def test_every_command_and_option_is_documented():
             for option in action.option_strings:
                 if option not in ("-h", "--help"):
                     assert f"`{option}" in text
-            for child in (
-                action.choices.values() if isinstance(action, argparse._SubParsersAction) else ()
-            ):
-                check(child)
+            if isinstance(action, argparse._SubParsersAction):
+                for child in action.choices.values():
+                    check(child)
 
     check(build_parser())
 
 
 def test_every_public_name_is_documented():
-    text = reference.python_reference()
+    text = python_reference()
     for name in hsd_viz.__all__:
         if name != "__version__":
             assert f"`{name}`" in text or f"`hsd_viz.{name}`" in text

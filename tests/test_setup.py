@@ -15,6 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from hsd_viz.models.families import SMOLLM2
+from tests.rows import column, select
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What conda-forge calls a package that PyPI calls otherwise.
@@ -32,7 +33,7 @@ def lower_bounds(requirements: list[str]) -> dict[str, str]:
     found = {}
     for text in requirements:
         requirement = Requirement(text)
-        [bound] = [s.version for s in requirement.specifier if s.operator == ">="]
+        [bound] = column(select(requirement.specifier, operator=">="), "version")
         found[CONDA_NAMES.get(requirement.name, requirement.name)] = bound
     return found
 

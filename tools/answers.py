@@ -20,7 +20,8 @@ from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RoundRow
-from tools.record import Recipe, fastest, rule_of, save_recording, write_index
+from tools.recipes import Recipe
+from tools.record import fastest, rule_of, save_recording, write_index
 from tools.selection import REPEATED, speedup
 
 #: Most tokens of an answer, and the seeds that are tried.

@@ -18,7 +18,8 @@ from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import GAMES
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import ABOUT
-from tools.record import Recipe, fastest, save_recording, write_index
+from tools.recipes import Recipe
+from tools.record import fastest, save_recording, write_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ and comprehensions within another, and `name = lambda`.
 
 from __future__ import annotations
 
-import ast
-import statistics
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.line_measures import COLUMNS, Measures, PartLimits, measure_text, places
+
 ROOT = Path(__file__).resolve().parent.parent
-COLUMNS = 100
+
+
 #: Parts of the project and the kind of files that are measured in each.
 PARTS = {
     "hsd_viz": ".py",
@@ -113,19 +113,21 @@ DONE = (
     "tests/test_results.py",
     "tests/tools/test_legibility.py",
     "tools/answers.py",
-    "tools/attack.py",
+    "tools/attack",
     "tools/basis.py",
     "tools/block_picture.py",
     "tools/game.py",
     "tools/lab_logs.py",
     "tools/language.py",
     "tools/legibility.py",
-    "tools/load.py",
+    "tools/line_measures.py",
+    "tools/load",
     "tools/measure_live.py",
     "tools/measure_tab.py",
     "tools/pages.py",
     "tools/pictures.py",
     "tools/rebuild.py",
+    "tools/recipes.py",
     "tools/record.py",
     "tools/release.py",
     "tools/results/budgets.py",
@@ -147,193 +149,9 @@ DONE = (
 #: Parts without a line longer than 100 columns, but for `UNWRAPPED`.
 WRAPPED = ("hsd_viz", "hsd_viz/native/src", "js", "tests", "benchmarks", "tools", "training")
 UNWRAPPED = ("tests/browser", "tests/js")
-#: The mean line of a shorter file says more about its prose than about its code.
-SHORT_FILE = 60
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a rewritten path may have at most.
-
-    Attributes:
-        mean_line: characters of a non-blank line on average.
-        long_lines: lines longer than 100 columns.
-        tuple_assignments: share of the assignments.
-        comprehensions: per 100 statements.
-        lambdas: functions that are assigned as a lambda expression.
-        nested: conditional expressions and comprehensions within another of their kind.
-    """
-
-    mean_line: float = 46.0
-    long_lines: int = 0
-    tuple_assignments: float = 0.01
-    comprehensions: float = 4.0
-    lambdas: int = 0
-    nested: int = 0
-
-
-LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True)
-class PartLimits:
-    """What a part may have at most, all of its files together.
-
-    Attributes:
-        mean_line: characters of a non-blank line on average.
-        splats: calls with `**values`.
-        comprehensions: per 100 statements.
-        lambdas: functions that are assigned as a lambda expression.
-        nested: conditional expressions and comprehensions within another of their kind.
-    """
-
-    mean_line: float = 46.0
-    splats: int = 40
-    comprehensions: float = 5.0
-    lambdas: int = 0
-    nested: int = 10
 
 
 PART_LIMITS = {"tests": PartLimits()}
-
-
-@dataclass(slots=True)
-class Measures:
-    """What was counted in one or more files.
-
-    Attributes:
-        lengths: characters of each non-blank line.
-        statements: number of statements.
-        assignments: number of assignments.
-        tuple_assignments: lines of `a, b = x, y`.
-        splats: lines of calls with `**values`.
-        comprehensions: lines of comprehensions and generator expressions.
-        nested: lines of conditional expressions and comprehensions within another.
-        lambdas: lines of `name = lambda`.
-        long_lines: numbers of lines longer than 100 columns.
-    """
-
-    lengths: list[int] = field(default_factory=list)
-    statements: int = 0
-    assignments: int = 0
-    tuple_assignments: list[int] = field(default_factory=list)
-    splats: list[int] = field(default_factory=list)
-    comprehensions: list[int] = field(default_factory=list)
-    nested: list[int] = field(default_factory=list)
-    lambdas: list[int] = field(default_factory=list)
-    long_lines: list[int] = field(default_factory=list)
-
-    def add(self, other: Measures) -> None:
-        """Add the counts of another file."""
-        self.lengths += other.lengths
-        self.statements += other.statements
-        self.assignments += other.assignments
-        self.tuple_assignments += other.tuple_assignments
-        self.splats += other.splats
-        self.comprehensions += other.comprehensions
-        self.nested += other.nested
-        self.lambdas += other.lambdas
-        self.long_lines += other.long_lines
-
-    @property
-    def mean_line(self) -> float:
-        """Characters of a non-blank line on average."""
-        return statistics.fmean(self.lengths) if self.lengths else 0.0
-
-    @property
-    def p90_line(self) -> int:
-        """90th percentile of the characters of non-blank lines."""
-        if not self.lengths:
-            return 0
-        ordered = sorted(self.lengths)
-        return ordered[int(0.9 * (len(ordered) - 1))]
-
-    @property
-    def tuple_share(self) -> float:
-        """Tuple assignments as a share of all assignments."""
-        return len(self.tuple_assignments) / max(1, self.assignments)
-
-    @property
-    def comprehensions_per_100(self) -> float:
-        """Comprehensions per 100 statements."""
-        return 100 * len(self.comprehensions) / max(1, self.statements)
-
-    def excesses(self, limits: Limits = LIMITS) -> list[str]:
-        """Return a line per limit that is exceeded, with the places where there are any."""
-        found = []
-        if self.mean_line > limits.mean_line and len(self.lengths) > SHORT_FILE:
-            found.append(f"mean line {self.mean_line:.1f} characters (limit {limits.mean_line:g})")
-        if len(self.long_lines) > limits.long_lines:
-            found.append(f"lines longer than {COLUMNS} columns: {_places(self.long_lines)}")
-        # One assignment of two related names is allowed in a small file, too.
-        if self.tuple_share > limits.tuple_assignments and len(self.tuple_assignments) > 1:
-            found.append(f"assignments of tuples: {_places(self.tuple_assignments)}")
-        # A few comprehensions do not make a small file hard to read.
-        if self.comprehensions_per_100 > limits.comprehensions and len(self.comprehensions) > 5:
-            rate = f"{self.comprehensions_per_100:.1f} per 100 statements"
-            found.append(f"comprehensions, {rate}: {_places(self.comprehensions)}")
-        if len(self.lambdas) > limits.lambdas:
-            found.append(f"functions assigned as lambda: {_places(self.lambdas)}")
-        if len(self.nested) > limits.nested:
-            found.append(
-                f"nested conditional expressions or comprehensions: {_places(self.nested)}"
-            )
-        return found
-
-
-def _places(lines: Iterable[int]) -> str:
-    return "line " + ", ".join(map(str, sorted(set(lines))))
-
-
-def measure_text(text: str, is_python: bool = True) -> Measures:
-    """Measure a source text; of other languages than Python only the lines are measured."""
-    measures = Measures()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        measures.lengths.append(len(line))
-        if len(line) > COLUMNS:
-            measures.long_lines.append(number)
-    if is_python:
-        _measure_tree(ast.parse(text), measures)
-    return measures
-
-
-def _measure_tree(tree: ast.AST, measures: Measures) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            measures.statements += 1
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            measures.assignments += 1
-        if isinstance(node, ast.Assign) and _is_tuple_assignment(node):
-            measures.tuple_assignments.append(node.lineno)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Lambda):
-            measures.lambdas.append(node.lineno)
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg is None:
-                    measures.splats.append(node.lineno)
-        if isinstance(node, _COMPREHENSIONS):
-            measures.comprehensions.append(node.lineno)
-            if len(node.generators) > 1 or _contains(node, _COMPREHENSIONS):
-                measures.nested.append(node.lineno)
-        if isinstance(node, ast.IfExp) and _contains(node, (ast.IfExp,)):
-            measures.nested.append(node.lineno)
-
-
-def _is_tuple_assignment(node: ast.Assign) -> bool:
-    """Return whether a statement is ``a, b = x, y`` and not an exchange of names."""
-    target = node.targets[0]
-    if not isinstance(target, ast.Tuple) or not isinstance(node.value, ast.Tuple):
-        return False
-    assigned = sorted(ast.unparse(element) for element in target.elts)
-    values = sorted(ast.unparse(element) for element in node.value.elts)
-    return assigned != values
-
-
-def _contains(node: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
-    return any(inner is not node and isinstance(inner, kinds) for inner in ast.walk(node))
 
 
 def measured_files(path: Path, suffix: str = "") -> Iterator[Path]:
@@ -416,7 +234,7 @@ def check_wrapped(paths: Iterable[str] = WRAPPED) -> list[str]:
                 continue
             long_lines = measure_file(file).long_lines
             if long_lines:
-                problems.append(f"{place}: longer than {COLUMNS} columns: {_places(long_lines)}")
+                problems.append(f"{place}: longer than {COLUMNS} columns: {places(long_lines)}")
     return problems
 
 

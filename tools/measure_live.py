@@ -1,4 +1,4 @@
-"""The kernel side of tools/measure_page.py: a dashboard that decodes everything twice, with and
+"""The kernel side of tools/measure_page: a dashboard that decodes everything twice, with and
 without a viewer.
 """
 

@@ -67,8 +67,8 @@ def staircase(browser: Browser, url: str) -> Path:
     return path
 
 
-#: The passes of the picture of the game: the words of each, as a visitor writes them.
-PASSES = (
+#: The glances of the picture of the game: the words of each, as a visitor writes them.
+GLANCES = (
     ("February", "March", "April", "May"),
     ("July", "August", "October"),
     ("October", "November"),
@@ -100,7 +100,7 @@ def game(browser: Browser, url: str) -> Path:
             frames.append((_image(page.screenshot()), seconds))
 
         take(1.6)
-        for words in PASSES:
+        for words in GLANCES:
             for word in words:
                 page.keyboard.type(f"{word} ")
                 page.evaluate(SEEK, 1000)
@@ -211,7 +211,7 @@ def prediction(*_: object) -> Path:
 
 def predict_llama(*_: object) -> Path:
     """The prediction for Llama 70B, 8B and 1B on four H100."""
-    from tools.sentences import llamas
+    from tools.stated_figures import llamas
 
     return figures.prediction(llamas()).save(HERE / "predict-llama.png", width=1100, scale=1)
 

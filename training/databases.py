@@ -104,24 +104,30 @@ def rebuild_databases(
         json.loads((weights / "target" / "config.json").read_text())["vocab_size"],
         max(vocabulary.values()) + 1,
     )
-    facts = {
-        "vocabulary_size": size,
-        "vocabulary_hash": vocabulary_hash(vocabulary),
-        "progress": progress,
-    }
+    hashed = vocabulary_hash(vocabulary)
     documents = split_documents(_tokens(tokenizer, data, progress), EOS_ID)
     paths = []
     if only != "model":
         paths.append(out / f"statistics{SUFFIX}")
-        build_database(([d] for d in documents), paths[-1], kind="statistics", **facts)
+        build_database(
+            ([document] for document in documents),
+            paths[-1],
+            kind="statistics",
+            vocabulary_size=size,
+            vocabulary_hash=hashed,
+            progress=progress,
+        )
     if only != "statistics":
         paths.append(out / f"model{SUFFIX}")
-        identity = {
+        meta = {
+            "decoding": "greedy",
             "weights": folder_hash(weights / "target"),
             "documents": len(documents),
             "prompts": prompts,
+            "new_tokens": new_tokens,
+            "batch": batch,
+            "dtype": dtype,
         }
-        identity |= {"new_tokens": new_tokens, "batch": batch, "dtype": dtype}
         batches = choose_prompts(documents, prompts, batch=batch)
         generate = _greedy(weights / "target", new_tokens, dtype)
         sequences = []
@@ -131,13 +137,23 @@ def rebuild_databases(
                 sequences.append([prompt[-1], *output[:end]])
             if progress:
                 progress("writing", number / len(batches))
-        outputs = ([sequence] for sequence in sequences)
         build_database(
-            outputs, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity}
+            ([sequence] for sequence in sequences),
+            paths[-1],
+            kind="model",
+            vocabulary_size=size,
+            vocabulary_hash=hashed,
+            progress=progress,
+            meta=meta,
         )
         paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
-        facts.pop("progress")
-        build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
+        build_fivegrams(
+            sequences,
+            paths[-1],
+            vocabulary_size=size,
+            vocabulary_hash=hashed,
+            meta=meta,
+        )
     return paths
 
 

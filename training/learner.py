@@ -50,18 +50,26 @@ def optimisers(
     lower loss than AdamW alone at a few million tokens. Each parameter group stores its peak
     learning rate as ``peak``.
     """
-    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
-    others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
-    muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
-    found = [
-        torch.optim.Muon(matrices, lr=matrix_rate, **muon),
-        torch.optim.AdamW(
-            others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-        ),
-    ]
-    for group in (g for optimiser in found for g in optimiser.param_groups):
-        group["peak"] = group["lr"]
-    return found
+    matrices = []
+    others = []
+    for name, parameter in network.named_parameters():
+        is_matrix = parameter.dim() == 2 and "embed" not in name
+        (matrices if is_matrix else others).append(parameter)
+    muon = torch.optim.Muon(
+        matrices,
+        lr=matrix_rate,
+        weight_decay=run.weight_decay,
+        momentum=0.95,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    adam = torch.optim.AdamW(
+        others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+    )
+    optimisers = [muon, adam]
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["peak"] = group["lr"]
+    return optimisers
 
 
 def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[..., Tensor]:

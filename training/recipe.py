@@ -1,6 +1,6 @@
 """Model sizes, training settings and profiles as frozen data. Does not import torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hsd_viz.models.families import CODE
 
@@ -104,30 +104,40 @@ def _cpu() -> Profile:
     return Profile("cpu", {"target": target, "drafts": drafts}, SIZES)
 
 
-_TEXT = {"repeats": 0.05, "splits": 0.04}
-
-
 def _long() -> Profile:
-    windows = ((0.0, 256), (0.06, 512), (0.35, 1024))
-    shared = {
-        "batch": 8192,
-        "warmup": 100,
-        "decay": 0.25,
-        "windows": windows,
-        "average": 0.998,
-        **_TEXT,
-    }
-    target = Run(steps=7400, rates={"target": 5e-3}, **shared)
-    drafts = Run(steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9, **shared)
+    target = Run(
+        steps=7400,
+        rates={"target": 5e-3},
+        batch=8192,
+        warmup=100,
+        decay=0.25,
+        windows=((0.0, 256), (0.06, 512), (0.35, 1024)),
+        average=0.998,
+        repeats=0.05,
+        splits=0.04,
+    )
+    drafts = replace(target, steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9)
     return Profile("long", {"target": target, "drafts": drafts}, SIZES)
 
 
 def _gpu() -> Profile:
-    windows = ((0.0, 512), (0.3, 1024), (0.9, 2048))
-    shared = {"vector_rate": 4e-3, "warmup": 100, "windows": windows, "average": 0.99, **_TEXT}
-    target = Run(steps=6000, rates={"target": 1.4e-2}, batch=32_768, **shared)
-    drafts = Run(
-        steps=4000, rates={"small": 1.6e-2, "nano": 2e-2}, batch=65_536, distillation=0.9, **shared
+    target = Run(
+        steps=6000,
+        rates={"target": 1.4e-2},
+        batch=32_768,
+        vector_rate=4e-3,
+        warmup=100,
+        windows=((0.0, 512), (0.3, 1024), (0.9, 2048)),
+        average=0.99,
+        repeats=0.05,
+        splits=0.04,
+    )
+    drafts = replace(
+        target,
+        steps=4000,
+        rates={"small": 1.6e-2, "nano": 2e-2},
+        batch=65_536,
+        distillation=0.9,
     )
     runs = {"target": target, "drafts": drafts}
     return Profile(
@@ -137,14 +147,30 @@ def _gpu() -> Profile:
 
 def _tiny() -> Profile:
     sizes = {"nano": Size(1, 64, 128), "small": Size(1, 128, 128), "target": Size(2, 128, 256)}
-    text = {"batch": 128, "windows": ((0.0, 32), (0.9, 64)), "repeats": 0.2, "splits": 0.05}
-    shared = {"steps": 12, "warmup": 2, "average": 0.8, **text}
-    target = Run(rates={"target": 6e-3}, **shared)
-    drafts = Run(rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8, **shared)
-    files = {"tokenizer_bytes": 200_000, "corpus_files": 60}
-    often = {"log_every": 1, "evaluate_every": 4, "checkpoint_seconds": 0.0, "compile": False}
+    target = Run(
+        steps=12,
+        rates={"target": 6e-3},
+        batch=128,
+        warmup=2,
+        windows=((0.0, 32), (0.9, 64)),
+        average=0.8,
+        repeats=0.2,
+        splits=0.05,
+    )
+    drafts = replace(target, rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8)
     return Profile(
-        "tiny", {"target": target, "drafts": drafts}, sizes, 512, 256, 64, **files, **often
+        "tiny",
+        {"target": target, "drafts": drafts},
+        sizes,
+        512,
+        256,
+        64,
+        tokenizer_bytes=200_000,
+        corpus_files=60,
+        log_every=1,
+        evaluate_every=4,
+        checkpoint_seconds=0.0,
+        compile=False,
     )
 
 

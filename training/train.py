@@ -171,34 +171,34 @@ class Stage:
         """Write the mean losses since the last report to the log and return a line of progress;
         ``speed``: steps/s.
         """
-        losses = {learner.name: learner.loss_sum.item() / self.summed for learner in self.learners}
+        losses = {}
+        for learner in self.learners:
+            losses[learner.name] = learner.loss_sum.item() / self.summed
         for learner in self.learners:
             learner.loss_sum.zero_()
         self.summed = 0
-        place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
         rate = rate_at(self.step - 1, self.steps, self.run)
-        window = self.run.window_at(self.step - 1, self.steps)
-        spent = {
-            "seconds": round(self.seconds, 1),
-            "processor_seconds": round(self.processor_seconds, 1),
-        }
-        self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
-        shown = "  ".join(
-            f"{learner.name} {losses[learner.name]:.3f} (held-out "
-            + ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
-            + ")"
-            for learner in self.learners
+        self.log.write(
+            "step",
+            stage=self.name,
+            step=self.step,
+            tokens=self.tokens,
+            loss=losses,
+            rate=round(rate, 4),
+            window=self.run.window_at(self.step - 1, self.steps),
+            seconds=round(self.seconds, 1),
+            processor_seconds=round(self.processor_seconds, 1),
         )
+        shown = "  ".join(map(_losses_of, self.learners, losses.values()))
         left = (self.steps - self.step) / speed / 60
         reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
         return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""
-        kept = {
-            key: getattr(self, key)
-            for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")
-        }
+        kept = {}
+        for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens"):
+            kept[key] = getattr(self, key)
         return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
 
     def export(self, out: Path) -> None:
@@ -208,6 +208,12 @@ class Stage:
             export(learner.best(), out / "tokenizer", folder)
             record = {**self.record(), "heldout": learner.heldout}
             write_whole(folder / "training.json", json.dumps(record, indent=1) + "\n")
+
+
+def _losses_of(learner: Learner, loss: float) -> str:
+    """Return the name of a model with its loss and its held-out losses."""
+    heldout = ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
+    return f"{learner.name} {loss:.3f} (held-out {heldout})"
 
 
 def to_stderr(line: str) -> None:
@@ -308,13 +314,18 @@ def _run_stage(
     stop_at: int | None,
 ) -> None:
     """Train one stage to its end and export its models."""
-    settings = {
-        "device": stage.device,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
-    stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
+    stage.log.write(
+        "start",
+        profile=stage.profile.name,
+        stage=stage.name,
+        step=stage.step,
+        steps=stage.steps,
+        seed=stage.seed,
+        pid=os.getpid(),
+        device=stage.device,
+        threads=torch.get_num_threads(),
+        torch=torch.__version__,
+    )
     if stage.step < stage.steps:
         if stage.run.distillation:
             network = trained_target(out, stage.profile)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -44,11 +45,11 @@ def _loop(
     """Return a loop behind its prefill, with lookaheads of one, two, ... times
     :data:`LOOKAHEAD`.
     """
-    levels = [
-        Level(d.name, d.session(len(prompt) + tokens), LOOKAHEAD * (k + 1))
-        for k, d in enumerate(drafts)
-    ]
-    levels.append(Level("target", target.session(len(prompt) + tokens)))
+    length = len(prompt) + tokens
+    levels = []
+    for number, draft in enumerate(drafts, 1):
+        levels.append(Level(draft.name, draft.session(length), LOOKAHEAD * number))
+    levels.append(Level("target", target.session(length)))
     on_device = can_decode([*drafts, target], sampling.rule)
     loop_class = DeviceDecode if on_device else Loop
     loop = loop_class(levels, None, sampling, prompt, max_new_tokens=tokens)
@@ -61,6 +62,15 @@ def _text(drafts: Sequence[Model], target: Model, prompt: list[int], tokens: int
     loop = _loop(drafts, target, Sampling(), prompt, tokens)
     deque(loop.rounds(), maxlen=0)
     return loop.text
+
+
+def _rows_of(model: Model, text: list[int], cuts: Sequence[int]) -> np.ndarray:
+    """Return the rows of a text that is fed in the parts between cuts."""
+    session = model.session(64)
+    rows = []
+    for start, end in pairwise(cuts):
+        rows.append(session.forward(text[start:end], end - start))
+    return np.concatenate(rows)
 
 
 def _median_ms(calls: dict[str, Any], kind: str) -> float:
@@ -244,9 +254,9 @@ class Steps(Tools):
         found: dict[str, dict[str, float | str]] = {}
         for name, (to, come) in maps.items():
             # As many matrices as a model has, so that none is still cached when it is used again.
-            matrices = [
-                torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)
-            ]
+            matrices = []
+            for _ in range(MANY):
+                matrices.append(torch.randn(to, come, device=self.device, dtype=self.dtype))
             for rows in (1, 4, 6, 16):
                 x = torch.randn(rows, come, device=self.device, dtype=self.dtype)
                 us = self.many(
@@ -264,12 +274,9 @@ class Steps(Tools):
         for kind in ("strict", self.fastest):
             model = self.model(name, kind)
             text = [(7 * k) % 1000 for k in range(48)]
-            alone, chain = (model.session(64) for _ in range(2))
-            rows = np.concatenate([alone.forward([token], 1) for token in text])
-            parts = np.concatenate(
-                [chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))]
-            )
-            same = bool(np.array_equal(parts, rows))
+            alone = _rows_of(model, text, range(len(text) + 1))
+            in_parts = _rows_of(model, text, (0, 1, 6, 23, 48))
+            same = bool(np.array_equal(in_parts, alone))
             if kind == "strict" and not same:
                 raise RuntimeError(f"rows of {name} differ in strict mode")
             found["strict" if kind == "strict" else "usual"] = same
@@ -290,11 +297,12 @@ class Steps(Tools):
                 session.forward([7], 1)
             torch.cuda.synchronize()
         rows = sorted(watched.key_averages(), key=lambda row: -row.self_device_time_total)[:20]
-        return [
-            {
-                "kernel": r.key[:120],
-                "per_step": r.count / 10,
-                "us_per_step": r.self_device_time_total / 10,
+        kernels = []
+        for row in rows:
+            kernel = {
+                "kernel": row.key[:120],
+                "per_step": row.count / 10,
+                "us_per_step": row.self_device_time_total / 10,
             }
-            for r in rows
-        ]
+            kernels.append(kernel)
+        return kernels

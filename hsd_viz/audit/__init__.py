@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
+from hsd_viz.audit.endpoint import Endpoint
 from hsd_viz.audit.exact import TOLERANCE, ExactAudit, Task, exact
-from hsd_viz.audit.statistical import Endpoint, StatisticalAudit, statistical
+from hsd_viz.audit.statistical import StatisticalAudit, statistical
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import Stack, parse
 

@@ -13,8 +13,9 @@ from hsd_viz.audit.rule_decoders import LENGTH
 from hsd_viz.audit.schedules import SCHEDULE_RULES, audit_own, audit_rule, audit_schedules
 from hsd_viz.audit.small_models import true_law
 from hsd_viz.cli import main
+from tests.rows import keyed
 
-BY_NAME = {rule.name: rule for rule in SCHEDULE_RULES}
+BY_NAME = keyed(SCHEDULE_RULES, "name")
 
 
 @pytest.mark.parametrize("rule", SCHEDULE_RULES, ids=lambda rule: rule.name)

@@ -14,7 +14,9 @@ import httpx
 import pytest
 
 from hsd_viz.audit import Endpoint, statistical
-from hsd_viz.audit.statistical import Completion, PairTest, compare, completion_of, tilts
+from hsd_viz.audit.bets import PairTest, tilts
+from hsd_viz.audit.endpoint import Completion, completion_of
+from hsd_viz.audit.statistical import compare
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}

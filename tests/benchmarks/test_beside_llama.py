@@ -15,7 +15,7 @@ from make_gguf import write_gguf
 
 from benchmarks import beside_llama, memory
 from hsd_viz.native.build import default_build
-from tests.rows import column
+from tests.rows import column, select
 
 
 @pytest.mark.skipif(not default_build().wait(), reason="no native runtime")
@@ -37,7 +37,7 @@ def test_one_side_alone_is_measured_beside_what_memory_gives(tmp_path, capsys, m
 
     figures = json.loads(out.read_text())
     assert set(column(figures["passes"], "side")) == {beside_llama.OURS}
-    [one] = [row for row in figures["passes"] if row["tokens"] == "1"]
+    [one] = select(figures["passes"], tokens="1")
     reads = figures["weight_bytes"] / one["ms"] / 1e6
     most = figures["read_bytes_per_second"] / 1e9
     last = capsys.readouterr().out.splitlines()[-1]

@@ -15,12 +15,14 @@ import torch
 
 import benchmarks.gpu
 from benchmarks.gpu.parts import compilation, processor_seconds
-from benchmarks.gpu.scripts import SECONDS, STACKS, parts_of, stacks_with, summary
+from benchmarks.gpu.scripts import SECONDS, parts_of, summary
+from benchmarks.gpu.shell import STACKS, stacks_with
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
 from hsd_viz.ladder.load import load_model
 from hsd_viz.torch_models.compiled import WIDTHS, CompiledModel
 from hsd_viz.torch_models.graphs import Graph
+from tests.rows import column
 
 PARTS = """
 import os, sys, time
@@ -147,7 +149,7 @@ def test_strict_rows_of_a_tiny_model():
 
 def test_every_script_has_its_parts(tmp_path):
     for script in SECONDS:
-        names = [part.name for part in parts_of(script, True, "cpu", tmp_path)]
+        names = column(parts_of(script, True, "cpu", tmp_path), "name")
         assert names
         assert len(names) == len(set(names))
     data = {
@@ -160,6 +162,6 @@ def test_every_script_has_its_parts(tmp_path):
 
 def test_a_table_of_embeddings_is_read_by_the_row_unless_it_is_the_head():
     tied = load_model("nano")
-    assert read_bytes(tied) == sum(p.nbytes for p in tied.parameters())
+    assert read_bytes(tied) == sum(column(tied.parameters(), "nbytes"))
     free = random_llama((32, 1, 2, 2, 48), 100, torch.device("cpu"), torch.float32)
-    assert read_bytes(free) == sum(p.nbytes for p in free.parameters()) - 100 * 32 * 4
+    assert read_bytes(free) == sum(column(free.parameters(), "nbytes")) - 100 * 32 * 4

@@ -10,7 +10,7 @@ from benchmarks.python_suite import CATEGORIES
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts import suites
 from hsd_viz.prompts.suites import load_suite
-from tests.rows import column
+from tests.rows import column, select
 from training.quality import copied_share
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"
@@ -26,8 +26,8 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
     assert suite.categories == CATEGORIES
     assert len(CATEGORIES) == 6
     assert (
-        len({p.id for p in suite.prompts})
-        == len({p.text for p in suite.prompts})
+        len(set(column(suite.prompts, "id")))
+        == len(set(column(suite.prompts, "text")))
         == len(rows)
         >= 180
     )
@@ -64,7 +64,7 @@ def test_the_categories_span_temporal_locality(rows):
     """
     medians = []
     for category in CATEGORIES:
-        chosen = [r for r in rows if r["category"] == category]
+        chosen = select(rows, category=category)
         for r in chosen:
             assert r["in_prompt"] == pytest.approx(
                 copied_share(r["text"], r["continuation"]), abs=6e-4

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.rules import expected, summary
 from hsd_viz.decoding.verify import RULES
+from tests.rows import column
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +68,6 @@ def test_the_expected_lengths_of_a_draft():
     assert list(RULES) == ["token", "block", "branch"]
 
 
-@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "benchmarks").glob("[!_]*.py")))
+@pytest.mark.parametrize("name", sorted(column((ROOT / "benchmarks").glob("[!_]*.py"), "stem")))
 def test_every_experiment_can_be_imported(name):
     importlib.import_module(f"benchmarks.{name}")

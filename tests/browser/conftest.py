@@ -48,7 +48,8 @@ SERVER_LIFE = 3600
 def chromium() -> Iterator:
     if CHROMIUM is None:
         pytest.skip(
-            "Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)"
+            "Chromium is missing; to install it: apt-get install chromium "
+            "(macOS: brew install chromium)"
         )
     from playwright.sync_api import expect, sync_playwright
 
@@ -90,10 +91,12 @@ QUIET = """(frames) => new Promise((rest, fail) => {
   let left = frames;
   const begun = performance.now(), again = () => { left = frames; };
   const watch = new MutationObserver(again);
-  watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  const all = { subtree: true, childList: true, attributes: true, characterData: true };
+  watch.observe(document, all);
   document.addEventListener("scroll", again, true);
   window.addEventListener("resize", again);
-  const moves = (a) => a.playState === "running" && a.effect.getComputedTiming().iterations !== Infinity;
+  const endless = (a) => a.effect.getComputedTiming().iterations === Infinity;
+  const moves = (a) => a.playState === "running" && !endless(a);
   const end = (over) => {
     watch.disconnect();
     document.removeEventListener("scroll", again, true);

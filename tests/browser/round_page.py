@@ -20,7 +20,10 @@ HARNESS = """async ([script, widgets, states, inShadow]) => {
     const state = states[k], listeners = new Map();
     const model = {
       get: (name) => state[name],
-      set: (name, v) => { state[name] = v; (listeners.get(`change:${name}`) || []).forEach((f) => f()); },
+      set: (name, v) => {
+        state[name] = v;
+        (listeners.get(`change:${name}`) || []).forEach((f) => f());
+      },
       save_changes: () => {},
       send: () => {},
       on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
@@ -73,12 +76,24 @@ def tree_trace(nodes: int) -> Trace:
     """One round over a tree of so many nodes with strange texts; every third hangs under the
     text or the first node, the rest deeper.
     """
-    parents = [-1, *[(-1 if k % 3 == 0 else k - 1 if k % 5 else k // 2) for k in range(1, nodes)]]
+    parents = [-1]
+    for k in range(1, nodes):
+        if k % 3 == 0:
+            parents.append(-1)
+        elif k % 5:
+            parents.append(k - 1)
+        else:
+            parents.append(k // 2)
     depths: list[int] = []
     drafts = []
     for k, parent in enumerate(parents):
         depths.append(1 if parent < 0 else depths[parent] + 1)
-        verdict = "accepted" if k == 0 else "rejected" if parent in (-1, 0) else "unreached"
+        if k == 0:
+            verdict = "accepted"
+        elif parent in (-1, 0):
+            verdict = "rejected"
+        else:
+            verdict = "unreached"
         text = STRANGE[k % len(STRANGE)]
         p = None if verdict == "unreached" else 0.25
         drafts.append(

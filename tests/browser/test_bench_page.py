@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import page
 from hsd_viz.measure.bench.words import answer
-from hsd_viz.views.app.answers import FIRST_REPORT
+from hsd_viz.views.app.report_answers import FIRST_REPORT
 from tests.changes import contrast
 
 pytestmark = pytest.mark.browser
@@ -24,7 +24,10 @@ def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
     bars = opened.page.locator("td .bar")
     assert bars.count() > 20
     # A bar stays in its cell.
-    inside = "all => all.every(e => e.getBoundingClientRect().width <= e.parentElement.getBoundingClientRect().width)"
+    inside = """(all) => {
+      const width = (element) => element.getBoundingClientRect().width;
+      return all.every((bar) => width(bar) <= width(bar.parentElement));
+    }"""
     assert bars.evaluate_all(inside)
     opened.check()
 
@@ -32,8 +35,12 @@ def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
 def test_words_read_on_light_and_dark(open_page):
     opened = open_page(1400)
     opened.page.set_content(page(read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)))
-    colours = """() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,
-        getComputedStyle(document.querySelector('.note')).color].map(c => c.match(/\\d+/g).slice(0, 3).map((v) => v / 255))"""
+    colours = """() => {
+      const { backgroundColor, color } = getComputedStyle(document.body);
+      const note = getComputedStyle(document.querySelector(".note")).color;
+      const channels = (c) => c.match(/\\d+/g).slice(0, 3).map((v) => v / 255);
+      return [backgroundColor, color, note].map(channels);
+    }"""
 
     for scheme, low, high in (("light", 0.95, 1), ("dark", 0, 0.12)):
         opened.page.emulate_media(color_scheme=scheme)
@@ -62,14 +69,16 @@ def test_the_tab_shows_the_page_whole_in_its_theme(open_page, voila, scheme):
     for width in (1400, 720, 420):
         page.set_viewport_size({"width": width, "height": 1000})
         page.wait_for_function(
-            "e => e.clientWidth < innerWidth && e.clientHeight === e.contentDocument.documentElement.offsetHeight",
+            "e => e.clientWidth < innerWidth"
+            " && e.clientHeight === e.contentDocument.documentElement.offsetHeight",
             arg=element.element_handle(),
         )
         assert page.evaluate("document.documentElement.scrollWidth") == width
     shown.check()
 
 
-#: Texts and tables of a panel that leave it, with what is cut off inside: a scrolling frame hides it.
+#: Texts and tables of a panel that leave it, with what is cut off inside: a scrolling frame hides
+#: it.
 CUT = """panel => {
   const faults = [], page = document.documentElement.clientWidth;
   const check = (node, frame, inside) => {
@@ -81,7 +90,8 @@ CUT = """panel => {
   for (const chart of panel.querySelectorAll(".hsd-chart-frame")) {
     if (!chart.checkVisibility()) continue;
     const frame = chart.getBoundingClientRect();
-    for (const node of chart.querySelectorAll(".main-svg text, .shapelayer path, .bars path")) check(node, frame, "chart");
+    for (const node of chart.querySelectorAll(".main-svg text, .shapelayer path, .bars path"))
+      check(node, frame, "chart");
   }
   for (const table of panel.querySelectorAll(".hsd-doc-tables .hsd-table")) {
     const frame = table.getBoundingClientRect();
@@ -92,7 +102,8 @@ CUT = """panel => {
     const { contentDocument } = element;
     const frame = { left: 0, right: contentDocument.documentElement.clientWidth };
     for (const details of contentDocument.querySelectorAll("details")) details.open = true;
-    for (const node of contentDocument.querySelectorAll(".few :is(th, td)")) check(node, frame, "page");
+    for (const node of contentDocument.querySelectorAll(".few :is(th, td)"))
+      check(node, frame, "page");
   }
   if (document.documentElement.scrollWidth > page) faults.push("the page is too wide");
   return faults;

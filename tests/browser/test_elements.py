@@ -19,6 +19,7 @@ import pytest
 from hsd_viz.engine.replay import GAMES, SIDE_BY_SIDE, TRACES, load_bundled
 from hsd_viz.views.page_data import STATIC
 from tests.browser.conftest import PATIENCE
+from tests.rows import column, select
 
 pytestmark = pytest.mark.browser
 
@@ -125,7 +126,7 @@ def heard(page, name: str) -> list:
 def test_a_staircase_of_a_file_has_a_tread_for_each_round(show):
     page = show(f'<hsd-staircase id="s" src="{RUN}"></hsd-staircase>', {f"/{RUN}"})
     trace = load_bundled("mixed")
-    rounds = [row for row in trace.round_rows if row.parent is None]
+    rounds = select(trace.round_rows, parent=None)
     [[target, facts]] = heard(page, "hsd-load")
     assert (target, facts["rounds"], facts["tokens"]) == ("s", len(rounds), len(trace))
     assert facts["stack"] == trace.stack
@@ -166,7 +167,8 @@ def test_rounds_of_any_engine_are_a_staircase(show):
     ]
     page.evaluate(
         "document.getElementById('s').rounds ="
-        " [{drafted: 4, accepted: 4, milliseconds: 30}, {drafted: 4, accepted: 1, milliseconds: 20}]"
+        " [{drafted: 4, accepted: 4, milliseconds: 30},"
+        " {drafted: 4, accepted: 1, milliseconds: 20}]"
     )
     until(page, "window.heard.length >= 2")
     assert heard(page, "hsd-load")[1][1]["milliseconds"] == 50
@@ -219,7 +221,7 @@ def test_a_race_of_two_files_runs_on_one_clock(show):
     page = show(
         f'<hsd-race id="r" src="{sources}"></hsd-race>', {"/plain.json.gz", "/databases.json.gz"}
     )
-    assert [run["stack"] for run in heard(page, "hsd-load")[0][1]["runs"]] == [
+    assert column(heard(page, "hsd-load")[0][1]["runs"], "stack") == [
         "target",
         "db > target",
     ]
@@ -273,7 +275,7 @@ def test_probabilities_that_are_none_are_a_card(show, attributes, words):
 
 def test_the_game_is_played_on_a_recorded_text(show, site):
     folder, _, _ = site
-    names = {file.name for file in folder.glob("game-*.json.gz")}
+    names = set(column(folder.glob("game-*.json.gz"), "name"))
     assert "game-plain.json.gz" in names
     page = show(
         '<hsd-game id="g" src="game-plain.json.gz" asked="months"></hsd-game>',
@@ -284,6 +286,6 @@ def test_the_game_is_played_on_a_recorded_text(show, site):
     assert trace["meta"]["stack"] == "target"
     page.locator("hsd-game .hsd-gm-choice").first.click()
     page.locator("hsd-game .hsd-gm-go").click()
-    page.locator("hsd-game .hsd-gm-said", has_text="in one pass").wait_for()
+    page.locator("hsd-game .hsd-gm-said", has_text="in one glance").wait_for()
     page.locator("hsd-game .hsd-gm-skip").click()
     until(page, "window.heard.some(([name]) => name === 'hsd-leave')")

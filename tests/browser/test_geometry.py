@@ -8,6 +8,8 @@ do.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
@@ -22,73 +24,9 @@ pytestmark = pytest.mark.browser
 #: What is wrong with the geometry of the page: texts of drawings that leave their drawing or lie on
 #: another one, labels that are cut off without an ellipsis, boxes wider than the page, ghosts on a
 #: line of their own.
-FAULTS = """() => {
-  const app = document.querySelector(".hsd-app"), page = app.getBoundingClientRect(), faults = [];
-  const name = (n) => `${n.getAttribute("class") ?? n.tagName} “${n.textContent.trim().slice(0, 30)}”`;
-  const seen = (n) => n.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && n.getClientRects().length;
-  for (const svg of app.querySelectorAll("svg:not(.main-svg)")) {
-    if (!seen(svg) || svg.closest(".js-plotly-plot")) continue;
-    const frame = svg.getBoundingClientRect(), texts = [];
-    for (const text of svg.querySelectorAll("text")) {
-      if (!text.textContent.trim() || !seen(text)) continue;
-      const box = text.getBoundingClientRect();
-      if (box.left < frame.left - 3 || box.right > frame.right + 3) faults.push(`outside its drawing: ${name(text)}`);
-      for (const [other, of] of texts) {
-        const over = [Math.min(box.right, of.right) - Math.max(box.left, of.left), Math.min(box.bottom, of.bottom) - Math.max(box.top, of.top)];
-        if (over[0] > 2 && over[1] > 4) faults.push(`overlap: ${name(text)} and ${name(other)}`);
-      }
-      texts.push([text, box]);
-    }
-  }
-  for (const n of app.querySelectorAll("h1, h2, h3, h4, th, button, label, summary, .hsd-tile-value, .hsd-key")) {
-    if (!seen(n) || n.closest(".js-plotly-plot, select, .hsd-heard") || n.matches(".hsd-skip")) continue;
-    const style = getComputedStyle(n);
-    if (n.scrollWidth > n.clientWidth + 1 && n.clientWidth && style.overflowX !== "visible" && style.textOverflow !== "ellipsis")
-      faults.push(`clipped: ${name(n)}`);
-    const box = n.getBoundingClientRect();
-    const inside = n.closest("[tabindex='0'], .hsd-tabs, .hsd-sc-scroll");
-    if (!inside && (box.left < page.left - 1 || box.right > page.right + 1)) faults.push(`beyond the page: ${name(n)}`);
-  }
-  if (app.scrollWidth > app.clientWidth) faults.push(`the page is ${app.scrollWidth - app.clientWidth} px too wide`);
-  const line = parseFloat(getComputedStyle(document.querySelector(".hsd-text")).lineHeight);
-  for (const strip of app.querySelectorAll(".hsd-strip"))
-    if (strip.getClientRects().length > 1 && [...strip.getClientRects()].some((r) => r.height > 1.5 * line)) faults.push("a ghost breaks its line");
-  for (const ghost of app.querySelectorAll(".hsd-strip :is(.hsd-ghost, .hsd-ghost-count)"))
-    if (seen(ghost) && getComputedStyle(ghost).display !== "inline") faults.push(`a line of its own: ${name(ghost)}`);
-  return [...new Set(faults)];
-}"""
+FAULTS = Path(__file__).with_name("geometry_faults.js").read_text(encoding="utf-8")
 #: Least contrast of texts against what is painted behind them; unknown where a picture is behind.
-CONTRAST = """() => {
-  const parse = (c) => {
-    const m = c.match(/[\\d.]+/g).map(Number);
-    const scale = c.startsWith("color(") ? 255 : 1;
-    return [m[0] * scale, m[1] * scale, m[2] * scale, m[3] ?? 1];
-  };
-  const over = ([r, g, b, a], [x, y, z]) => [r * a + x * (1 - a), g * a + y * (1 - a), b * a + z * (1 - a)];
-  const light = (c) => {
-    const [r, g, b] = c.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (n) => {
-    const all = [];
-    for (let p = n; p; p = p.parentElement) {
-      const c = parse(getComputedStyle(p).backgroundColor);
-      if (c[3]) all.push(c);
-      if (c[3] === 1) break;
-    }
-    return all.reverse().reduce((base, c) => over(c, base), [255, 255, 255]);
-  };
-  const faults = [];
-  for (const n of document.querySelectorAll(".hsd-app svg:not(.main-svg) text:not(.hsd-tl-word), .hsd-app .hsd-tok, .hsd-app .hsd-key, .hsd-app p")) {
-    if (!n.textContent.trim() || !n.checkVisibility() || n.closest(".js-plotly-plot")) continue;
-    const style = getComputedStyle(n), back = behind(n.closest("svg")?.parentElement ?? n);
-    const ink = over(parse(n.ownerSVGElement ? style.fill : style.color), back);
-    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.4) faults.push(`contrast ${ratio.toFixed(1)}: ${n.getAttribute("class")} “${n.textContent.slice(0, 30)}”`);
-  }
-  return [...new Set(faults)].slice(0, 8);
-}"""
+CONTRAST = Path(__file__).with_name("contrast_faults.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +43,9 @@ def exported(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> str:
     """A page with the recordings of the game."""
-    names = {name for game in games() for name in game["runs"].values()}
+    names: set[str] = set()
+    for game in games():
+        names |= set(game["runs"].values())
     load, first = recorded_runs(), about()["recordings"][0]["name"]
     runs = {name: run_data.snapshot(load[name](), name) for name in (*sorted(names), first)}
     path = tmp_path_factory.mktemp("pages") / "game.html"

@@ -46,9 +46,10 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
 #: How far the content of a slide reaches down, and how tall the slide is.
 DEPTHS = """[...document.querySelectorAll(".deck > section")].map((slide) => {
     const top = slide.getBoundingClientRect().top;
-    const depth = Math.max(...[...slide.children].map((part) => part.getBoundingClientRect().bottom));
+    const parts = [...slide.children].map((part) => part.getBoundingClientRect());
+    const depth = Math.max(...parts.map((part) => part.bottom));
     const name = slide.querySelector("h1, h2")?.innerText ?? slide.innerText.slice(0, 40);
-    return { name, depth: depth - top, rise: slide.children[0].getBoundingClientRect().top - top, height: slide.offsetHeight };
+    return { name, depth: depth - top, rise: parts[0].top - top, height: slide.offsetHeight };
 })"""
 
 

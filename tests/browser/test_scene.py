@@ -8,6 +8,7 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
+from tests.rows import column, find, select
 
 from .conftest import quiet
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace
@@ -19,9 +20,9 @@ def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_pa
     shown = open_page()
     page, trace = shown.page, load_bundled("both")
     start(page, trace, RoundInspector)
-    rounds = [r for r in trace.round_rows if r.parent is None]
+    rounds = select(trace.round_rows, parent=None)
     top = rounds[int(re.match(r"Round (\d+) of", title(page))[1]) - 1]
-    below = [r.id for r in trace.round_rows if r.parent == top.id]
+    below = column(select(trace.round_rows, parent=top.id), "id")
     words = page.locator(".hsd-sc-label").all_text_contents()
     assert words[2].startswith("target: one forward pass")
     assert words[1].startswith(f"small: {len(below)} forward pass" if len(below) > 1 else "small: ")
@@ -29,7 +30,7 @@ def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_pa
     chip = f'.hsd-sc-chip[aria-label^="position {rejected.depth}, "][data-verdict=rejected]'
     page.locator(chip).last.click()
     assert "’s round" in title(page)
-    tokens = [t for t in trace.token_rows if t.round == top.id]
+    tokens = select(trace.token_rows, round=top.id)
     tops = page.eval_on_selector_all(
         ".hsd-sc-chip[data-key]",
         "all => all.map(n => new DOMMatrix(getComputedStyle(n).transform).f)",
@@ -45,12 +46,12 @@ def test_keys_walk_the_scene_and_pin(open_page):
     assert page.locator(".hsd-sc-chip[data-key][data-verdict=rejected]").count(), (
         "it opens on a round with a rejection"
     )
-    drafts = [d for d in trace.draft_rows if d.round == 0]
+    drafts = select(trace.draft_rows, round=0)
     page.locator(".hsd-out").focus()
     page.keyboard.press("Home")
     page.locator(".hsd-sc-stage").focus()
     page.keyboard.press("Home")
-    for d in (d for d in drafts if d.verdict == "accepted"):
+    for d in select(drafts, verdict="accepted"):
         assert selected(page).startswith(f"position {d.depth}, ") and d.verdict in selected(page)
         page.keyboard.press("ArrowRight")
     page.keyboard.press("End")
@@ -72,8 +73,11 @@ HEIGHTS = """() => [...document.querySelectorAll(".hsd-sc-chip[data-key]:not(.hs
 WATCH = f"""() => {{
   const count = (selector) => document.querySelectorAll(selector).length;
   window.seen = [];
-  const look = () => seen.push(
-    [Math.min(999, ...({HEIGHTS})()), count("[data-key][data-verdict=correction]"), count(".hsd-sc-beam.hsd-lit")]);
+  const look = () => seen.push([
+    Math.min(999, ...({HEIGHTS})()),
+    count("[data-key][data-verdict=correction]"),
+    count(".hsd-sc-beam.hsd-lit"),
+  ]);
   const all = {{ subtree: true, childList: true, attributes: true }};
   new MutationObserver(look).observe(document.querySelector(".hsd-scene"), all);
 }}"""
@@ -109,7 +113,7 @@ def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
     start(page, trace, RoundInspector, TokenStream)
     page.locator("span.hsd-out").focus()
     page.keyboard.press("Home")
-    for round_id in [r.id for r in trace.round_rows][:8]:
+    for round_id in column(trace.round_rows, "id")[:8]:
         for d in (d for d in trace.draft_rows if d.round == round_id and d.u is not None):
             page.locator(f'.hsd-sc-chip[data-key="{round_id}:{d.node}"]').click()
             line = page.text_content(".hsd-card .hsd-sum")
@@ -172,9 +176,11 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
         page.keyboard.press(key)
     quiet(page)
     seen = page.evaluate("""() => {
-      const node = document.querySelector(".hsd-sc-chip[aria-selected=true]").getBoundingClientRect();
+      const chip = document.querySelector(".hsd-sc-chip[aria-selected=true]");
+      const node = chip.getBoundingClientRect();
       const box = document.querySelector(".hsd-sc-scroll").getBoundingClientRect();
-      return node.top >= box.top && node.bottom <= box.bottom && node.left >= box.left && node.right <= box.right;
+      return node.top >= box.top && node.bottom <= box.bottom
+        && node.left >= box.left && node.right <= box.right;
     }""")
     assert seen
     assert page.evaluate("scrollY") == before
@@ -244,9 +250,7 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
         ]
         if known:  # of other tokens p is not recorded
             break
-    refused = next(
-        d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"
-    )
+    refused = find(trace.draft_rows, round=token.round, verdict="rejected")
     assert list(map(float, rows[glyphs(refused.text)])) == pytest.approx(
         [refused.p, refused.q, refused.p, 0, 0], abs=6e-5
     )
@@ -277,7 +281,7 @@ def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_
     start(page, trace, RoundInspector, TokenStream)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
     rows = table(page)
-    kept = 1 - sum(d.p for d in refused.values())
+    kept = 1 - sum(column(refused.values(), "p"))
     assert float(rows["sum"][3]) == pytest.approx(kept, abs=6e-5)
     for i, residual in token.residual_top:
         p, drafted, accepted, left, scaled = rows[glyphs(trace.pieces[i])]

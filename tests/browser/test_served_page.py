@@ -13,7 +13,7 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.serve.app import Settings, decode_with
 from tests.browser.test_page import CANCEL, TOKENS, field
-from tests.serve.test_app import serving
+from tests.serve.serving import serving
 
 pytestmark = pytest.mark.browser
 

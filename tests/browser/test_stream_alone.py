@@ -89,9 +89,8 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
 
 # --- long texts
 
-CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n        |walk|(node)'.split(
-    "|"
-)
+CODE = [*("def", " walk", "(", "tree", "):", "\n    ", '"""', "Go", '"""', "\n\n    ")]
+CODE += ["for", " node", " in", " tree", ":", "\n        ", "walk", "(node)"]
 
 
 def own(index: int, text: str, number: int, kind: str) -> TokenRow:
@@ -145,7 +144,8 @@ def written(n: int, first: int = 0) -> list[Step]:
 
 #: Where the ends of the tokens stand.
 LINES = """() => [...document.querySelectorAll(".hsd-out .hsd-tok")].map((t) => {
-  const end = [...t.getClientRects()].at(-1), out = document.querySelector(".hsd-text").getBoundingClientRect();
+  const end = [...t.getClientRects()].at(-1);
+  const out = document.querySelector(".hsd-text").getBoundingClientRect();
   return [Math.round(end.right - out.left), Math.round(end.bottom - out.top)];
 })"""
 
@@ -156,7 +156,8 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
     start(page, written(1200))
     page.evaluate("m => receive(m)", message(601, written(800, 1200)))
     assert len(texts(page)) == 2000
-    style = "text => document.head.append(Object.assign(document.createElement('style'), { textContent: text }))"
+    style = """(textContent) =>
+      document.head.append(Object.assign(document.createElement("style"), { textContent }))"""
     page.evaluate(style, "div.hsd-chunk { content-visibility: visible !important }")
 
     for change in ("page", "narrow", "without ghosts"):
@@ -173,7 +174,8 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
         lines = page.evaluate(LINES)
         page.evaluate(
             style,
-            "div.hsd-chunk { display: contents } .hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }",
+            "div.hsd-chunk { display: contents }"
+            ".hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }",
         )
         page.evaluate(style, ".hsd-chunk .hsd-first::before { display: inline-block !important }")
         page.evaluate(style, ".hsd-chunk > [aria-hidden]:not(.hsd-strip) { display: none }")
@@ -182,7 +184,8 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
             page.evaluate("document.head.lastElementChild.remove()")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     copied = page.evaluate(
-        "getSelection().selectAllChildren(document.querySelector('.hsd-out')); getSelection().toString()"
+        "getSelection().selectAllChildren(document.querySelector('.hsd-out'));"
+        "getSelection().toString()"
     )
     assert copied.count("\n") == "".join(CODE).count("\n") * (2000 // len(CODE))
     shown.check()
@@ -242,7 +245,8 @@ def test_four_thousand_tokens_open_move_and_grow_quickly(open_page):
 
 #: Whether a node stands within the text's pane.
 IN_SIGHT = """(selector) => {
-  const pane = document.querySelector(".hsd-scroll").getBoundingClientRect(), all = document.querySelectorAll(selector);
+  const pane = document.querySelector(".hsd-scroll").getBoundingClientRect();
+  const all = document.querySelectorAll(selector);
   const box = all[all.length - 1].getBoundingClientRect();
   return box.top >= pane.top - 1 && box.bottom <= pane.bottom + 1;
 }"""

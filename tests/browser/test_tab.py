@@ -33,19 +33,19 @@ PROMPTS = (
     "größe = '日本'\n",
 )
 STACKS = """
-target | small | nano | db > target | db[context] > target | db[model] > target | db[statistics] > target |
-db[statistics,context] > target | nano:4 > target | small:8 > target | nano > small | db > nano:3 > target |
-db > small:6 > target | nano:4 > small:8 > target | db > nano:4 > small:7 > target | nano:1 > small:1 > target |
+target | small | nano | db > target | db[context] > target | db[model] > target |
+db[statistics] > target | db[statistics,context] > target | nano:4 > target | small:8 > target |
+nano > small | db > nano:3 > target | db > small:6 > target | nano:4 > small:8 > target |
+db > nano:4 > small:7 > target | nano:1 > small:1 > target |
 db[context,model] > small:64 > target""".split("|")
 #: Three kinds of sampling and two rules for some of the stacks: sixty runs with the greedy ones of
 #: all.
 SETTINGS = [(0.0, "token"), (0.7, "token"), (0.7, "block"), (1.0, "token"), (1.0, "block")]
-RUNS = [
-    (stack, t, rule)
-    for stack in map(str.strip, STACKS)
-    for t, rule in SETTINGS
-    if "nano" in stack or "small:" in stack or rule == "token"
-]
+RUNS = []
+for stack in map(str.strip, STACKS):
+    for temperature, rule in SETTINGS:
+        if "nano" in stack or "small:" in stack or rule == "token":
+            RUNS.append((stack, temperature, rule))
 TIMES = re.compile(r"_ns$|seconds|tokens_per_second")
 
 
@@ -116,7 +116,9 @@ def compare(tab, engine, request: dict) -> None:
         for (const step of steps)
           for (const [table, columns] of Object.entries(step)) {
             if (table === "pieces") continue;
-            for (const [name, values] of Object.entries(columns)) ((tables[table] ??= {})[name] ??= []).push(...values);
+            tables[table] ??= {};
+            for (const [name, values] of Object.entries(columns))
+              (tables[table][name] ??= []).push(...values);
           }
       };
       return [await window.hsd.decode(request, { append }), tables];
@@ -292,7 +294,8 @@ def test_the_explorer_decodes_in_the_tab(chromium, address, width):
 
 def test_a_lost_worker_is_one_card_and_another_can_start(tab):
     tab.workers[-1].evaluate("self.close()")
-    asked = "window.hsd.decode({ prompt: 'x', stack: 'nano', max_new_tokens: 2 }).then(() => '', (e) => e.message)"
+    asked = """window.hsd.decode({ prompt: "x", stack: "nano", max_new_tokens: 2 })
+      .then(() => "", (e) => e.message)"""
     assert "does not answer" in tab.evaluate(asked)
     card = tab.get_by_role("alert")
     expect(card).to_contain_text("recorded runs")

@@ -6,6 +6,7 @@ import pytest
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline
+from tests.rows import select
 
 from .conftest import quiet
 from .round_page import nodes, start, title
@@ -28,7 +29,7 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     # The inspector below: it changes its height with the round, and the chart must stay under the
     # pointer.
     start(page, trace, Timeline, RoundInspector)
-    tops = [r for r in trace.round_rows if r.parent is None]
+    tops = select(trace.round_rows, parent=None)
     # The scene opens on a round that was chosen for readers, and the chart on none.
     assert page.locator(".hsd-tl-here").count() == 0
     page.locator(".hsd-sc-play").press("Home")
@@ -46,9 +47,7 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     assert abs((here["x"] - area["x"]) / area["width"] - tops[2].start_ns / wall) < 0.01
     # A click on the longest call of a round in the middle goes to that round.
     middle = len(tops) // 2
-    call = max(
-        (c for c in trace.call_rows if c.round == tops[middle].id), key=lambda c: c.duration_ns
-    )
+    call = max(select(trace.call_rows, round=tops[middle].id), key=lambda c: c.duration_ns)
     at(page, area, call, wall, call.name)
     quiet(page)
     assert title(page) == f"Round {middle + 1} of {len(tops)}"
@@ -68,7 +67,7 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     start(page, trace, Timeline, RoundInspector)
     area = page.locator(".hsd-tl-area").bounding_box()
     call = max(
-        (c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"),
+        select(trace.call_rows, name="nano", kind="verify"),
         key=lambda c: c.duration_ns,
     )
     wall = trace.meta["wall_ns"]

@@ -20,6 +20,7 @@ from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.replay.api import replay_text
+from tests.rows import column
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_all_formats_in_one_go(saved, tmp_path, cli):
     assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
     assert sum(round(1000 * e["dur"]) for e in calls) == sum(
-        c.duration_ns for c in load_bundled("sampled").call_rows
+        column(load_bundled("sampled").call_rows, "duration_ns")
     )
     assert set(os.listdir(tables)) == {
         "tokens.csv",

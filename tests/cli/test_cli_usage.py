@@ -17,6 +17,7 @@ from hsd_viz.measure.doctor.case import HardwareModel, KnownFigures
 from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
+from tests.rows import column
 
 COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "models", "ladder")
 
@@ -268,7 +269,7 @@ def test_the_doctor_s_options_are_grouped_as_they_are_declared():
     )
     groups = {}
     for group in commands.choices["doctor"]._action_groups:
-        groups[group.title] = [action.dest for action in group._group_actions]
+        groups[group.title] = column(group._group_actions, "dest")
 
     assert groups["positional arguments"] == ["record"]
     assert groups["what to examine"] == ["measure", "acceptance", "lookahead", "model", "engine"]

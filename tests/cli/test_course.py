@@ -27,7 +27,7 @@ def test_copy_writes_the_lessons_and_the_puzzles_of_one_edition(tmp_path, capsys
     for path in files:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
-        text = "".join(cell.source for cell in notebook.cells)
+        text = "".join(column(notebook.cells, "source"))
         assert "SOLUTION" not in text
         assert ("raise NotImplementedError" in text) is not solutions
 

@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
 
 from toys import Guesser, loop_of, models
 
+from tests.rows import column
+
 TOKENS = 60
 #: What is the same in two runs: all but times.
 TIMES = {"start_ns", "duration_ns"}
@@ -60,7 +62,7 @@ def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(
         rows = chain(*(step.rows(table) for step in forth))
         assert trace.rows(table) == tuple(rows)
         assert trace.rows(table)
-    assert [t.index for t in trace.token_rows] == list(range(TOKENS))
+    assert column(trace.token_rows, "index") == list(range(TOKENS))
 
 
 @pytest.mark.parametrize(("positions", "reason"), [(None, "length"), (9, "length"), (8, "context")])

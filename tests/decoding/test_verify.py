@@ -29,6 +29,11 @@ def tree_of(*nodes: tuple[int, int]) -> DraftTree:
     return tree
 
 
+def tokens_of(weights: list[tuple[int, float]]) -> list[int]:
+    """Return the tokens of pairs of a token and its weight."""
+    return [token for token, _ in weights]
+
+
 @st.composite
 def trees(draw_from) -> DraftTree:
     """Any tree of up to nine nodes over four tokens, siblings in any order among the nodes."""
@@ -77,7 +82,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     found = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert found.p == pytest.approx([0.4, 0.3, None])
-    assert [token for token, _ in found.correction[0]] == [3, 2]
+    assert tokens_of(found.correction[0]) == [3, 2]
     assert found.correction[2] == pytest.approx(0.3)
     assert [p for _, p in found.correction[0]] == pytest.approx([2 / 3, 1 / 3])
     assert found.correction[1] is None
@@ -92,7 +97,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     )
     assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
     assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert [token for token, _ in found.correction[0]] == [0, 1]
+    assert tokens_of(found.correction[0]) == [0, 1]
     assert found.correction[2] == pytest.approx(0.7)
 
 
@@ -109,9 +114,9 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
         RecordOptions(details=5),
     )
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert [token for token, _ in found.correction[0]] == [2, 1]
+    assert tokens_of(found.correction[0]) == [2, 1]
     assert found.correction[2] == pytest.approx(0.5)
-    assert [token for token, _ in found.correction[1]] == [0, 1, 2]
+    assert tokens_of(found.correction[1]) == [0, 1, 2]
     assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
     assert found.u == [0.9]
     assert found.q == [0.6]
@@ -193,7 +198,7 @@ def test_equal_weights_come_by_their_number():
     weights = np.zeros(300, np.float32)
     weights[[250, 7, 123]] = 1.0
     before = weights.copy()
-    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1]
+    assert tokens_of(likeliest(weights, 5)) == [7, 123, 250, 0, 1]
     assert (weights == before).all()
 
 

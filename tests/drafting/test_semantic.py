@@ -18,6 +18,7 @@ from hsd_viz.drafting.semantic import (
 )
 from hsd_viz.errors import Unsupported
 from hsd_viz.stack import DraftSource
+from tests.rows import column
 
 #: Directions in a plane, and their cosines with EAST: 1, 0.8, 0.6, 0.
 EAST = (100, 0)
@@ -42,12 +43,12 @@ def test_the_most_similar_state_before_the_token_comes_first():
 
 def test_of_equal_states_the_latest_comes_first():
     found = database([1, 7, 2, 7, 3, 7], [NEAR, EAST, NEAR, EAST, EAST]).find(6)
-    assert [copy.position for copy in found] == [4, 2]
+    assert column(found, "position") == [4, 2]
 
 
 def test_a_state_that_is_not_similar_is_no_copy():
     found = database([1, 7, 2, 7, 3, 7], [NORTH, EAST, NEAR, EAST, EAST]).find(6)
-    assert [copy.position for copy in found] == [4]
+    assert column(found, "position") == [4]
 
 
 def test_an_occurrence_without_a_state_before_it_is_no_copy():
@@ -65,7 +66,7 @@ def test_only_the_most_similar_copies_are_kept():
 def test_only_the_latest_occurrences_are_compared():
     made = database([1, 7, 2, 7, 3, 7], [EAST, EAST, FAR, EAST, EAST])
     made.scanned = 1
-    assert [copy.position for copy in made.find(6)] == [4]
+    assert column(made.find(6), "position") == [4]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_states_may_come_in_parts():
     made.observe(np.array([FAR, EAST], np.int8))
     made.extend([7, 3, 7])
     made.observe(np.array([NEAR, EAST, EAST], np.int8))
-    assert [copy.position for copy in made.find(6)] == [4, 2]
+    assert column(made.find(6), "position") == [4, 2]
 
 
 def test_a_state_of_zeros_is_similar_to_none():

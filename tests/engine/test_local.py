@@ -16,7 +16,7 @@ from checkpoints import save_model
 from hsd_viz.engine import load_engine
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.identities import check
-from tests.rows import column
+from tests.rows import column, select
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
     with torch.inference_mode():
         p = engine.module("target")(ids).logits[0].double().softmax(-1)
         q = engine.module(paths["draft"])(ids).logits[0].double().softmax(-1)
-    corrections = [t for t in trace.token_rows if t.kind == "correction"]
+    corrections = select(trace.token_rows, kind="correction")
     for token in corrections:
         row = len(trace.meta["prompt_ids"]) + token.index - 1
         if token.q_top is None:
@@ -148,10 +148,10 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
         trace = engine.run("ab ab ab", stack, rule=rule, max_new_tokens=60, temperature=1.0, seed=5)
         check(trace)
         assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == {rule}
-        assert {r.rule for r in trace.round_rows if r.level == 1} == {"token"}, "point masses"
+        assert set(column(select(trace.round_rows, level=1), "rule")) == {"token"}, "point masses"
         assert trace.meta["sampling"]["rule"] == rule
-    rows = [d for d in trace.draft_rows if d.level == 2]
-    assert "unreached" not in {d.verdict for d in rows}
+    rows = select(trace.draft_rows, level=2)
+    assert "unreached" not in set(column(rows, "verdict"))
     for row in rows:
         assert row.p is not None
         assert (row.u is None) == (row.h is None)
@@ -319,10 +319,10 @@ def test_a_text_continues_without_a_draft_model_whose_context_is_full(
     plain = engine.run(text, "target", max_new_tokens=40)
     assert trace.token_ids == plain.token_ids
     assert trace.meta["stop_reason"] == plain.meta["stop_reason"] == "length"
-    drafts = [call for call in trace.call_rows if call.kind == "draft" and call.level == 0]
+    drafts = select(trace.call_rows, kind="draft", level=0)
     for call in drafts:
         assert call.cached + call.fed <= 128
-    without = [row for row in trace.round_rows if row.why_no_draft == "no room"]
+    without = select(trace.round_rows, why_no_draft="no room")
     if stack == "{draft}:4 > target":
         assert len(without) > 20
 
@@ -330,16 +330,16 @@ def test_a_text_continues_without_a_draft_model_whose_context_is_full(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"device": "tpu"}, "cpu or cuda"),
-        ({"dtype": "int3"}, "dtype"),
-        ({"threads": 0}, "threads"),
-        ({"threads": 10**6}, "threads"),
-        ({"target": "nobody"}, "nobody"),
+        (partial(load_engine, device="tpu"), "cpu or cuda"),
+        (partial(load_engine, dtype="int3"), "dtype"),
+        (partial(load_engine, threads=0), "threads"),
+        (partial(load_engine, threads=10**6), "threads"),
+        (partial(load_engine, target="nobody"), "nobody"),
     ],
 )
 def test_engines_that_cannot_be(options, says):
     with pytest.raises(ValueError, match=says):
-        load_engine(**options)
+        options()
 
 
 def test_only_ladder_names_where_models_are_not_allowed(paths):

@@ -18,6 +18,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.identities import check
+from tests.rows import column
 
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
@@ -46,12 +47,12 @@ def test_prompts_are_text_or_token_ids_and_a_stack_may_be_parsed(shipped):
     ids = shipped.tokenizer("def main(")["input_ids"]
     one = shipped.run(ids, "db > target", max_new_tokens=4)
     many = shipped.run_many([ids, "def main("], parse("db > target"), max_new_tokens=4)
-    assert [t.token_ids for t in many] == [one.token_ids] * 2
+    assert column(many, "token_ids") == [one.token_ids] * 2
 
 
 def test_the_ladders_target_as_a_draft_has_a_name_of_its_own(shipped):
     trace = shipped.run("def main(", "target:4 > nano", max_new_tokens=24)
-    assert {d.source for d in trace.draft_rows} == {"ladder-target"}
+    assert set(column(trace.draft_rows, "source")) == {"ladder-target"}
     by_kind = {(t.source, t.kind == "accepted") for t in trace.token_rows}
     assert by_kind == {("ladder-target", True), ("target", False)}
 
@@ -83,10 +84,10 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
     trace = events[end].trace
     after = events[end + 1 :]
     steps = [event for event in events if isinstance(event, Step)]
-    assert list(chain(*(step.token_ids for step in steps))) == trace.token_ids
+    assert list(chain(*column(steps, "token_ids"))) == trace.token_ids
     assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
-    done = [e.done for e in after]
-    assert {e.total for e in after} == {40}
+    done = column(after, "done")
+    assert set(column(after, "total")) == {40}
     assert done == sorted(done)
     for a, b in pairwise(done):
         assert b // REPORT_EVERY > a // REPORT_EVERY

@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 from hsd_viz.exercises import Result, editions
+from tests.rows import column, keyed
 
-PATHS = {path.stem: path for path in editions.notebooks()}
+PATHS = keyed(editions.notebooks(), "stem")
 ALL = {name: path.read_text(encoding="utf-8") for name, path in PATHS.items()}
 MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
@@ -30,7 +31,7 @@ def run(name: str, edition: str) -> tuple[list[editions.CellOutput], dict[str, A
 
 def results(name: str, edition: str) -> dict[str, Result]:
     """Return the results of a lesson's checks by exercise."""
-    values = [step.value for step in run(name, edition)[0]]
+    values = column(run(name, edition)[0], "value")
     found = {}
     for value in values:
         if isinstance(value, Result):

@@ -77,7 +77,7 @@ def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_s
         for answer in question["answers"]:
             assert answer["feedback"]
     assert questions._repr_html_().count("✓") == 3
-    assert [step.printed for step in lessons.run(lesson, "solution")[0]] == [
+    assert column(lessons.run(lesson, "solution")[0], "printed") == [
         step.printed for step in steps if step.text != editions.COLAB
     ]
 
@@ -183,7 +183,7 @@ def test_the_counters_of_lesson_7_are_those_of_every_machine():
 
 def test_the_drafts_of_lesson_9_are_those_of_every_machine():
     """Arithmetic with 8-bit integers is exact, and costs are those of the shipped curves."""
-    printed = "".join(step.printed for step in lessons.run("9-stopping-when-unsure", "student")[0])
+    printed = "".join(column(lessons.run("9-stopping-when-unsure", "student")[0], "printed"))
     assert "Counter({'confidence': 40})" in printed
     assert "probabilities ['0.62', '0.65', '0.13'] accepted 3" in printed
     assert "below 0.2: 0.230 ms per token by the law, 0.222 by the counters" in printed

@@ -47,20 +47,27 @@ def seen(colour: str, eye: str) -> np.ndarray:
     return LAB @ np.cbrt(CONES @ np.clip(EYES[eye] @ linear, 0, 1))
 
 
+def blended(ink: list[float], page: list[float], share: float) -> list[float]:
+    """Return a colour of which ``share`` is ink, on a page."""
+    return (share * np.array(ink) + (1 - share) * np.array(page)).tolist()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
     inks = INKS[theme == "dark"]
     sources = [getattr(hue, theme) for hue in HUES.values()]
     pairs = []
     for eye in EYES:
-        pairs += [(*pair, eye) for pair in combinations(sources, 2)]
+        for one, other in combinations(sources, 2):
+            pairs.append((one, other, eye))
     others = [inks.accent, inks.loss, *(getattr(hue, theme) for hue in KINDS.values())]
-    pairs += [(source, other, "all") for source, other in product(sources, others)]
-    assert [p for p in pairs if np.linalg.norm(seen(p[0], p[2]) - seen(p[1], p[2])) < 0.08] == []
+    pairs += product(sources, others, ["all"])
+    for one, other, eye in pairs:
+        assert np.linalg.norm(seen(one, eye) - seen(other, eye)) >= 0.08, (one, other, eye)
     files = (*CODE.glob("js/[!n]*/*.css"), *CODE.glob("hsd_viz/templates/*"))
-    found = set(
-        re.findall(r"#[0-9a-f]{6}\b", "".join(file.read_text(encoding="utf-8") for file in files))
-    )
+    found = set()
+    for file in files:
+        found |= set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8")))
     assert found and found & set(sources) <= {inks.text}, "a source's colour by hand"
 
 
@@ -69,10 +76,10 @@ def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
 def test_inks_read_on_their_tint(name, theme):
     ink = channels(getattr(HUES[name], theme))
     for page in map(channels, PAGES[theme]):
-        tinted = [TINT * i + (1 - TINT) * p for i, p in zip(ink, page, strict=True)]
+        tinted = blended(ink, page, TINT)
         assert contrast(ink, tinted) >= 4.5
         # A token in the round under the pointer, and the pinned one (page colour on ink).
-        marked = [0.26 * i + 0.74 * p for i, p in zip(ink, page, strict=True)]
+        marked = blended(ink, page, 0.26)
         assert contrast(ink, marked) >= 3
         assert contrast(page, ink) >= 4.5
 

@@ -13,11 +13,11 @@ import pytest
 from hsd_viz import figures
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.law import basis_frame, plan_frame, prediction_frame
-from hsd_viz.figures.pays import (
+from hsd_viz.figures.pays import GPU
+from hsd_viz.figures.second_draft import (
     BOTTOM_ACCEPTANCE,
     BOTTOM_COST,
     BOTTOM_TARGET,
-    GPU,
     WIDTHS,
     gain,
     measured_points,
@@ -83,7 +83,7 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
 def test_a_ranking_has_predictions_and_measurements(basis):
     drawn = figures.ranking(basis)
     bar = drawn.data[0]
-    dots = next(d for d in drawn.data if d.name == "measured")
+    dots = find(drawn.data, name="measured")
     stacks = list(drawn.layout.yaxis.ticktext)
     law = Law(basis.calibration)
     predicted = [law.predict(stack).ms_per_token for stack in stacks]
@@ -137,12 +137,12 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     whole, *parts = cells(figures.levels(trace, basis))
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     uses = level_use(trace)[::-1]
-    assert column(parts, "level") == ["target", "small", "nano", "db"] == [u.name for u in uses]
+    assert column(parts, "level") == ["target", "small", "nano", "db"] == column(uses, "name")
     for row, forwards, use in zip(parts, p.forwards_per_token[::-1], uses, strict=True):
         assert row["predicted / measured"].startswith(f"{forwards:.3g} / {use.forwards:.3g} ")
         assert row["measured"] == f"{use.ms:.3g}"
     assert whole["predicted"] == f"{p.ms_per_token:.3g}"
-    assert whole["measured"] == f"{sum(u.ms for u in uses):.3g}"
+    assert whole["measured"] == f"{sum(column(uses, 'ms')):.3g}"
     # With its own estimates the law has more of this run: it is not further off.
     own = figures.levels(trace)
     off = cells(own)[0]["law error"].replace("−", "-").rstrip("%")

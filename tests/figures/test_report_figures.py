@@ -17,7 +17,7 @@ from hsd_viz.figures.reports import method
 from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
-from tests.rows import column, find, keyed
+from tests.rows import column, find, keyed, select
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION = BENCH / "ablation.json"
@@ -28,7 +28,7 @@ def test_speed_ups_are_those_of_the_report():
     stacks = keyed(json.loads(REPORT.read_text())["stacks"], "stack")
     drawn = figures.speedup(REPORT)
     names = drawn.layout.yaxis.ticktext
-    dots = next(d for d in drawn.data if d.type == "scatter" and d.mode == "markers")
+    dots = find(drawn.data, type="scatter", mode="markers")
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
         assert value + up == pytest.approx(stacks[name]["speedup_over_plain_ci"][1])
@@ -51,9 +51,7 @@ def test_impossible_speed_ups_are_left_out():
 
 
 def test_bars_of_the_ablation_are_its_tokens_by_source():
-    rows = {
-        r["stack"]: r for r in json.loads(ABLATION.read_text())["rows"] if r["temperature"] == 0
-    }
+    rows = keyed(select(json.loads(ABLATION.read_text())["rows"], temperature=0), "stack")
     drawn = figures.database_ablation(ABLATION)
     place = drawn.layout.yaxis.ticktext.index("context, model, statistics")
     row = rows["db[context,model,statistics] > target"]
@@ -70,7 +68,7 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
     # All stacks of a temperature wrote the same text, so all wrote equally much.
     rows = json.loads(ABLATION.read_text())["rows"]
     for temperature in (0.0, 0.7, 1.0):
-        tokens = {row["tokens"] for row in rows if row["temperature"] == temperature}
+        tokens = set(column(select(rows, temperature=temperature), "tokens"))
         assert len(tokens) == 1
     for r in rows:
         assert r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values())
@@ -86,7 +84,7 @@ def test_curves_are_the_lengths_of_the_ablation():
             ("lookup", "lookup > target"),
         ):
             assert curves[name][temperature] == rows[stack, temperature]["mean_acceptance_length"]
-    whole = {d.name for d in figures.temperature_curves(ABLATION, metric="speedup").data}
+    whole = set(column(figures.temperature_curves(ABLATION, metric="speedup").data, "name"))
     assert {"db", "hd", "lookup"} <= whole
     assert not any("[" in name or name == "target" for name in whole)
 

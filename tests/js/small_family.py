@@ -30,7 +30,8 @@ WORDS = (
 )
 PROMPTS = [text[:20] for text in WORDS]
 TEMPLATE = (
-    "{% for message in messages %}{{ '<|start|>' + message['role'] + '\\n' + message['content'] + '<|end|>\\n' }}"
+    "{% for message in messages %}"
+    "{{ '<|start|>' + message['role'] + '\\n' + message['content'] + '<|end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|start|>assistant\\n' }}{% endif %}"
 )
 #: Bytes without a token, as in SmolLM2's vocabulary: texts lose them.
@@ -133,13 +134,15 @@ def _write_databases(folder: Path, family: Family) -> None:
     engine = load_engine(family=family, device="cpu", threads=1)
     answers = [engine.run(prompt, "target", chat=True, max_new_tokens=60) for prompt in PROMPTS]
     texts = [np.array(answer.token_ids) for answer in answers]
-    facts = {
-        "vocabulary_size": VOCABULARY,
-        "vocabulary_hash": vocabulary_hash(engine.tokenizer.get_vocab()),
-        "pruning": Pruning(least=1),
-    }
     for kind in ("model", "statistics"):
-        build_database(([text] for text in texts), folder / f"{kind}.hsdb", kind=kind, **facts)
+        build_database(
+            ([text] for text in texts),
+            folder / f"{kind}.hsdb",
+            kind=kind,
+            vocabulary_size=VOCABULARY,
+            vocabulary_hash=vocabulary_hash(engine.tokenizer.get_vocab()),
+            pruning=Pruning(least=1),
+        )
 
 
 class LocalFile(PackagedFile):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -39,18 +40,23 @@ def random_texts(count: int) -> list[str]:
     for _ in range(count):
         data = source.randbytes(source.randint(1, 60))
         found += [data.decode("utf-8", "replace"), data.decode("latin-1")]
-        codes = [source.randrange(source.choice((0x300, 0x3000, 0x110000))) for _ in range(30)]
-        found.append(
-            "".join(
-                source.choice(HOT) if source.random() < 0.4 else chr(c)
-                for c in codes
-                if c >> 11 != 0x1B
-            )
-        )
+        found.append(random_characters(source))
         found.append(
             source.choice(("<|endoftext|>", "<|endof", " a")).join(source.choices(HOT, k=8))
         )
     return found
+
+
+def random_characters(source: random.Random) -> str:
+    """Return some 30 characters of all planes, hot ones more often than others; no surrogates."""
+    text = ""
+    for _ in range(30):
+        code = source.randrange(source.choice((0x300, 0x3000, 0x110000)))
+        if source.random() < 0.4:
+            text += source.choice(HOT)
+        elif not 0xD800 <= code < 0xE000:
+            text += chr(code)
+    return text
 
 
 def test_the_tab_decodes_as_the_native_runtime(tmp_path):
@@ -58,18 +64,16 @@ def test_the_tab_decodes_as_the_native_runtime(tmp_path):
 
 
 #: Stacks and samplings of the small family.
-FAMILY_RUNS = [
-    (stack, temperature, rule, chat)
-    for stack in (
-        "target",
-        "nano:4 > target",
-        "nano?0.2 > target",
-        "db > target",
-        "db[context,model] > nano:3 > target",
-        "db[context,semantic] > target",
-    )
-    for temperature, rule, chat in ((0.0, "token", True), (0.8, "block", False))
-]
+FAMILY_STACKS = (
+    "target",
+    "nano:4 > target",
+    "nano?0.2 > target",
+    "db > target",
+    "db[context,model] > nano:3 > target",
+    "db[context,semantic] > target",
+)
+FAMILY_SAMPLINGS = ((0.0, "token", True), (0.8, "block", False))
+FAMILY_RUNS = tuple(product(FAMILY_STACKS, FAMILY_SAMPLINGS))
 
 
 def test_the_tab_decodes_packed_families_as_the_native_runtime(tmp_path, monkeypatch):
@@ -81,22 +85,34 @@ def test_the_tab_decodes_packed_families_as_the_native_runtime(tmp_path, monkeyp
     engine = load_engine(family=family, device="cpu", threads=1)
     text = engine.models.text("target")
     runs = []
-    for k, (stack, temperature, rule, chat) in enumerate(FAMILY_RUNS):
-        sampling = {"temperature": temperature, "rule": rule, "seed": k, "top_p": 0.95}
-        prompt = PROMPTS[k % len(PROMPTS)]
-        runs.append(engine.run(prompt, stack, chat=chat, max_new_tokens=60, **sampling))
+    for k, (stack, (temperature, rule, chat)) in enumerate(FAMILY_RUNS):
+        run = engine.run(
+            PROMPTS[k % len(PROMPTS)],
+            stack,
+            chat=chat,
+            max_new_tokens=60,
+            temperature=temperature,
+            rule=rule,
+            seed=k,
+            top_p=0.95,
+        )
+        runs.append(run)
     for trace in runs[2::2]:
         assert trace.metrics()["accepted"] > 0, trace.meta["stack"]
     texts = [*random_texts(400), *WORDS, "<|end|>1<|start|>23½ ٣four"]
-    source = random.Random(2)
-    ids = [source.choices(range(text.size), k=40) for _ in range(100)]
+    files = {}
+    for name in manifest["files"]:
+        files[name] = str(folder / name)
+    shown = []
+    for k, trace in enumerate(runs):
+        shown.append(described(f"{k} {trace.meta['stack']}", trace))
     given = {
         "manifest": manifest,
-        "files": {name: str(folder / name) for name in manifest["files"]},
-        "texts": [[t, text.encode(t)] for t in texts],
-        "tokens": [spelled(text, s) for s in ids],
+        "files": files,
+        "texts": encoded(text, texts),
+        "tokens": random_tokens(text, 100),
         "stacks": [],
-        "runs": [described(f"{k} {trace.meta['stack']}", trace) for k, trace in enumerate(runs)],
+        "runs": shown,
     }
     decode_under_node(tmp_path / "tab.json", given)
 
@@ -107,9 +123,20 @@ def decode_under_node(file: Path, given: dict) -> None:
     run("node_modules/vitest/vitest.mjs", "run", "tab/", HSD_TAB=str(file))
 
 
-def spelled(text: TokenText, ids: list[int]) -> list:
-    whole = b"".join(text._bytes(t) for t in ids).decode("utf-8", "replace")
-    return [ids, whole, [text.piece(t) for t in ids]]
+def encoded(text: TokenText, texts: list[str]) -> list:
+    """Return texts with their token ids."""
+    return [[one, text.encode(one)] for one in texts]
+
+
+def random_tokens(text: TokenText, number: int) -> list:
+    """Return lists of 40 token ids with their text, whole and in pieces."""
+    source = random.Random(2)
+    lists = []
+    for _ in range(number):
+        ids = source.choices(range(text.size), k=40)
+        whole = b"".join(map(text._bytes, ids)).decode("utf-8", "replace")
+        lists.append([ids, whole, list(map(text.piece, ids))])
+    return lists
 
 
 def described(name: str, trace: Trace) -> dict:
@@ -124,18 +151,25 @@ def described(name: str, trace: Trace) -> dict:
 def of_the_ladder() -> dict:
     """The shipped models: their files, texts with their tokens, and the recorded runs."""
     text = TokenText(load_from_file(CODE.path("target")))
-    source = random.Random(1)
-    ids = [source.choices(range(text.size), k=40) for _ in range(200)]
-    texts = random_texts(400) + [
-        path.read_text(encoding="utf-8") for path in Path(tab.__file__).parent.glob("*.py")
-    ]
+    texts = random_texts(400)
+    for path in Path(tab.__file__).parent.glob("*.py"):
+        texts.append(path.read_text(encoding="utf-8"))
+    files = {}
+    for name, path in tab.files().items():
+        files[name] = str(path)
+    stacks = []
+    for stack in STACKS:
+        stacks.append([stack, str(parse(stack).resolved())])
+    runs = []
+    for recording in bundled():
+        runs.append(described(recording.name, load_bundled(recording.name)))
     return {
         "manifest": tab.manifest(),
-        "files": {name: str(path) for name, path in tab.files().items()},
-        "texts": [[t, text.encode(t)] for t in texts],
-        "tokens": [spelled(text, s) for s in ids],
-        "stacks": [[stack, str(parse(stack).resolved())] for stack in STACKS],
-        "runs": [described(r.name, load_bundled(r.name)) for r in bundled()],
+        "files": files,
+        "texts": encoded(text, texts),
+        "tokens": random_tokens(text, 200),
+        "stacks": stacks,
+        "runs": runs,
     }
 
 

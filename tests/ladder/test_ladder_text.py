@@ -15,12 +15,13 @@ from hsd_viz.models.families import CODE
 from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer as load_from_file
 from hsd_viz.prompts.suites import load_suite
+from tests.rows import column
 from tools import int8
 
 
 def texts() -> list[str]:
     rng = random.Random(1)
-    found = [prompt.text for prompt in load_suite("heldout").prompts]
+    found = column(load_suite("heldout").prompts, "text")
     found += [rng.randbytes(60).decode(errors="replace") for _ in range(100)]
     for _ in range(100):
         found.append("".join(chr(rng.randrange(1, 0xD800)) for _ in range(30)))

@@ -20,6 +20,7 @@ from hsd_viz.latency.basis import (
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
+from tests.rows import column
 
 
 def test_the_projects_own_measurements_are_of_the_nearest_temperature():
@@ -55,7 +56,7 @@ def test_the_times_of_the_levels_add_up_and_forwards_are_counted():
         trace = load_bundled(recording.name)
         m = trace.metrics()
         uses = level_use(trace)
-        assert sum(u.ms for u in uses) == pytest.approx(1000 * m["seconds"] / m["tokens"])
+        assert sum(column(uses, "ms")) == pytest.approx(1000 * m["seconds"] / m["tokens"])
         for use in uses:
             assert use.ms > 0
         counted = {}

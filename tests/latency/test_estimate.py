@@ -22,6 +22,7 @@ from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows
+from tests.rows import column
 
 RECORDINGS = Path(hsd_viz.__file__).parent / "traces"
 
@@ -70,9 +71,9 @@ def test_curves_are_of_one_rule():
         )
         traces.append(trace)
     (rows,) = rounds_of(traces)[0].values()
-    assert {one.rule for one in rows} == {"block"}
+    assert set(column(rows, "rule")) == {"block"}
     assert len(rows) == 30
-    assert {one.rule for one in rounds_of(traces[:1])[0]["nano", "target"]} == {"token"}
+    assert set(column(rounds_of(traces[:1])[0]["nano", "target"], "rule")) == {"token"}
 
 
 def test_monotone_curve_is_the_closest_one():

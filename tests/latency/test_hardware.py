@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import prediction
+from benchmarks import prediction, published, published_figures
 from hsd_viz.cli import main
 from hsd_viz.latency.cards import GPUS, gpu_of
 from hsd_viz.latency.configs import shape_of, shape_of_config
@@ -24,6 +24,7 @@ from hsd_viz.latency.efficiency import (
 )
 from hsd_viz.latency.hardware import Machine, fitted
 from hsd_viz.latency.shapes import MODELS, Shape
+from tests.rows import column
 
 IDEAL = Efficiency(dict.fromkeys(PUBLISHED.bandwidth, 1.0), 1.0, 0.0, 0.0, 0.0, "assumed", "ideal")
 H100 = Machine(GPUS["H100 SXM"], efficiency=IDEAL)
@@ -88,13 +89,8 @@ def test_published_figures_are_met():
     """The guard of docs/results.md: rows that nothing was fitted on, of several sources."""
     data = prediction.report()
     held = data["summary"]["held aside, without Gaudi at full load"]
-    print(
-        *(
-            f"{name}: median {one['median']:.1%}, worst {one['worst']:.1%}"
-            for name, one in data["summary"].items()
-        ),
-        sep="\n",
-    )
+    for name, errors in data["summary"].items():
+        print(f"{name}: median {errors['median']:.1%}, worst {errors['worst']:.1%}")
     assert held["figures"] >= 40
     assert held["median"] <= 0.08
     assert held["worst"] <= 0.3
@@ -102,16 +98,16 @@ def test_published_figures_are_met():
     assert speedups["figures"] >= 25
     assert speedups["median"] <= 0.15
     assert speedups["worst"] <= 0.35
-    assert not {row.model for row in prediction.HELD_SPEED_UPS} & set(prediction.ROUNDS_FITTED)
-    published = json.loads((prediction.DATA / "prediction.json").read_text())["summary"]
-    assert published.keys() == data["summary"].keys()
+    assert not set(column(published_figures.HELD_SPEED_UPS, "model")) & set(published.ROUNDS_FITTED)
+    stored = json.loads((published.DATA / "prediction.json").read_text())["summary"]
+    assert stored.keys() == data["summary"].keys()
     for name, figures in data["summary"].items():
-        assert published[name] == pytest.approx(figures)
-    kept = [row for row in prediction.HELD_ASIDE if not prediction.at_full_load(row)]
-    assert len({row.source for row in kept}) >= 4
+        assert stored[name] == pytest.approx(figures)
+    kept = [row for row in published_figures.HELD_ASIDE if not published.at_full_load(row)]
+    assert len(set(column(kept, "source"))) >= 4
     assert sum(abs(row.error()) > 0.2 for row in kept) <= 3
     assert {GPUS[row.gpu].vendor for row in kept} == {"nvidia", "amd", "apple"}
-    assert not set(prediction.FITTED) & set(prediction.HELD_ASIDE)
+    assert not set(published_figures.FITTED) & set(published_figures.HELD_ASIDE)
 
 
 def test_a_cache_that_heads_share_may_be_read_once_for_each_of_them():

@@ -22,6 +22,7 @@ from hsd_viz.latency.estimate import estimate, rounds_of
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
+from tests.rows import column
 
 V = 6
 COSTS = {
@@ -87,7 +88,7 @@ def priced(trace: Trace, costs) -> float:
 
 def error(trace: Trace, edges, tiers) -> float:
     """The law's relative error in ms per token at these acceptances."""
-    called = {call.name for call in trace.call_rows}
+    called = set(column(trace.call_rows, "name"))
     models = tuple(name for name in COSTS if name in called)
     return (
         predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token

@@ -15,6 +15,7 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import ArrayTensors, Weights
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.torch_models.eager import HFModel
+from tests.rows import column
 
 NEAR_TIE = 1e-3
 
@@ -88,7 +89,7 @@ def ladder_engine(dtype: str, device: str = "cpu"):
 
 def bundled_prompts(n: int) -> list[str]:
     """``n`` prompts of the ``heldout`` suite, spread over its categories."""
-    return [prompt.text for prompt in load_suite("heldout").limited(n).prompts]
+    return column(load_suite("heldout").limited(n).prompts, "text")
 
 
 def top_gap(ids: list[int]) -> float:

@@ -17,6 +17,7 @@ from hsd_viz.latency.stored import fastest
 from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
 from hsd_viz.trace.identities import check
+from tests.rows import column
 
 NAMES = ("nano", "small", "target")
 
@@ -51,7 +52,7 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
 )
 def test_the_fastest_of_the_named_levels(calibration, written, kind):
     stack = fastest(candidates(parse(written), "target", find_family("code")), calibration)
-    names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
+    names = ([] if stack.bottom is None else [str(stack.bottom)]) + column(stack.drafts, "name")
     assert " > ".join(names) == kind
     assert stack.target.name == "target"
     for draft in stack.drafts:

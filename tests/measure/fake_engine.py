@@ -12,6 +12,7 @@ from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+from tests.rows import column
 
 MS = 1_000_000
 SIZES = {"tiny": 1, "mid": 5, "target": 20}
@@ -87,10 +88,10 @@ class _Run:
         self.world = engine.world
         self.stack = parse(stack).resolved(4)
         self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options['seed']}".encode()))
-        self.names = [*(["db"] if self.stack.bottom else []), *(m.name for m in self.stack.models)]
+        self.names = [*(["db"] if self.stack.bottom else []), *column(self.stack.models, "name")]
         self.lookaheads = [
             *([None] if self.stack.bottom else []),
-            *(m.lookahead for m in self.stack.models),
+            *column(self.stack.models, "lookahead"),
         ]
         self.cached = [0] * len(self.names)
         self.text = self.now = self.round = 0

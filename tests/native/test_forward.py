@@ -33,6 +33,7 @@ from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeBatch, NativeModel
 from hsd_viz.native.rounding import rounded_rows
 from hsd_viz.native.weights import ArrayTensors, Weights
+from tests.rows import column
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -44,10 +45,11 @@ TYPES = [torch.float32, torch.float64, torch.bfloat16]
 CLOSE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.bfloat16: 0.1}
 
 #: What the forward is compiled for, and its threads.
-SETTINGS = {f"{n} threads": (default_build(), n) for n in (1, 2, 5)}
-SETTINGS |= {
-    f"kernel {name}": (Build(kernel=name), 1 + k % 2) for k, name in enumerate(list(kernels())[1:])
-}
+SETTINGS = {}
+for threads in (1, 2, 5):
+    SETTINGS[f"{threads} threads"] = (default_build(), threads)
+for number, name in enumerate(list(kernels())[1:]):
+    SETTINGS[f"kernel {name}"] = (Build(kernel=name), 1 + number % 2)
 
 
 @pytest.fixture(params=SETTINGS)
@@ -160,7 +162,7 @@ def test_a_batch_refuses_a_text_twice_and_tokens_that_do_not_exist():
     batch = NativeBatch(model)
     with pytest.raises(ValueError, match="vocabulary"):
         batch.forward(sessions, [1, 150])
-    assert [session.length for session in sessions] == [0, 0]
+    assert column(sessions, "length") == [0, 0]
     with pytest.raises(AssertionError):
         batch.forward([sessions[0], sessions[0]], [1, 2])
     with pytest.raises(AssertionError):

@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from tests.rows import select
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 #: Lessons run in the tests of the exercises, without a kernel; one of them runs here.
@@ -24,7 +25,7 @@ def test_is_committed_without_outputs_or_state(path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert "widgets" not in notebook.metadata
-    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+    for cell in select(notebook.cells, cell_type="code"):
         assert cell.execution_count is None
         # The figures of the lessons, for pages that show files only.
         for output in cell.outputs:

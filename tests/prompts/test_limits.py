@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.prompts import Prompt, Suite
+from tests.rows import column
 
 #: Three prompts of a, one of b.
 SUITE = Suite(
@@ -26,4 +27,4 @@ SUITE = Suite(
     ],
 )
 def test_prompts_are_taken_from_the_categories_in_turn(limit, chosen):
-    assert [prompt.id for prompt in SUITE.limited(limit).prompts] == chosen
+    assert column(SUITE.limited(limit).prompts, "id") == chosen

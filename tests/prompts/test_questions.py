@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hsd_viz.prompts.suites import load_suite
+from tests.rows import column
 
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
@@ -48,7 +49,7 @@ def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
     assert suite.prompts[0].turns == ("Write a line.", "Now another.")
     assert suite.prompts[0].text == "Write a line."
     assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
-    assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
+    assert column(suite.limited(3).prompts, "category") == ["mt_bench", "qa", "riddles"]
 
 
 GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}

@@ -17,7 +17,7 @@ def write(tmp_path, content: str | bytes) -> str:
 
 
 def texts(suite) -> list[str]:
-    return [p.text for p in suite.prompts]
+    return column(suite.prompts, "text")
 
 
 def test_three_blank_lines_separate_prompts_and_two_do_not(tmp_path):
@@ -71,7 +71,7 @@ def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path):
 
 def test_every_suite_says_what_it_shows():
     shipped = Path(suites.__file__).parent / "data"
-    assert set(suites.SHIPPED) == {path.stem for path in shipped.glob("*.json")}
+    assert set(suites.SHIPPED) == set(column(shipped.glob("*.json"), "stem"))
     for name, sentence in suites.SHIPPED.items():
         suite = load_suite(name)
         assert sentence.endswith(".")
@@ -86,7 +86,7 @@ def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():
     for category, sentence in suite.categories.items():
         assert sentence.endswith(".")
         assert sum(p.category == category for p in suite.prompts) >= 10
-    assert len({p.id for p in suite.prompts}) == len(suite.prompts) == len(set(texts(suite)))
+    assert len(set(column(suite.prompts, "id"))) == len(suite.prompts) == len(set(texts(suite)))
     for prompt in suite.prompts:
         assert is_heldout(prompt.origin["package"], prompt.origin["file"]), prompt.id
         assert prompt.origin["version"]
@@ -96,9 +96,9 @@ def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():
 
 def test_a_limit_takes_the_categories_in_turn():
     suite = load_suite("heldout")
-    assert [p.category for p in suite.limited(6).prompts] == list(suite.categories)
+    assert column(suite.limited(6).prompts, "category") == list(suite.categories)
     seven = suite.limited(7)
-    assert [p.category for p in seven.prompts].count(next(iter(suite.categories))) == 2
+    assert column(seven.prompts, "category").count(next(iter(suite.categories))) == 2
     assert suite.limited(None) is suite
     assert suite.limited(10_000) is suite
     with pytest.raises(ValueError, match="limit 0 is out of range"):

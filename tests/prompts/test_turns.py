@@ -15,6 +15,7 @@ from hsd_viz.measure.bench.runner import BenchSettings, ask, run_bench
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import choose_template, opening
 from tests.changes import plain_trace
+from tests.rows import column
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
 CHATML = (
@@ -150,12 +151,12 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     stacks = ["db > target", "hf-generate", "hf-lookup"]
     measured = run_bench(engine, stacks, QUESTIONS, BenchSettings(max_new_tokens=12, repeats=1))
     assert measured.complete
-    assert [p.id for p in measured.prompts] == ["81"]
+    assert column(measured.prompts, "id") == ["81"]
     assert measured.template == "plain"
     assert list(measured.left_out) == ["400"]
     assert "the context holds 2048" in measured.left_out["400"]
     outputs = {name: row[0] for name, row in measured.outputs.items()}
-    assert len({o.token_ids for o in outputs.values()}) == 1
+    assert len(set(column(outputs.values(), "token_ids"))) == 1
     for name, output in outputs.items():
         assert len(output.waits) < output.target_forwards <= len(output.token_ids), name
     first = engine.run("def one(\n\n", max_new_tokens=12)

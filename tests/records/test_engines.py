@@ -21,6 +21,7 @@ from hsd_viz.records.traces import pooled
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
 from hsd_viz.views.run_data import read_trace
+from tests.rows import column
 
 RECORDS = Path(__file__).parent / "files"
 
@@ -134,7 +135,7 @@ def test_rounds_from_arrays_per_step_are_exact():
     assert [(r.drafted, r.accepted) for r in rows] == list(
         zip([3] * 7 + [2], [3, 0, 1, 0, 3, 2, 0, 0], strict=True)
     )
-    assert [r.outcome for r in rows][:3] == ["bonus", "correction", "correction"]
+    assert column(rows, "outcome")[:3] == ["bonus", "correction", "correction"]
     assert rows[0].start_ns is None
     assert trace.rounds["duration_ns"].isna().all()
     assert trace.metrics()["levels"][0]["accepted_histogram"] == [4, 1, 1, 2]
@@ -177,7 +178,7 @@ def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_
 
 def test_a_run_of_ours_is_exported_to_aiperf_and_read_back(tmp_path, capsys):
     trace = load_bundled("sampled")
-    target = max(r.level for r in trace.round_rows)
+    target = max(column(trace.round_rows, "level"))
     rounds = []
     for r in trace.round_rows:
         if r.level == target and r.drafted:
@@ -203,7 +204,7 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
     (one,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     whole = Trace.load(tmp_path / "run.json.gz").metrics()
     part = one.metrics()
-    assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"]
+    assert column(tmp_path.glob("run*"), "name") == ["run.json.gz"]
     assert part["tokens"] == 18
     for name in ("tokens", "drafted", "accepted"):
         assert whole[name] == 2 * part[name]

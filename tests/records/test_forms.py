@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.records.series import pooled
 from hsd_viz.records.vllm_bench import bench_json
 from hsd_viz.records.vllm_lines import drafts_of
+from tests.rows import column
 
 FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
 CASES = json.loads((FILES / "cases.json").read_text())
@@ -109,18 +111,18 @@ def test_one_cut_draft_of_a_request_is_told_apart():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"drafted": 78, "accepted": 90}, "impossible: 90 accepted of 78 draft tokens"),
-        ({"drafted": -1}, "damaged: drafted is -1"),
-        ({"accepted": float("nan")}, "damaged: accepted is nan"),
-        ({"tokens": 10, "passes": 20}, "impossible: 10 tokens of 20 forward passes"),
-        ({"drafts": 50, "drafted": 20}, "impossible: 50 drafts of 20 tokens"),
-        ({"engine_rate": 1.15}, "impossible: an acceptance rate of 115.0%"),
-        ({"length": 0.4}, "impossible: 0.4 tokens per verification"),
+        (partial(Sample, drafted=78, accepted=90), "impossible: 90 accepted of 78 draft tokens"),
+        (partial(Sample, drafted=-1), "damaged: drafted is -1"),
+        (partial(Sample, accepted=float("nan")), "damaged: accepted is nan"),
+        (partial(Sample, tokens=10, passes=20), "impossible: 10 tokens of 20 forward passes"),
+        (partial(Sample, drafts=50, drafted=20), "impossible: 50 drafts of 20 tokens"),
+        (partial(Sample, engine_rate=1.15), "impossible: an acceptance rate of 115.0%"),
+        (partial(Sample, length=0.4), "impossible: 0.4 tokens per verification"),
     ],
 )
 def test_impossible_numbers_are_refused(fields, words):
     with pytest.raises(BadFile, match=words):
-        Sample(**fields)
+        fields()
 
 
 GOOD = (
@@ -228,7 +230,7 @@ def test_the_last_chunk_of_a_stream_counts(tmp_path):
     text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n"
     reading = read(write(tmp_path, text))
     (series,) = reading.series
-    assert [one.tokens for one in series.samples] == [30, 20]
+    assert column(series.samples, "tokens") == [30, 20]
     assert reading.superseded == 3
     whole = series.pooled()
     assert (whole.tokens, whole.drafted, whole.accepted) == (50, 40, 27)
@@ -246,7 +248,7 @@ def test_a_chunk_of_a_named_request_is_superseded_by_its_response(tmp_path):
     ]  # fmt: skip
     reading = read(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
     (series,) = reading.series
-    assert [one.tokens for one in series.samples] == [9, 7]
+    assert column(series.samples, "tokens") == [9, 7]
     assert reading.superseded == 2
 
 
@@ -355,9 +357,9 @@ def test_statistics_count_from_one_line_to_the_next(tmp_path):
             f"dur(b,g,a) = 0.0, {number}.0, 0.0 ms"
         )
     (series,) = read(write(tmp_path, "\n".join(lines))).series
-    rates = [sample.rate for sample in series.samples]
+    rates = column(series.samples, "rate")
     assert rates == [pytest.approx(0.75)] * 20 + [0.0] * 20
-    assert [sample.time for sample in series.samples[:2]] == [1.0, 2.0]
+    assert column(series.samples[:2], "time") == [1.0, 2.0]
     assert series.samples[0].clock == "0.01.000.000"
 
 

@@ -3,84 +3,19 @@
 import asyncio
 import json
 import re
-import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
-import uvicorn
+from serving import Slow, post, serving
 
-from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve import connections
-from hsd_viz.serve.app import Service, Settings, configure, create_app, decode_with
+from hsd_viz.engine.remote import connect
+from hsd_viz.serve.app import Settings, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
-
-
-@pytest.fixture(scope="module")
-def engine():
-    engine = load_engine(threads=1)
-    engine.run("x", max_new_tokens=1)
-    engine.wait_ready()
-    return engine
-
-
-@contextmanager
-def serving(decode, page=None, *, settings: Settings | None = None):
-    """Serve on a free port of this machine; yields the address."""
-    accepted = settings or Settings()
-    config = configure(create_app(decode, accepted, page), "127.0.0.1", 0, accepted)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-
-
-@pytest.fixture(scope="module")
-def address(engine):
-    with serving(decode_with(engine)) as address:
-        yield address
-
-
-def post(address, body, *, kind="application/json", origin=None):
-    """Send one request; return status, headers and the parsed JSON lines."""
-    payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-    headers = {"Content-Type": kind}
-    if origin is not None:
-        headers["Origin"] = origin
-    response = httpx.post(f"{address}/decode", content=payload, headers=headers, timeout=120)
-    return (
-        response.status_code,
-        response.headers,
-        list(map(json.loads, response.text.splitlines())),
-    )
-
-
-class Slow:
-    """Decoders that yield until they are closed, and remember that they were."""
-
-    def __init__(self):
-        self.closed = threading.Event()
-
-    async def decode(self, request):
-        try:
-            for _ in range(3000):
-                yield [{"event": "stage", "text": request["prompt"], "done": None, "total": None}]
-                await asyncio.sleep(0.01)
-        finally:
-            self.closed.set()
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
@@ -104,23 +39,6 @@ def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature
     )
     assert there.meta["wall_ns"] > there.meta["prefill_ns"] > 0
     assert there.metrics().keys() == here.metrics().keys()
-
-
-def test_closing_the_generator_cancels_within_half_a_second():
-    slow = Slow()
-    spent = []
-    with serving(slow.decode) as address:
-        while (
-            min(spent, default=1) > 0.5 and len(spent) < 5
-        ):  # other work on the machine slows an attempt down
-            slow.closed.clear()
-            events = RemoteEngine(address).decode("x")
-            next(events)
-            begun = time.monotonic()
-            events.close()
-            assert slow.closed.wait(20)
-            spent.append(time.monotonic() - begun)
-    assert min(spent) <= 0.5
 
 
 @pytest.mark.parametrize(
@@ -200,107 +118,6 @@ def test_a_server_with_a_token_works_behind_a_proxy_with_a_name():
         assert httpx.get(f"{address}/models", headers=there | other).status_code == 403
 
 
-class Peer:
-    """A connection to a server that is used as no client uses it."""
-
-    def __init__(self, address, sent=b"", buffer=None):
-        url = httpx.URL(address)
-        self.socket = socket.socket()
-        if buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self.socket.connect((url.host, url.port))
-        self.socket.sendall(sent)
-
-    def is_closed(self, seconds=0.0):
-        """Whether the server closed it, which may take so many seconds."""
-        self.socket.settimeout(seconds or 0.01)
-        try:
-            while self.socket.recv(2**16):
-                pass
-            return True
-        except TimeoutError:
-            return False
-        except OSError:
-            return True
-
-
-HEAD = b"POST /decode HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-HALF = {
-    "silent": b"",
-    "half a line": b"GET /heal",
-    "half a header": HEAD,
-    "half a body": HEAD + b"Content-Length: 99\r\n\r\n{",
-    "between two requests": b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /",
-}
-
-
-@pytest.fixture
-def hasty(monkeypatch):
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "STALLED_SECONDS", 0.5)
-
-
-@pytest.mark.parametrize("kind", HALF)
-def test_half_open_requests_are_closed(kind, hasty):
-    with serving(Slow().decode) as address:
-        peer = Peer(address, HALF[kind])
-        assert peer.is_closed(20)
-        assert httpx.get(f"{address}/health").status_code == 200
-
-
-def test_a_header_that_arrives_byte_by_byte_is_closed(hasty):
-    with serving(Slow().decode) as address:
-        peer = Peer(address, HEAD)
-        until = time.monotonic() + 20
-        while not peer.is_closed(0.1):
-            assert time.monotonic() < until
-            with suppress(OSError):
-                peer.socket.sendall(b"X")
-
-
-def test_a_reader_that_stops_ends_its_decode(hasty):
-    class Endless(Slow):
-        async def decode(self, request):
-            try:
-                while True:
-                    yield [{"event": "stage", "text": "x" * 2**16, "done": None, "total": None}]
-                    await asyncio.sleep(0)
-            finally:
-                self.closed.set()
-
-    endless = Endless()
-    body = b'{"prompt": "x"}'
-    with serving(endless.decode) as address:
-        request = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
-        peer = Peer(address, request, buffer=2**12)
-        assert endless.closed.wait(30)
-        assert peer.is_closed(20)
-
-
-def test_silent_connections_make_room_for_requests(monkeypatch):
-    monkeypatch.setattr(connections, "MORE", 8)
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 600.0)
-    with serving(Slow().decode, settings=Settings(queue=1)) as address:
-        peers = [Peer(address) for _ in range(40)]
-        until = time.monotonic() + 20
-        while sum(not peer.is_closed() for peer in peers) > 12:
-            assert time.monotonic() < until
-        assert not peers[-1].is_closed(), "the oldest leave"
-        assert httpx.get(f"{address}/health").status_code == 200
-
-
-def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
-    monkeypatch.setattr(connections, "MORE_PER_PEER", 2)
-    monkeypatch.setattr(connections, "is_loopback", lambda host: False)
-    with serving(Slow().decode, settings=Settings(queue=1)) as address:
-        peers = [Peer(address) for _ in range(4)]
-        more = Peer(address)
-        assert more.is_closed(20)
-        for peer in peers:
-            assert not peer.is_closed()
-
-
 def test_bodies_of_other_types_and_sizes_are_refused(address):
     assert post(address, {"prompt": "x"}, kind="text/plain")[0] == 415
     assert post(address, b'{"prompt": "' + b"x" * (1 << 20) + b'"}')[0] == 413
@@ -371,92 +188,6 @@ def test_the_page_is_made_once_and_needs_the_token():
     with serving(Slow().decode) as address:
         assert httpx.get(address).status_code == 501
         assert "no page" in httpx.get(address).json()["error"]
-
-
-def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
-    slow = Slow()
-    with serving(slow.decode, settings=Settings(queue=1)) as address:
-        running = RemoteEngine(address).decode("first")
-        assert next(running) == Stage("first")
-        waiting = RemoteEngine(address).decode("second")
-        assert next(waiting) == Stage("waiting in the queue: position 1")
-        status, headers, (answer,) = post(address, {"prompt": "third"})
-        assert status == 503
-        assert int(headers["Retry-After"]) > 0
-        assert answer["error"] == "the queue is full: 1 requests are waiting"
-        with pytest.raises(ServerError) as refused:
-            RemoteEngine(address).run("third")
-        assert refused.value.retry
-        running.close()
-        assert next(waiting) == Stage("second")
-        waiting.close()
-
-
-def test_a_place_that_changes_while_it_is_told_is_noticed():
-    async def wait():
-        service = Service(Slow().decode, Settings())
-        running = asyncio.Event()
-        waiting = asyncio.Event()
-        service.places += [running, waiting]
-        lines = service.lines({"prompt": "x"}, waiting)
-        assert b"queued" in await anext(lines)
-        service.places.remove(running)
-        waiting.set()
-        assert b"stage" in await asyncio.wait_for(anext(lines), 5)
-        await lines.aclose()
-
-    asyncio.run(wait())
-
-
-def test_a_waiting_client_that_leaves_frees_its_place():
-    slow = Slow()
-    with serving(slow.decode, settings=Settings(queue=1)) as address:
-        running = RemoteEngine(address).decode("first")
-        waiting = RemoteEngine(address).decode("second")
-        next(running), next(waiting)
-        waiting.close()
-        for _ in range(150):
-            third = RemoteEngine(address).decode("third")
-            try:
-                assert next(third) == Stage("waiting in the queue: position 1")
-                break
-            except ServerError:
-                time.sleep(0.05)
-        else:
-            raise AssertionError("the place was not freed")
-        third.close(), running.close()
-
-
-def test_a_decode_that_takes_too_long_is_stopped():
-    with (
-        serving(Slow().decode, settings=Settings(seconds=0.2)) as address,
-        pytest.raises(ServerError, match=r"stopped after 0\.2 s"),
-    ):
-        RemoteEngine(address).run("x")
-
-
-def test_many_clients_all_get_an_answer(engine):
-    """Forty at once against a queue of eight: each is served or refused, none is lost."""
-
-    def client(address):
-        status, _, lines = post(
-            address, {"prompt": "def main(", "max_new_tokens": 16, "record": False}
-        )
-        return status, lines[-1].get("event")
-
-    with (
-        serving(decode_with(engine), settings=Settings(queue=8)) as address,
-        ThreadPoolExecutor(40) as threads,
-    ):
-        outcomes = list(threads.map(client, [address] * 40))
-        assert len(outcomes) == 40
-        assert set(outcomes) <= {(200, "finished"), (503, None)}
-        assert outcomes.count((200, "finished")) >= 9
-        figures = httpx.get(f"{address}/metrics").text
-        finished = float(outcomes.count((200, "finished")))
-        assert f'hsd_viz_requests_total{{outcome="finished"}} {finished}' in figures
-        assert "hsd_viz_running 0.0" in figures
-        assert "hsd_viz_queue_length 0.0" in figures
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8800", "ftp://x", "", "http://"])

@@ -10,6 +10,7 @@ import pytest
 
 from hsd_viz.serve import app
 from hsd_viz.serve.app import Service, Settings
+from tests.rows import column
 
 STAGE = {"event": "stage", "text": "prefill", "done": None, "total": None}
 FINISHED = {"event": "finished"}
@@ -74,7 +75,7 @@ def figure(service: Service, name: str, **labels: str) -> float:
 
 def outcomes(service: Service) -> dict[str, float]:
     """Requests by outcome."""
-    samples = chain(*(metric.samples for metric in service.registry.collect()))
+    samples = chain(*column(service.registry.collect(), "samples"))
     found = {}
     for sample in samples:
         if sample.name == "hsd_viz_requests_total":

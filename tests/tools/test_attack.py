@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+
 import pytest
 
 from hsd_viz.errors import UserError
-from tools import attack
+from tools.attack import run
+from tools.attack.door import Door, command
 
 #: Inputs of each door in the everyday tests.
 COUNT = 20
 
 
-@pytest.mark.parametrize("name", attack.DOORS)
+@pytest.mark.parametrize("name", run.DOORS)
 def test_no_input_of_a_door_is_a_fault(name):
-    results = list(attack.attack(name, COUNT, seed=1, seconds=60))
+    results = list(run.attack(name, COUNT, seed=1, seconds=60))
     assert len(results) > COUNT // 4
     assert not [(number, error) for number, kind, error in results if kind == "uncaught"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", attack.DOORS)
+@pytest.mark.parametrize("name", run.DOORS)
 def test_no_input_of_a_longer_attack_is_a_fault(name):
-    results = list(attack.attack(name, 150, seed=2, seconds=600))
+    results = list(run.attack(name, 150, seed=2, seconds=600))
     assert not [(number, error) for number, kind, error in results if kind == "uncaught"]
 
 
@@ -45,23 +49,23 @@ def test_outcomes(error, kind):
         if error is not None:
             raise error
 
-    assert attack.outcome(attack.Door(lambda chance: b"", attempt), b"")[0] == kind
+    assert run.outcome(Door(lambda chance: b"", attempt), b"")[0] == kind
 
 
 def test_a_command_that_reports_a_fault_is_uncaught(tmp_path, monkeypatch):
     import hsd_viz.cli
 
-    door = attack.Door(lambda chance: b"", attack.command(tmp_path, "x.json", "doctor", "FILE"))
-    assert attack.outcome(door, b"[]")[0] == "refused"
+    door = Door(lambda chance: b"", command(tmp_path, "x.json", "doctor", "FILE"))
+    assert run.outcome(door, b"[]")[0] == "refused"
     for code in (0, 1, 130):
         monkeypatch.setattr(hsd_viz.cli, "main", lambda words, code=code: code)
-        assert attack.outcome(door, b"")[0] == ("uncaught" if code else "opened")
+        assert run.outcome(door, b"")[0] == ("uncaught" if code else "opened")
 
 
 def test_the_same_number_is_the_same_input():
     made = []
     for _ in range(2):
-        door = attack.DOORS["logs"]
-        chance = attack.random.Random("logs 1 7")
-        made.append(door(attack.Path("x")).make(chance))
+        door = run.DOORS["logs"]
+        chance = Random("logs 1 7")
+        made.append(door(Path("x")).make(chance))
     assert made[0] == made[1]

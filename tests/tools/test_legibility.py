@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tools import legibility
-from tools.legibility import DONE, PARTS, ROOT, Limits, Measures, PartLimits, measure_text
+from tools.legibility import DONE, PARTS, ROOT
+from tools.line_measures import Limits, Measures, PartLimits, measure_text
 
 
 @pytest.mark.parametrize("path", DONE)
@@ -104,6 +105,8 @@ def test_two_files_are_added():
 def test_the_command_reports_a_rewritten_file_that_exceeds_a_limit(monkeypatch, capsys):
     monkeypatch.setattr(legibility, "PARTS", {"tools": ".py"})
     monkeypatch.setattr(legibility, "check_done", lambda: ["tools/x.py: mean line 99"])
+    monkeypatch.setattr(legibility, "check_parts", list)
+    monkeypatch.setattr(legibility, "check_wrapped", list)
     assert legibility.main([]) == 1
     assert "tools/x.py: mean line 99" in capsys.readouterr().out
 

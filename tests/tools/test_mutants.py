@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.rows import column
 from tools.mutants import LIST, ROOT, Mutant, listed, main
 
 
@@ -95,7 +96,7 @@ def test_a_room_without_faults_is_refused_in_one_line(room, capsys):
 
 
 def test_every_room_has_faults_and_only_its_own():
-    rooms = {mutant.room for mutant in listed()}
+    rooms = set(column(listed(), "room"))
     packages = {path.parent.name for path in (ROOT / "hsd_viz").glob("*/__init__.py")}
     assert packages <= rooms
     assert {"js", "stack"} <= rooms

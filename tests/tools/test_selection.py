@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from hsd_viz.engine.replay import load_bundled
+from tests.rows import find
 from tools import tour
 from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
 
@@ -19,18 +21,21 @@ GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)
 @pytest.mark.parametrize(
     ("change", "missing"),
     [
-        ({}, ()),
-        ({"temperature": 0.0}, ("sampled",)),
-        ({"parsed": PARSED - 0.01}, ("readable",)),
-        ({"repeated": REPEATED + 0.01}, ("readable",)),
-        ({"speedup": FASTER - 0.01}, ("clearly faster than plain decoding",)),
-        ({"speedup": None}, ("clearly faster than plain decoding",)),
-        ({"shares": {"context": 0.6, "nano": MIXED - 0.01}}, ("mixed sources",)),
-        ({"shares": {}, "speedup": 0.9}, ("clearly faster than plain decoding", "mixed sources")),
+        (partial(replace, GOOD), ()),
+        (partial(replace, GOOD, temperature=0.0), ("sampled",)),
+        (partial(replace, GOOD, parsed=PARSED - 0.01), ("readable",)),
+        (partial(replace, GOOD, repeated=REPEATED + 0.01), ("readable",)),
+        (partial(replace, GOOD, speedup=FASTER - 0.01), ("clearly faster than plain decoding",)),
+        (partial(replace, GOOD, speedup=None), ("clearly faster than plain decoding",)),
+        (partial(replace, GOOD, shares={"context": 0.6, "nano": MIXED - 0.01}), ("mixed sources",)),
+        (
+            partial(replace, GOOD, shares={}, speedup=0.9),
+            ("clearly faster than plain decoding", "mixed sources"),
+        ),
     ],
 )
 def test_what_a_run_lacks(change, missing):
-    assert replace(GOOD, **change).missing == missing
+    assert change().missing == missing
 
 
 def test_the_fastest_complete_run_opens_the_dashboard():
@@ -75,7 +80,7 @@ def test_the_stops_of_the_tour_are_those_of_the_recordings():
     assert stored == tour.stops(), (
         "after new recordings: python -m tools.tour, then npm run build in js/"
     )
-    step = next(stop["step"] for stop in stored if stop["key"] == "chance")
+    step = find(stored, key="chance")["step"]
     row = tour.events(load_bundled("sampled"))[step].draft
     assert row.verdict == "rejected" and row.q >= 0.5 and row.u * row.q >= row.p, (
         "a likely draft token"

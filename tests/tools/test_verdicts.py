@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import select
 from tools import verdicts
 from tools.results import files
 
@@ -42,7 +43,7 @@ def test_an_answer_has_a_figure_and_is_one_sentence(name):
 def test_an_answer_that_the_figures_refute_is_not_written(name, file, change, monkeypatch):
     stack, speed = change
     data = copy.deepcopy(files.read(file))
-    [row] = [row for row in data["stacks"] if row["stack"] == stack]
+    [row] = select(data["stacks"], stack=stack)
     row["speedup_over_plain"] = speed
     monkeypatch.setattr(
         verdicts, "read", lambda asked: data if asked == file else files.read(asked)

@@ -31,6 +31,7 @@ from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.layout import Plan
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board
+from tests.rows import column
 
 #: By name the noise of each model, the target's last, and the lookaheads below it.
 STACKS = {
@@ -86,7 +87,7 @@ def compare(
     assert found.text == expected.text
     assert differences(own_record, record) == []
     if drafter is Watcher:
-        seen = [d.seen for d in drafters]
+        seen = column(drafters, "seen")
         assert differences({"d": {"seen": seen[1]}}, {"d": {"seen": seen[0]}}) == []
 
 

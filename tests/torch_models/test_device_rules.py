@@ -16,6 +16,7 @@ from hsd_viz.decoding.sampling import Sampling, distribution, draw, total
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models import rules
 from hsd_viz.torch_models import sampling as device
+from tests.rows import column
 
 RULES = ("token", "block", "branch")
 SAMPLINGS = [
@@ -46,7 +47,7 @@ def shaped(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
 def test_every_setting_of_sampling_is_known_here():
     """A new one must be added to the graphs, or stacks of compiled models would ignore it."""
     known = {"temperature", "top_k", "top_p", "min_p", "seed", "rule"}
-    assert {field.name for field in dataclasses.fields(Sampling)} == known
+    assert set(column(dataclasses.fields(Sampling), "name")) == known
 
 
 def logits(rows: int, vocabulary: int, seed: int = 0) -> np.ndarray:

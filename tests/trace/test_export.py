@@ -13,7 +13,7 @@ from samples import sample_trace
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
-from tests.rows import column
+from tests.rows import column, keyed, select
 
 
 def events(trace: Trace, **wanted) -> list[dict]:
@@ -22,7 +22,7 @@ def events(trace: Trace, **wanted) -> list[dict]:
     return [event for event in read["traceEvents"] if wanted.items() <= event.items()]
 
 
-@pytest.mark.parametrize("name", [r.name for r in bundled()])
+@pytest.mark.parametrize("name", column(bundled(), "name"))
 def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_another(name):
     trace = load_bundled(name)
     spans = events(load_bundled(name), ph="X")
@@ -38,7 +38,7 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
     assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
     for tid in set(column(spans, "tid")):
         open_until: list[float] = []
-        for e in sorted((e for e in spans if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
+        for e in sorted(select(spans, tid=tid), key=lambda e: (e["ts"], -e["dur"])):
             # Microseconds are fractions: a slice that starts where another ends may differ in the
             # last digit.
             while open_until and open_until[-1] <= e["ts"] + 1e-6:
@@ -51,7 +51,7 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
 @pytest.mark.parametrize("table", ["tokens", "drafts", "rounds", "calls"])
 def test_a_table_is_written_with_every_digit(table, tmp_path):
     trace = load_bundled("sampled")
-    paths = {path.stem: path for path in write_csv(trace, tmp_path)}
+    paths = keyed(write_csv(trace, tmp_path), "stem")
     with open(paths[table], encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for name, values in trace.columns[table].items():

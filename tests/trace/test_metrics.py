@@ -9,7 +9,8 @@ from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
 from hsd_viz.trace.metrics import repetition_share, target_round_of
-from tests.changes import change_row, replace_rows
+from tests.changes import change_row, replace_rows, set_values
+from tests.rows import select
 
 
 def test_metrics_by_hand():
@@ -42,7 +43,7 @@ def test_metrics_by_hand():
 def test_forward_passes_are_those_of_the_target_alone():
     trace = load_bundled("hierarchy")
     found = trace.metrics()["target_forwards"]
-    verifications = [row for row in trace.call_rows if row.kind == "verify"]
+    verifications = select(trace.call_rows, kind="verify")
     assert found == sum(row.parent is None for row in trace.round_rows) < len(verifications)
 
 
@@ -91,7 +92,7 @@ TIME = "calls took 6700 ns of 4500 ns: at most all: False is not True"
 )
 def test_each_identity_notices_by_itself(table, k, change, identity):
     trace = sample_trace()
-    change_row(trace, table, k, **change)
+    set_values(trace, table, k, change)
     with pytest.raises(ValueError) as error:
         check(trace)
     assert str(error.value) == f"the trace violates an identity: {identity}"

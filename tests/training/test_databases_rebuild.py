@@ -11,6 +11,7 @@ import pytest
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.index.build import describe
 from hsd_viz.stack import parse
+from tests.rows import column
 from training.corpus import SourceFile, tokenize
 from training.data import EOS_ID, train_tokenizer
 from training.data import save_tokenizer as save
@@ -53,8 +54,8 @@ def test_rebuild(ladder):
         batch=4,
         progress=lambda what, share: told.append((what, share)),
     )
-    assert [p.name for p in paths] == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
-    assert set(os.listdir(folder / "out")) == {p.name for p in paths}, (
+    assert column(paths, "name") == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
+    assert set(os.listdir(folder / "out")) == set(column(paths, "name")), (
         "nothing half-done is left behind"
     )
     assert ("writing", 1.0) in told

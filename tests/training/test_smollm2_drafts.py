@@ -21,6 +21,7 @@ from hsd_viz.models import files as files_module
 from hsd_viz.models.files import open_model
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
+from tests.rows import column
 from training.smollm2 import learn as learn_module
 from training.smollm2.databases import build_own_text, counted_outputs, outputs
 from training.smollm2.export import config_of, tensors_of, write
@@ -93,7 +94,7 @@ def lessons(count: int) -> list[Lesson]:
 
 def test_an_epoch_has_every_lesson_once_in_batches_within_the_limit():
     made = groups(lessons(200), most_tokens=40, seed=3)
-    assert sorted(lesson.number for lesson in chain(*made)) == list(range(200))
+    assert sorted(column(chain(*made), "number")) == list(range(200))
     for group in made:
         assert batch_of(group).tokens.numel() <= 40
     other = groups(lessons(200), most_tokens=40, seed=4)
@@ -103,8 +104,8 @@ def test_an_epoch_has_every_lesson_once_in_batches_within_the_limit():
 @pytest.mark.parametrize("begin", [0, 1, 7, 60, 130])
 def test_a_run_goes_on_with_the_batch_that_comes_next(begin):
     given = lessons(100)
-    whole = [batch.tokens for batch in islice(endless(given, 40), begin + 3)]
-    rest = [batch.tokens for batch in islice(endless(given, 40, begin=begin), 3)]
+    whole = column(islice(endless(given, 40), begin + 3), "tokens")
+    rest = column(islice(endless(given, 40, begin=begin), 3), "tokens")
     for one, other in zip(whole[begin:], rest, strict=True):
         assert torch.equal(one, other)
 

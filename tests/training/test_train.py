@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from hsd_viz.ladder.load import load_model
-from tests.rows import column
+from tests.rows import column, select
 from training.data import Data, prepare
 from training.learner import rate_at
 from training.recipe import STAGES, Run, profile
@@ -56,8 +56,25 @@ def prepared(tiny: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+#: Starts a training for each line that it reads, in a process whose number it prints, and then
+#: prints how that ended. All of them share one import of torch.
+STARTER = """
+import os, sys, time
+from pathlib import Path
+from training.train import train_ladder
+
+for _ in sys.stdin:
+    process = os.fork()
+    if not process:
+        train_ladder("tiny", Path(sys.argv[1]), threads=1, progress=lambda _: time.sleep(0.04))
+        os._exit(0)
+    print(process, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+"""
+
+
 def test_it_learns(tiny) -> None:
-    held = [e for e in entries_of(tiny / LOG) if e["event"] == "heldout"]
+    held = select(entries_of(tiny / LOG), event="heldout")
     for stage, names in STAGES.items():
         course = []
         for e in held:
@@ -68,29 +85,31 @@ def test_it_learns(tiny) -> None:
 
 
 def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
-    code = (
-        "import sys, time; from pathlib import Path; from training.train import train_ladder\n"
-        "train_ladder('tiny', Path(sys.argv[1]), threads=1, progress=lambda _: time.sleep(0.04))"
-    )
     expected = losses(tiny)
-    for stop_after in (4, 15):  # entries of the log: within the target, then within the drafts
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(prepared)], stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + 120
-        while not (prepared / LOG).exists() or len(losses(prepared)) < stop_after:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert len(losses(prepared)) < len(expected)
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(prepared)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with starter:
+        for stop_after in (4, 15):  # entries of the log: within the target, within the drafts
+            print("start", file=starter.stdin, flush=True)
+            process = int(starter.stdout.readline())
+            deadline = time.monotonic() + 120
+            while not (prepared / LOG).exists() or len(losses(prepared)) < stop_after:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            os.kill(process, signal.SIGKILL)
+            assert starter.stdout.readline() == f"{-signal.SIGKILL}\n"
+            assert len(losses(prepared)) < len(expected)
     train_quietly("tiny", prepared)
     found = losses(prepared)
     assert found.keys() == expected.keys()
     for key, row in expected.items():
         assert row == pytest.approx(found[key], abs=1e-6), key
-    starts = [e for e in entries_of(prepared / LOG) if e["event"] == "start"]
+    starts = select(entries_of(prepared / LOG), event="start")
     assert column(starts, "stage") == ["target", "target", "drafts", "target", "drafts"]
     assert starts[1]["step"] > 0
     assert starts[4]["step"] > 0

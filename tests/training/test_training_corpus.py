@@ -6,14 +6,17 @@ from email.message import Message
 
 import pytest
 
+from tests.rows import column, find, keyed
 from training import corpus
 from training.corpus import distribution_licence, expression_is_permissive, header_is_permissive
 
-BODY = "".join(
-    f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n"
-    f"    return alpha + {i * i * 31}\n\n"
-    for i in range(12)
-)
+BODY = ""
+for number in range(12):
+    BODY += (
+        f"def function_{number}(alpha, beta_{number}):\n"
+        f"    '''Add {number * 7919} to what {chr(97 + number)} holds.'''\n"
+        f"    return alpha + {number * number * 31}\n\n"
+    )
 
 
 def meta(expression: str = "", licence: str = "", *classifiers: str) -> Message:
@@ -100,8 +103,8 @@ def environment(tmp_path):
 
 def test_collect_takes_only_what_it_should(environment) -> None:
     files = corpus.collect([environment], stdlib=False)
-    paths = {f.path for f in files}
-    assert {f.package for f in files} == {"free"}
+    paths = set(column(files, "path"))
+    assert set(column(files, "package")) == {"free"}
     assert not paths & {
         "free/tests/test_x.py",
         "free/_vendor/other.py",
@@ -110,7 +113,7 @@ def test_collect_takes_only_what_it_should(environment) -> None:
         "free/flat.py",
     }
     assert len({"free/copy.py", "free/m3.py"} & paths) == 1
-    noted = next(f for f in files if f.path == "free/noted.py")
+    noted = find(files, path="free/noted.py")
     assert noted.text.startswith("def function_0")
     assert len(files) == 201
 
@@ -122,13 +125,14 @@ def test_the_split_is_disjoint_and_depends_on_names_alone(environment) -> None:
     assert train
     assert heldout
     assert len(train) + len(heldout) == len(files)
-    assert not {f.path for f in train} & {f.path for f in heldout}
-    assert not {f.text for f in train} & {f.text for f in heldout}
+    assert not set(column(train, "path")) & set(column(heldout, "path"))
+    assert not set(column(train, "text")) & set(column(heldout, "text"))
     assert len(heldout) < 0.1 * len(files)
     for f in files:
         (environment / f.path).write_text(f.text + "# changed\n")
-    again = {f.path: f.heldout for f in corpus.collect([environment], stdlib=False)}
-    assert all(again[f.path] is f.heldout for f in files)
+    again = keyed(corpus.collect([environment], stdlib=False), "path")
+    for file in files:
+        assert again[file.path].heldout is file.heldout
 
 
 def test_limits_and_emptiness(environment, tmp_path_factory) -> None:

@@ -1,4 +1,4 @@
-"""A lesson is run once for all pages and slides that show it."""
+"""A page without a browser; a lesson is run once for all pages and slides that show it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from fake_page import Page
 
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.views import lessons
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A page without a browser."""
+    return Page(monkeypatch)
 
 
 @cache

@@ -16,7 +16,7 @@ from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.views import lessons
 from hsd_viz.words import escape
-from tests.rows import column
+from tests.rows import column, find, select
 
 MASTERS = editions.masters()
 
@@ -83,10 +83,9 @@ def test_the_lecture_follows_the_slides_and_leaves_time(deck):
     slides = re.findall(
         r'data-lesson="(\d)"[^>]*><h[12]>(?:<small>.*?</small>)?(.*?)</h[12]>', deck
     )
-    slides = [
-        (n, "title" if name == escape(lessons.title_of(MASTERS[int(n) - 1])) else name)
-        for n, name in slides
-    ]
+    for place, (n, name) in enumerate(slides):
+        if name == escape(lessons.title_of(MASTERS[int(n) - 1])):
+            slides[place] = (n, "title")
     text = (Path(__file__).parents[2] / "docs/tutorial/teach.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| lesson (\d): (.*?) \|", text, re.M)
     places = []
@@ -107,7 +106,7 @@ def test_titles_state_the_repetition_of_the_recorded_run(run_once):
     eight = first_figure(run_once(MASTERS[7]))
     share = load_bundled("nano", GAMES / "planets").metrics()["repetition_share"]
     assert f"{share:.0%}" in two.layout.title.text
-    rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
+    rows = select(measured("heldout-greedy-cpu")["stacks"], stack="target")
     for trace, row in zip(eight.data, (rows[0], rows[0]["low_repetition"]), strict=True):
         assert trace.name.endswith(f": {row['outputs']}, {row['repetition_share']:.0%} repeated")
     assert list(eight.data[0].y) == list(eight.data[1].y)
@@ -175,10 +174,10 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
 def test_the_tour_links_to_the_lessons_and_each_of_them_to_its_step():
     """No recording has drafts that stop when unsure, so lesson 9 has no step."""
     stops = json.loads((Path(views.__file__).parent / "tour.json").read_text(encoding="utf-8"))
-    found = {
-        path: re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8")) for path in MASTERS
-    }
+    found = {}
+    for path in MASTERS:
+        found[path] = re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8"))
     assert set(column(stops, "lesson")) == set(range(1, 9))
     assert found.pop(MASTERS[8]) == []
     for path, [key] in found.items():
-        assert next(stop["lesson"] for stop in stops if stop["key"] == key) == int(path.stem[0])
+        assert find(stops, key=key)["lesson"] == int(path.stem[0])

@@ -15,9 +15,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -26,6 +26,7 @@ import pytest
 from hsd_viz.machine import check_address, free_port
 from hsd_viz.views.app import server as voila
 from hsd_viz.views.app.server import command
+from tests.rows import select
 
 
 def test_hosts_and_ports_that_cannot_be_served_are_one_sentence():
@@ -182,53 +183,93 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
             process.wait(60)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of another system")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
-def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
-    port = free_port()
-    with (tmp_path / "log").open("wb") as log:
-        arguments = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
-        process = subprocess.Popen(
+@contextmanager
+def started(arguments: list[str], log: Path) -> Iterator[psutil.Popen]:
+    """Start a command with its output in a file; end it with all that it has started."""
+    with log.open("wb") as output:
+        process = psutil.Popen(
             arguments,
-            stdout=log,
-            stderr=log,
+            stdout=output,
+            stderr=output,
             # Background jobs ignore Ctrl-C, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             start_new_session=True,
         )
-        try:
-            command_ = psutil.Process(process.pid)
-            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 120), (
-                tmp_path / "log"
-            ).read_text()
-            family = command_.children(recursive=True)
-            assert len(family) >= 2
-            if name == "SIGTERM":  # the others end alike, and start no second kernel
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
-            # No warnings, and of a kernel one port: where it collects the output of subprocesses,
-            # not its channels.
-            assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count(
-                "dashboard: "
-            )
-            assert "not trusted" not in log_text
-            assert "unencrypted TCP" not in log_text
-            connections = chain(*(child.net_connections() for child in command_.children(True)))
-            ports = []
-            for c in connections:
-                if c.status == "LISTEN":
-                    ports.append(c.laddr.port)
-            assert len(ports) <= 1 + len(kernels_of(command_))
-            process.send_signal(getattr(signal, name))
-            assert process.wait(60) == 0
-            _, left = psutil.wait_procs(family, timeout=60)
-            assert left == []
-            assert not answers(port)
-        finally:
-            for left in (
-                [*psutil.Process(process.pid).children(recursive=True)]
-                if process.poll() is None
-                else []
-            ):
-                left.kill()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            for child in process.children(recursive=True):
+                child.kill()
             process.kill()
-            process.wait()
+        process.wait()
+
+
+def ends_whole(process: psutil.Popen, name: str, port: int) -> None:
+    """Send a signal to a command; it and all that it has started end, without an error."""
+    family = process.children(recursive=True)
+    assert len(family) >= 2
+    process.send_signal(getattr(signal, name))
+    assert process.wait(60) == 0
+    _, left = psutil.wait_procs(family, timeout=60)
+    assert left == []
+    assert not answers(port)
+
+
+def test_the_server_and_its_kernels_end_with_the_command(tmp_path):
+    port = free_port()
+    log = tmp_path / "log"
+    dashboard = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
+    with started(dashboard, log) as process:
+
+        def is_ready() -> bool:
+            return answers(port) and len(kernels_of(process)) > 0
+
+        assert waits_for(is_ready, 120), log.read_text()
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
+        # No warnings, and of a kernel one port: where it collects the output of subprocesses, not
+        # its channels.
+        text = log.read_text()
+        assert text.count("\n") == text.count("dashboard: ")
+        assert "not trusted" not in text
+        assert "unencrypted TCP" not in text
+        ports = 0
+        for child in process.children(recursive=True):
+            ports += len(select(child.net_connections(), status="LISTEN"))
+        assert ports <= 1 + len(kernels_of(process))
+        ends_whole(process, "SIGTERM", port)
+
+
+#: In place of Voilà: answers on a port and has a child, until SIGTERM.
+SERVER = """
+import signal, socket, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
+        while True:
+            listening.accept()[0].close()
+except KeyboardInterrupt:
+    child.kill()
+    child.wait()
+"""
+#: A dashboard with that server.
+COMMAND = """
+import sys, tempfile
+from hsd_viz.views.app import server
+
+_, port, program = sys.argv
+words = [sys.executable, "-c", program, port]
+server.command = lambda *_, **options: (words, None, tempfile.TemporaryDirectory())
+sys.exit(server.serve(port=int(port)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of another system")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_server_ends_with_its_command_at_every_signal(name, tmp_path):
+    port = free_port()
+    command_ = [sys.executable, "-c", COMMAND, str(port), SERVER]
+    with started(command_, tmp_path / "log") as process:
+        assert waits_for(lambda: answers(port), 60), (tmp_path / "log").read_text()
+        ends_whole(process, name, port)

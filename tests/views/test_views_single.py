@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from functools import partial
 
 import ipywidgets as widgets
 import pytest
@@ -194,11 +195,18 @@ def test_a_comparison_shows_its_runs_in_order():
 
 
 @pytest.mark.parametrize(
-    "option", [{"p": [1]}, {"p": [-1, 2]}, {"lookahead": 4}, {"epsilon": 0}, {"seed": -1}]
+    "option",
+    [
+        partial(views.RuleLab, p=[1]),
+        partial(views.RuleLab, p=[-1, 2]),
+        partial(views.RuleLab, lookahead=4),
+        partial(views.RuleLab, epsilon=0),
+        partial(views.RuleLab, seed=-1),
+    ],
 )
 def test_the_rule_lab_checks_its_values(option):
     with pytest.raises(traitlets.TraitError):
-        views.RuleLab(**option)
+        option()
 
 
 # --- the latency law ------------------------------------------------------------------------------

@@ -111,17 +111,22 @@ def batch_of(lessons: Sequence[Lesson]) -> Batch:
     """Return lessons as a batch."""
     longest = max(len(lesson.tokens) for lesson in lessons)
     tokens = np.zeros((len(lessons), longest), np.int64)
+    counts = []
+    places = []
+    row_tokens = []
+    row_logs = []
     for row, lesson in enumerate(lessons):
         tokens[row, : len(lesson.tokens)] = lesson.tokens
-    counts = [len(lesson.places) for lesson in lessons]
+        counts.append(len(lesson.places))
+        places.append(lesson.places)
+        row_tokens.append(lesson.row_tokens)
+        row_logs.append(lesson.row_logs)
     return Batch(
         tokens=torch.from_numpy(tokens),
         texts=torch.from_numpy(np.repeat(np.arange(len(lessons)), counts)),
-        places=torch.from_numpy(np.concatenate([lesson.places for lesson in lessons])),
-        row_tokens=torch.from_numpy(
-            np.concatenate([lesson.row_tokens for lesson in lessons]).astype(np.int64)
-        ),
-        row_logs=torch.from_numpy(np.concatenate([lesson.row_logs for lesson in lessons])),
+        places=torch.from_numpy(np.concatenate(places)),
+        row_tokens=torch.from_numpy(np.concatenate(row_tokens).astype(np.int64)),
+        row_logs=torch.from_numpy(np.concatenate(row_logs)),
     )
 
 

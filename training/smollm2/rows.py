@@ -61,12 +61,19 @@ def rows_path(folder: Path, shard: int) -> Path:
 
 def save_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write the rows of all written tokens of a shard, in order."""
+    lengths = []
+    tokens = []
+    logs = []
+    for row in rows:
+        lengths.append(len(row.tokens))
+        tokens.append(row.tokens)
+        logs.append(row.logs)
     content = io.BytesIO()
     np.savez(
         content,
-        ends=np.cumsum([len(row.tokens) for row in rows], dtype=np.uint32),
-        tokens=np.concatenate([row.tokens for row in rows]),
-        logs=np.concatenate([row.logs for row in rows]),
+        ends=np.cumsum(lengths, dtype=np.uint32),
+        tokens=np.concatenate(tokens),
+        logs=np.concatenate(logs),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(path, content.getvalue())

@@ -44,15 +44,25 @@ def shard_path(folder: Path, index: int) -> Path:
 
 def save(path: Path, conversations: Sequence[Conversation]) -> None:
     """Write a shard, whole or not at all."""
-    lengths = [len(conversation.tokens) for conversation in conversations]
+    numbers = []
+    temperatures = []
+    lengths = []
+    tokens = []
+    written = []
+    for conversation in conversations:
+        numbers.append(conversation.number)
+        temperatures.append(conversation.temperature)
+        lengths.append(len(conversation.tokens))
+        tokens.append(conversation.tokens)
+        written.append(conversation.written)
     content = io.BytesIO()
     np.savez_compressed(
         content,
-        numbers=np.array([each.number for each in conversations], np.uint32),
-        temperatures=np.array([each.temperature for each in conversations], np.float32),
+        numbers=np.array(numbers, np.uint32),
+        temperatures=np.array(temperatures, np.float32),
         ends=np.cumsum(lengths, dtype=np.uint32),
-        tokens=np.concatenate([each.tokens for each in conversations]).astype(np.uint16),
-        written=np.packbits(np.concatenate([each.written for each in conversations])),
+        tokens=np.concatenate(tokens).astype(np.uint16),
+        written=np.packbits(np.concatenate(written)),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(path, content.getvalue())

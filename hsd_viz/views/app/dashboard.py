@@ -35,7 +35,7 @@ from hsd_viz.ranges import check_range
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
-from hsd_viz.views.app.answers import Request
+from hsd_viz.views.app.question import Request
 from hsd_viz.views.app.server import ENGINE_URL, engine_token
 from hsd_viz.views.opened import run_of_file
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs

@@ -13,6 +13,7 @@ from hsd_viz.measure.bench.hf import HFDecoder
 from hsd_viz.measure.bench.runner import BenchSettings, run_bench
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench
+from tests.rows import column, find
 
 STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]
 
@@ -37,7 +38,7 @@ def measured(engine):
 def test_every_loop_writes_the_plain_text(engine, measured):
     facts = {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"}
     report = build_report(measured, describe(), facts)
-    assert [stack.stack for stack in report.stacks] == ["target", *STACKS]
+    assert column(report.stacks, "stack") == ["target", *STACKS]
     for stack in report.stacks:
         assert stack.token_identical_to_plain == (2, 2), stack.stack
         assert stack.whole.tokens_per_second.value > 0
@@ -68,7 +69,7 @@ def test_what_a_decode_measures_fits_together(measured, stack):
     if stack in ("target", "hf-generate"):
         assert {(o.target_forwards, o.drafted) for o in outputs} == {(16, 0)}
     else:
-        assert sum(o.accepted for o in outputs) > 0
+        assert sum(column(outputs, "accepted")) > 0
     if stack == "hf-generate":
         # The first forward pass is prefill and step in one.
         for o in outputs:
@@ -93,14 +94,14 @@ def test_hf_sampling_follows_the_seed_leaves_torch_alone_and_needs_another_assis
 
 @pytest.mark.parametrize("stack", ["db > target", "suffix > target", "recycling > target"])
 def test_a_budget_bounds_drafts_and_changes_no_text(engine, stack):
-    prompt = next(p.text for p in load_suite("heldout").prompts if p.id == "tables-1")
+    prompt = find(load_suite("heldout").prompts, id="tables-1").text
     plain = engine.run(prompt, max_new_tokens=24).token_ids
     for budget in (2, 24):
         trace = engine.run(prompt, stack, max_new_tokens=24, budget=budget)
         assert trace.token_ids == plain
-        assert 0 < max(r.drafted for r in trace.round_rows) <= budget
+        assert 0 < max(column(trace.round_rows, "drafted")) <= budget
     # Costs would have stopped the databases earlier.
     if stack == "db > target":
-        assert max(r.drafted for r in trace.round_rows) > 16
+        assert max(column(trace.round_rows, "drafted")) > 16
     with pytest.raises(ValueError, match="the budget 257 is out of range"):
         engine.run(prompt, stack, budget=257)

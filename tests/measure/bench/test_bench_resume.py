@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from test_bench_runner import SUITE, FakeEngine
@@ -75,10 +76,23 @@ def test_a_line_that_was_cut_off_is_decoded_again(tmp_path):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"settings": replace(SETTINGS, max_new_tokens=5)}, "its max_new_tokens is 4, not 5"),
-        ({"settings": replace(SETTINGS, sampling=Sampling(temperature=0.7))}, "its sampling is"),
-        ({"stacks": ["target"]}, "its stacks is"),
-        ({"suite": replace(SUITE, prompts=SUITE.prompts[:1])}, "its prompts is"),
+        (
+            partial(measure, FakeEngine(), settings=replace(SETTINGS, max_new_tokens=5)),
+            "its max_new_tokens is 4, not 5",
+        ),
+        (
+            partial(
+                measure,
+                FakeEngine(),
+                settings=replace(SETTINGS, sampling=Sampling(temperature=0.7)),
+            ),
+            "its sampling is",
+        ),
+        (partial(measure, FakeEngine(), stacks=["target"]), "its stacks is"),
+        (
+            partial(measure, FakeEngine(), suite=replace(SUITE, prompts=SUITE.prompts[:1])),
+            "its prompts is",
+        ),
     ],
 )
 def test_the_decodes_of_another_bench_are_refused(tmp_path, change, named):
@@ -86,7 +100,7 @@ def test_the_decodes_of_another_bench_are_refused(tmp_path, change, named):
     stopped_at(path, 4)
     before = path.read_bytes()
     with pytest.raises(UserError, match="has decodes of another bench") as refused:
-        measure(FakeEngine(), path, **change)
+        change(path)
     assert named in str(refused.value)
     assert path.read_bytes() == before
 

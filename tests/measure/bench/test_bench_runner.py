@@ -18,7 +18,7 @@ from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import plain_trace
-from tests.rows import column
+from tests.rows import column, select
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
 
@@ -150,7 +150,7 @@ def test_an_interrupt_keeps_what_all_stacks_have_done():
         FakeEngine(stop_at=6), ["db > target", "target"], SUITE, BenchSettings(repeats=2)
     )
     assert not measured.complete
-    assert [p.id for p in measured.prompts] == ["1"]
+    assert column(measured.prompts, "id") == ["1"]
     for outputs in measured.outputs.values():
         assert len(outputs) == 1
 
@@ -275,7 +275,7 @@ ONE = Suite("one", {"all": "All."}, (Prompt("1", "all", PROMPT),))
 
 def test_the_parts_of_a_round_sum_to_its_time(engine):
     trace = engine.run(PROMPT, "db > nano:3 > target", max_new_tokens=24, temperature=1.0)
-    rounds = [r for r in trace.round_rows if r.parent is None]
+    rounds = select(trace.round_rows, parent=None)
     parts = round_parts(trace)
     assert set().union(*parts) == {"forward target", "forward nano", DRAFTING, REST}
     assert [sum(p.values()) >= r.duration_ns for p, r in zip(parts, rounds, strict=True)] == [
@@ -283,7 +283,7 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
     ] * len(rounds)
 
     def own(r):
-        return sum(c.duration_ns for c in trace.call_rows if c.round == r.id and c.kind == "verify")
+        return sum(column(select(trace.call_rows, round=r.id, kind="verify"), "duration_ns"))
 
     assert column(parts, "forward target") == list(map(own, rounds))
 

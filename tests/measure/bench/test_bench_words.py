@@ -17,7 +17,7 @@ from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, table
 from hsd_viz.measure.bench.words import answer, warnings
 from hsd_viz.results.kinds import Kind, kind_of
 from hsd_viz.results.table import Table
-from tests.rows import find
+from tests.rows import column, find
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "reports"
 SAVED = FIXTURES.parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
@@ -231,7 +231,7 @@ def test_kinds_of_stacks():
         "hf-assistant[nano]": "hf",
     }
     assert {name: kind_of(name).value for name in found} == found
-    assert set(found.values()) == {kind.value for kind in Kind}
+    assert set(found.values()) == set(column(Kind, "value"))
 
 
 @pytest.mark.parametrize(

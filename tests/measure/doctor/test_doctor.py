@@ -8,6 +8,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from inspect import getdoc, signature
 from math import log
 from pathlib import Path
@@ -31,6 +32,7 @@ from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.measure.predict.api import predict
 from hsd_viz.records.settings import METHODS, method_of, settings
 from hsd_viz.trace import Trace
+from tests.rows import column, find, select
 
 RECORDS = Path(__file__).parents[2] / "records" / "files"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "records"
@@ -82,7 +84,7 @@ def test_the_time_of_a_round_beyond_its_passes_is_printed_as_predict_takes_it():
     models = ("llama-8b", "llama-1b")
     round_ms = float(printed["overhead"])
     used = predict("H100", models, acceptance=0.8, databases=False, round_ms=round_ms)
-    (assumed,) = [one for one in used.assumptions if one.name == "further time of a round"]
+    (assumed,) = select(used.assumptions, name="further time of a round")
     assert (assumed.value, assumed.kind) == ("200 µs", "measured")
 
 
@@ -142,7 +144,7 @@ def test_a_case_that_fails_in_a_known_way_gets_its_verdict(cause):
     # What is advised is better than what was observed, by the same figures.
     assert found.advised != found.observed
     assert found.advised.speedup > found.observed.speedup
-    same = [option for option in found.options if option.method == found.advised.method]
+    same = select(found.options, method=found.advised.method)
     assert found.advised == max(same, key=lambda option: option.speedup)
 
 
@@ -212,15 +214,21 @@ def test_the_shares_are_the_parts_of_the_loss():
 
 
 @pytest.mark.parametrize(
-    "known", [{}, {"step": 10.0}, {"step": 10.0, "draft": 1.0}, {"verify": 11.0, "draft": 1.0}]
+    ("observation", "drafting"),
+    [
+        (Observation("case", rounds(0.9)), 0),
+        (Observation("case", rounds(0.9), step=10.0), 0),
+        (Observation("case", rounds(0.9), step=10.0, draft=1.0), 0.1),
+        (Observation("case", rounds(0.9), verify=11.0, draft=1.0), 0),
+    ],
+    ids=["neither", "a step", "a step and a draft", "no step"],
 )
-def test_an_unknown_cost_is_unknown(known):
-    found = diagnose(Observation("case", rounds(0.9), **known))
+def test_an_unknown_cost_is_unknown(observation, drafting):
+    found = diagnose(observation)
     assert found.speedup.value is None
     assert found.advised is None
     assert not found.flags
     assert not found.shares
-    drafting = 0.1 if known.get("step") and "draft" in known else 0
     assert found.at_most == pytest.approx(found.length.value / (1 + drafting))
     assert found.verdict.startswith("undecided")
     assert "at most" in found.verdict
@@ -239,7 +247,7 @@ def test_what_is_known_of_the_speed_is_said():
     )
     assert found.speedup.value == pytest.approx(2)
     assert set(found.shares) == {"acceptance", "round"}
-    assert [o.stack for o in found.options] == [
+    assert column(found.options, "stack") == [
         "4 draft tokens",
         "off",
     ]
@@ -305,7 +313,7 @@ def test_a_signature_of_slow_rounds_needs_a_certain_loss_on_a_quiet_machine():
 def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     # Position 1 is accepted in half of the rounds; of these, everything after it.
     seen = Observation("case", {(2, 0): 500, (2, 2): 500}, 10.0, 10.1, 0.1, 0.0)
-    four = next(o for o in diagnose(seen).options if o.tokens == 4)
+    four = find(diagnose(seen).options, tokens=4)
     assert four.speedup == pytest.approx(3.0 / 1.04, rel=1e-3)
     # The second position alone is no base for longer ones.
     assert longest_option(replace(seen, rounds={(1, 0): 500, (1, 1): 500})) == 1
@@ -318,7 +326,7 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
 
 def longest_option(seen):
     """Return the longest draft that is advised or compared."""
-    return max(option.tokens for option in diagnose(seen).options)
+    return max(column(diagnose(seen).options, "tokens"))
 
 
 def test_acceptance_is_read_as_engines_print_it():
@@ -579,7 +587,7 @@ def test_a_hardware_model_says_what_another_batch_brings():
     found = doctor(
         acceptance=(0.6, 0.3, 0.1), gpu="H100", models=("llama-8b",), method="eagle", context=128
     )
-    assert [row.requests for row in found.batches] == ["1", "4", "16", "64", "256"]
+    assert column(found.batches, "requests") == ["1", "4", "16", "64", "256"]
     speedups = [row.speedup.value for row in found.batches]
     assert speedups[0] > speedups[-1]
     for value in speedups:
@@ -641,28 +649,37 @@ def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
 @pytest.mark.parametrize(
     "given",
     [
-        {},
-        {"measure": "nano:3 > target", "acceptance": (0.5,)},
-        {"record": "record.log", "acceptance": (0.5,)},
+        partial(doctor),
+        partial(doctor, measure="nano:3 > target", acceptance=(0.5,)),
+        partial(doctor, record="record.log", acceptance=(0.5,)),
     ],
 )
 def test_exactly_one_thing_is_diagnosed(given):
     with pytest.raises(UserError, match="give one of a record, measure and acceptance"):
-        doctor(**given)
+        given()
 
 
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        ({"speed": 0.0}, "the speed 0.0 is out of range: expected a number from 1e-06"),
-        ({"plain_speed": -1.0}, "the speed without speculation -1.0 is out of range"),
-        ({"step": float("nan")}, "the step time nan is not valid"),
-        ({"batch": 0}, "the batch 0 is out of range"),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, speed=0.0),
+            "the speed 0.0 is out of range: expected a number from 1e-06",
+        ),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, plain_speed=-1.0),
+            "the speed without speculation -1.0 is out of range",
+        ),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, step=float("nan")),
+            "the step time nan is not valid",
+        ),
+        (partial(doctor, acceptance=(0.6,), lookahead=3, batch=0), "the batch 0 is out of range"),
     ],
 )
 def test_figures_out_of_range_are_refused_as_on_the_command_line(figure, words):
     with pytest.raises(UserError, match=words):
-        doctor(acceptance=(0.6,), lookahead=3, **figure)
+        figure()
 
 
 def test_the_declared_figures_are_the_parameters_and_their_help():

@@ -15,6 +15,7 @@ from hsd_viz.measure.doctor.observe_records import from_series
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
+from tests.rows import find
 
 SEEN = Observation(
     "case",
@@ -57,7 +58,7 @@ def test_a_better_length_is_not_advised_on_few_rounds():
         draft=6.0,
         overhead=0.0,
     )
-    one = next(option for option in diagnose(few).options if option.tokens == 1)
+    one = find(diagnose(few).options, tokens=1)
     found = diagnose(few)
     # 1 + 10/12 tokens in 1.6 steps, against 1 + 7/12 in 1.3.
     assert found.observed.speedup == pytest.approx((1 + 10 / 12) / 1.6)
@@ -86,7 +87,7 @@ def test_a_certain_gain_of_less_than_a_twentieth_is_not_advised():
         overhead=0.0,
     )
     found = diagnose(seen)
-    one = next(option for option in found.options if option.tokens == 1)
+    one = find(found.options, tokens=1)
     assert one.speedup / found.observed.speedup == pytest.approx(1.0364, abs=1e-4)
     assert found.advised == found.observed
 

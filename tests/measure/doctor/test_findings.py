@@ -9,6 +9,7 @@ import pytest
 from hsd_viz.measure.doctor.findings import SIGNS, findings
 from hsd_viz.measure.doctor.observation import Observation, Served
 from hsd_viz.records.time import Change
+from tests.rows import column
 
 GOOD = Observation(
     "case",
@@ -129,11 +130,11 @@ def test_a_sign_is_seen_in_its_case_only(sign):
     assert sign.check
     assert len(misses) == 3
     for miss in misses:
-        assert sign not in [finding.sign for finding in findings(*miss)]
+        assert sign not in column(findings(*miss), "sign")
 
 
 def test_each_sign_has_a_case():
-    assert CASES.keys() == {sign.name for sign in SIGNS}
+    assert CASES.keys() == set(column(SIGNS, "name"))
 
 
 def test_a_healthy_record_and_n_grams_show_no_sign():

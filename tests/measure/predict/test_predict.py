@@ -22,6 +22,7 @@ from hsd_viz.measure.predict.assumed_acceptance import HEAD_ACCEPTANCE
 from hsd_viz.measure.predict.hardware_plan import SingleDraft
 from hsd_viz.measure.predict.stacks_on_hardware import settings
 from hsd_viz.stack import parse
+from tests.rows import column, keyed, select
 
 DATA = Path(__file__).resolve().parents[3] / "docs" / "bench"
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
@@ -46,7 +47,7 @@ def test_a_single_draft_is_leviathans_formula():
     )  # the law adds the cost of catching up
     low, high = single.speedup_over_plain_ci
     assert low < single.speedup_over_plain < high
-    assert {a.kind for a in found.assumptions} <= {"measured", "published", "assumed"}
+    assert set(column(found.assumptions, "kind")) <= {"measured", "published", "assumed"}
     for assumption in found.assumptions:
         assert assumption.source
 
@@ -63,7 +64,7 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
     gains = [found.best[0].speedup_over_plain for found in (slow, usual, fast)]
     assert gains == sorted(gains)
     assert len(set(gains)) == 3
-    found = {one.name: one for one in fast.assumptions}["further time of a round"]
+    found = keyed(fast.assumptions, "name")["further time of a round"]
     assert (found.value, found.kind) == ("0 µs", "measured")
     with pytest.raises(UserError, match="the time of a round beyond its forward passes in ms"):
         hsd.predict("H100", models, round_ms=-1.0)
@@ -87,7 +88,7 @@ def test_what_does_not_fit_is_said_and_not_best():
         assert not row.fits
     assert any("--tp" in str(line) for line in found.parts())
     assert any(
-        row.fits for row in hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows
+        column(hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows, "fits")
     )
     found = hsd.predict("H100", LLAMAS, tp=4, weights="fp8", batch=(8,), databases=False)
     assert found.best[0].fits
@@ -206,7 +207,7 @@ def test_a_draft_head_is_taken_from_its_config(tmp_path):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(SPECULATOR))
     found = hsd.predict("H100", ("llama-8b", str(folder)), databases=False)
-    (about,) = [one for one in found.assumptions if one.name == "speculator"]
+    (about,) = select(found.assumptions, name="speculator")
     assert about.value == "draft head of 1 layer, 16,000 rows in its output, 4 draft tokens"
     assert found.lookaheads[0].present.tokens == 4
     small = shape_of(str(folder))
@@ -241,7 +242,7 @@ def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
     given = json.loads(found.settings["vllm 0.32.0"].split("'")[1])
     assert (given["method"], given["model"]) == (method, "eagle3")
     assert ("llama.cpp 0c1e570" in found.settings) == (method == "eagle3")
-    assert "eagle3" in [one.name for one in found.assumptions]
+    assert "eagle3" in column(found.assumptions, "name")
 
 
 def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():

@@ -1,4 +1,4 @@
-// What measure_page.py asks of the page it measures. Runs before the page's own scripts; times are performance.now(), ms from navigation.
+// What tools/measure_page asks of the page it measures. Runs before the page's own scripts; times are performance.now(), ms from navigation.
 
 (() => {
   const seen = {}; // when something was first painted

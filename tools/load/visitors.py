@@ -1,29 +1,15 @@
-"""Load on the servers, by clients that speak their protocols; each prints one JSON object.
-
-    python -m tools.load class [URL --pid PID] --visitors 29
-    python -m tools.load clients http://127.0.0.1:8800 --number 200
-    python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
-
-``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until
-something of the page is there: the recorded run or the live page), ``live`` (until the live page
-has its states) and ``memory_mb`` are printed, and runs of 64 tokens where the page has a Run
-button. Without URL it starts ``hsd-viz classroom`` and ends it. ``--pid``: the memory of that
-process and all below it is measured.
-"""
+"""Visitors of a class: pages that are opened at once."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections import Counter
@@ -31,50 +17,10 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-import numpy as np
-import psutil
-
-from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.machine import free_port
-from hsd_viz.trace import Finished, Stage, Step
-from hsd_viz.trace.events import ServerError
+from tools.load.figures import TOKENS, memory, summary
 
-TOKENS = 64
 CONTROL = "jupyter.widget.control"
-
-
-def summary(values: list[float]) -> dict[str, float]:
-    """Return median, 95th percentile and maximum."""
-    if not values:
-        return {}
-    return {
-        "median": round(float(np.median(values)), 2),
-        "p95": round(float(np.quantile(values, 0.95)), 2),
-        "max": round(max(values), 2),
-    }
-
-
-def memory(pid: int | None) -> dict[str, float]:
-    """Return the proportional memory in MB of a process and all below it, by kind, shared pages
-    counted once.
-    """
-    found: Counter = Counter()
-    if pid is None:
-        return {}
-    for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
-        try:
-            command = " ".join(process.cmdline())
-            if "ipykernel_launcher" in command:
-                kind = "kernels"
-            elif "ray" in command:
-                kind = "ray"
-            else:
-                kind = "servers"
-            found[kind] += process.memory_full_info().pss / 1e6
-            found[f"{kind}_count"] += 1
-        except psutil.Error:
-            continue
-    return {kind: round(value) for kind, value in found.items()}
 
 
 def _cookie_header(cookies: dict[str, str]) -> str:
@@ -226,7 +172,7 @@ class Visitor:
                 self.changed.set()
 
 
-async def _class(args: argparse.Namespace) -> dict:
+async def visit_class(args: argparse.Namespace) -> dict:
     visitors = [Visitor(args.url) for _ in range(args.visitors)]
     paint = []
     live = []
@@ -310,7 +256,7 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
             await chromium.close()
 
 
-def _with_classroom(args: argparse.Namespace) -> dict:
+def visit_classroom(args: argparse.Namespace) -> dict:
     """Start ``hsd-viz classroom``, let a class visit it, and end it."""
     port = free_port()
     command = [
@@ -336,138 +282,7 @@ def _with_classroom(args: argparse.Namespace) -> dict:
                 break
             time.sleep(0.2)
         time.sleep(args.settle)
-        return asyncio.run(_class(args))
+        return asyncio.run(visit_class(args))
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(60)
-
-
-def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
-    """One client with an own place in the queue."""
-    begun = time.monotonic()
-    first = None
-    try:
-        parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
-        body = {
-            "prompt": f"# {number}\ndef main(",
-            "stack": "db > target",
-            "max_new_tokens": TOKENS,
-        }
-        headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
-        headers |= {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request("POST", "/decode", json.dumps(body), headers)
-        answer = connection.getresponse()
-        last = {}
-        while line := answer.readline():
-            last = json.loads(line)
-            if last.get("event") == "step" and first is None:
-                first = time.monotonic() - begun
-        if "error" in last and "event" not in last:
-            outcome = answer.status
-        else:
-            outcome = last.get("event", "nothing")
-        outcomes.append((outcome, time.monotonic() - begun, first))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        outcomes.append((f"lost: {type(error).__name__}", time.monotonic() - begun, first))
-
-
-def _clients(args: argparse.Namespace) -> dict:
-    outcomes: list = []
-    threads = []
-    for number in range(args.number):
-        given = (args.url, args.token, outcomes, number)
-        threads.append(threading.Thread(target=_decode, args=given))
-    begun = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    counts = Counter(str(outcome) for outcome, *_ in outcomes)
-    finished = []
-    first_tokens = []
-    for outcome, seconds, first_token in outcomes:
-        if outcome == "finished":
-            finished.append(seconds)
-            if first_token:
-                first_tokens.append(first_token)
-    found = {
-        "clients": args.number,
-        "answers": len(outcomes),
-        "seconds": round(time.monotonic() - begun, 1),
-        "outcomes": counts,
-    }
-    return found | {
-        "finished": summary(finished),
-        "first_token": summary(first_tokens),
-    }
-
-
-def _soak(args: argparse.Namespace) -> dict:
-    """Requests one after another; each tenth is cancelled at its first tokens, and timed until
-    the next one runs.
-    """
-    engine = RemoteEngine(args.url, args.token)
-    outcomes = Counter()
-    cancels = []
-    sizes = []
-    for number in range(args.number):
-        if number % (args.number // 10) == 0:
-            sizes.append(memory(args.pid))
-        events = engine.decode(
-            f"# {number}\ndef main(", "db > target", max_new_tokens=TOKENS if number % 10 else 1024
-        )
-        try:
-            for event in events:
-                if isinstance(event, Finished):
-                    outcomes["finished"] += 1
-                if isinstance(event, Step) and number % 10 == 0:
-                    events.close()
-                    begun = time.monotonic()
-                    for after in engine.decode("x", max_new_tokens=1):
-                        if not isinstance(after, Stage):
-                            cancels.append(time.monotonic() - begun)
-                            break
-                    outcomes["cancelled"] += 1
-                    break
-        except ServerError as error:
-            outcomes[str(error)] += 1
-    sizes.append(memory(args.pid))
-    megabytes = []
-    for size in sizes:
-        megabytes.append(sum(value for kind, value in size.items() if not kind.endswith("count")))
-    return {
-        "outcomes": outcomes,
-        "cancel_to_next_decode": summary(cancels),
-        "memory_mb": megabytes,
-    }
-
-
-def main() -> int:
-    """Run one kind of load and print what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("kind", choices=("class", "clients", "soak"))
-    parser.add_argument("url", nargs="?")
-    parser.add_argument(
-        "--settle",
-        type=float,
-        default=20,
-        help="seconds for the warm kernels before the class comes",
-    )
-    parser.add_argument("--visitors", type=int, default=29)
-    parser.add_argument("--number", type=int, default=200)
-    parser.add_argument("--token", default=os.environ.get("HSD_VIZ_TOKEN"))
-    parser.add_argument("--pid", type=int)
-    args = parser.parse_args()
-    if args.kind == "class":
-        found = asyncio.run(_class(args)) if args.url else _with_classroom(args)
-    else:
-        found = {"clients": _clients, "soak": _soak}[args.kind](args)
-    print(json.dumps(found | {"load_average": os.getloadavg()[0]}))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

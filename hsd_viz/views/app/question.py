@@ -1,0 +1,67 @@
+"""A question of the page, and the pieces of its answer: parts and files of ``js/host.ts``."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hsd_viz.engine.access import Access
+from hsd_viz.errors import UserError
+from hsd_viz.trace import Trace
+
+Part = dict[str, Any]
+Answer = dict[str, Any]
+
+
+@dataclass
+class Request:
+    """A request of the page.
+
+    Attributes:
+        message: The request as it was sent.
+        about: What it asks for.
+        options: The settings of the question.
+        files: The names and contents of its files.
+        send: Sends a message of progress: its kind, and its content by name.
+        run: The run that it is about.
+        access: What the request may name.
+        cancelled: Set when the visitor no longer waits.
+    """
+
+    message: dict[str, Any]
+    about: str
+    options: dict[str, Any]
+    files: list[tuple[str, bytes]]
+    send: Callable[..., None]
+    run: Trace | None
+    access: Access
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def trace(self) -> Trace:
+        """The run.
+
+        Raises:
+            UserError: if there is none.
+        """
+        if self.run is None or not len(self.run):
+            raise UserError("there is no run to ask about")
+        return self.run
+
+
+def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[str, Any]:
+    """Return a menu of texts, or of pairs of a text and its value."""
+    pairs = [list(one) if isinstance(one, tuple) else [str(one), str(one)] for one in options]
+    return {"name": name, "label": label, "options": pairs, "value": str(value)}
+
+
+def files_of(kind: str, result: Any, html: str | None = None) -> list[list[str]]:
+    """Return the files that save a result: its data, and its page."""
+    data = json.dumps(result.to_dict(), indent=1) + "\n"
+    return [
+        [f"hsd_viz_{kind}.json", "Save the data", data],
+        [f"hsd_viz_{kind}.html", "Save as a page", result.to_html() if html is None else html],
+    ]

@@ -1,0 +1,97 @@
+"""Answers from saved reports, and predictions for other hardware."""
+
+from __future__ import annotations
+
+from hsd_viz import figures
+from hsd_viz.errors import UserError, parsing
+from hsd_viz.results.page import page
+from hsd_viz.views.app.question import Answer, Part, Request, choice, files_of
+from hsd_viz.views.page_data import PREDICTED, saved_reports
+from hsd_viz.views.view import figure_part
+
+#: The report that the page shows first, where the project has it: of a model that writes English.
+FIRST_REPORT = "spec-bench-t07-cpu.json"
+
+
+def prediction(asked: Request) -> Answer:
+    """Return a prediction for hardware that is not at hand."""
+    from hsd_viz.latency.cards import GPUS
+    from hsd_viz.latency.shapes import WEIGHTS
+    from hsd_viz.measure.predict.api import predict
+
+    usual = {
+        "gpu": "H100 SXM",
+        "models": next(iter(PREDICTED.values())),
+        "weights": "bf16",
+        "tp": 4,
+    }
+    gpu, models, weights, tp = (
+        str(asked.options.get(name) or value) for name, value in usual.items()
+    )
+    if models not in PREDICTED.values():
+        raise UserError(f"unknown models {models!r}")
+    with parsing("the number of GPUs"):
+        cards = int(tp[:10])
+    plan = predict(
+        gpu,
+        models.split(","),
+        tp=cards,
+        weights=weights,
+        batch=(1, 4, 16, 64),
+        context=(2048, 32768),
+    )
+    first = plan.rows[0]
+    title = f"Settings of serving engines at batch {first.batch}, context {first.context:,}"
+    named = {title: plan.settings}
+    # The figure has the answers.
+    html = page(f"Prediction for {plan.gpu}", plan.conditions(), plan.tables(), facts=named)
+    menus = [
+        choice("gpu", "GPU", GPUS, gpu),
+        choice("models", "Models", PREDICTED.items(), models),
+        choice("weights", "Weights", WEIGHTS, weights),
+        choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
+    ]
+    shown = {
+        "kind": "page",
+        "title": "All batches, engine settings, assumptions",
+        "html": html,
+        "folded": True,
+    }
+    titles = {value: title for title, value in PREDICTED.items()}
+    drawn = figures.prediction(plan, models=titles[models])
+    return {"choices": menus, "parts": [figure_part(drawn), shown]}
+
+
+def report(asked: Request) -> Answer:
+    """Return a saved report, or the opened one: its answer, and all of it folded."""
+    from hsd_viz.measure.bench.report import read_report
+    from hsd_viz.measure.bench.result import page as page_of
+    from hsd_viz.measure.bench.words import answer
+
+    paths = saved_reports()
+    menu = [(title, path.name) for title, path in paths.items()]
+    if asked.files:
+        (name, content), *_ = asked.files
+        chosen, menu = "", [*menu, ("opened file", "")]
+    else:
+        by_name = {path.name: path for path in paths.values()}
+        first = FIRST_REPORT if FIRST_REPORT in by_name else next(iter(by_name), "")
+        name = chosen = str(asked.options.get("name") or first)
+        if name not in by_name:
+            raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
+        content = by_name[name].read_bytes()
+    bench = read_report(content, name)
+    html = page_of(bench)
+    whole = {
+        "kind": "page",
+        "title": "All stacks, categories, latencies and settings",
+        "html": html,
+        "folded": True,
+    }
+    headline = "".join(words for words, _ in answer(bench))
+    parts: list[Part] = [{"kind": "text", "text": headline}] if headline else []
+    return {
+        "choices": [choice("name", "Report", menu, chosen)],
+        "parts": [*parts, figure_part(figures.speedup(bench)), whole],
+        "files": files_of("report", bench, html),
+    }

@@ -1,0 +1,143 @@
+"""Answers about a server: the diagnosis of its record, the replay of its log."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hsd_viz.disk import data_folder
+from hsd_viz.errors import UserError
+from hsd_viz.views.app.question import Answer, Part, Request, files_of
+
+#: The tokenizer of a replay that is an opened file.
+OWN = "own"
+#: The most drafters of a replay.
+MOST_DRAFTERS = 32
+
+
+#: The examples of a server's record and of a log of its texts.
+EXAMPLE_RECORD = "chat.log"
+EXAMPLE_LOG = "edits.jsonl"
+#: What the lab sheet says of its server: tokens per second, and milliseconds per round.
+EXAMPLE_SPEED = 40.0
+EXAMPLE_STEP = 25.0
+EXAMPLE_DRAFT = 21.0
+EXAMPLE_VERIFY = 28.0
+
+
+def record(asked: Request) -> Answer:
+    """Return the diagnosis of an opened record of a serving engine, or of a trace; or of the
+    example.
+    """
+    from hsd_viz.measure.doctor.api import doctor as diagnosis_of
+    from hsd_viz.views.app.traffic import diagnosis_part
+
+    files = asked.files or _example(asked, EXAMPLE_RECORD)
+    if not files:
+        raise UserError("no record: drop a file on the field above, or open one")
+    name, content = files[0]
+    shown_name = name[:80]
+    with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
+        # A visitor's name of a file never becomes a path.
+        path = Path(place) / "visitors-file"
+        path.write_bytes(content)
+        model = asked.options.get("model") or None
+        engine = asked.options.get("engine") or None
+        try:
+            if asked.files:
+                diagnosis = diagnosis_of(path, model=model, engine=engine)
+            else:
+                diagnosis = diagnosis_of(
+                    path,
+                    plain_speed=EXAMPLE_SPEED,
+                    step=EXAMPLE_STEP,
+                    draft=EXAMPLE_DRAFT,
+                    verify=EXAMPLE_VERIFY,
+                )
+        except UserError as error:
+            message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
+            raise UserError(message) from None
+    diagnosis = replace(diagnosis, observation=replace(diagnosis.observation, source=shown_name))
+    card = diagnosis_part(diagnosis, diagnosis.engine)
+    if not asked.files:
+        times_words = (
+            f"{EXAMPLE_SPEED:g} tokens/s without drafts; a step {EXAMPLE_STEP:g} ms, "
+            f"a draft {EXAMPLE_DRAFT:g} ms, its verification {EXAMPLE_VERIFY:g} ms"
+        )
+        words = _example_part(f"vLLM log ({times_words})")
+        return {"parts": [words, card]}
+    return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
+
+
+def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
+    """Return a log of the course's lab sheet as a file of the question, if that asks for the
+    example; it is made up, in the form that an engine writes.
+    """
+    if not asked.options.get("example"):
+        return []
+    folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
+    return [(name, (folder / name).read_bytes())]
+
+
+def _example_part(what: str) -> Part:
+    """Return the sentence that an answer is about an example."""
+    words = f"Example: a made-up {what}, of the course's lab sheet. Your file replaces it."
+    return {"kind": "text", "text": words, "caution": True}
+
+
+def replay(asked: Request) -> Answer:
+    """Return what drafters would have brought on an opened log."""
+    from hsd_viz.measure.replay.api import replay
+    from hsd_viz.views.app.traffic import replay_part
+
+    options = asked.options
+    files = asked.files or _example(asked, EXAMPLE_LOG)
+    if not files:
+        raise UserError("no log: drop a file on the field above, or open one")
+    names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
+    if not names:
+        raise UserError("no drafters: write one per line")
+    if len(names) > MOST_DRAFTERS:
+        raise UserError(f"{len(names)} drafters are too many: at most {MOST_DRAFTERS}")
+    # The example is a log of texts, not of token ids.
+    tokenizer = (options.get("tokenizer") or None) if asked.files else "target"
+
+    def progress(done: int, size: int, words: str) -> None:
+        asked.send("stage", text=words, done=done, total=size)
+        if asked.cancelled.is_set():
+            raise KeyboardInterrupt
+
+    with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
+        # A visitor's name of a file never becomes a path, not even its ending.
+        paths = [Path(place) / str(number) for number in range(len(files[:2]))]
+        for path, (_, content) in zip(paths, files, strict=False):
+            path.write_bytes(content)
+        if tokenizer == OWN and len(paths) > 1:
+            own: str | Path | None = paths[1]
+        elif tokenizer is not None:
+            own = asked.access.check("tokenizer", str(tokenizer))
+        else:
+            own = None
+        costs = str(options.get("costs", "cpu"))
+        try:
+            replayed = replay(
+                paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
+            )
+        except UserError as error:
+            message = str(error)
+            for path, (name, _) in zip(paths, files, strict=False):
+                message = message.replace(str(path), name[:80])
+            raise UserError(message) from None
+    if not replayed.drafters:
+        raise UserError("cancelled before a request was replayed; no results")
+    replayed.log["name"] = files[0][0][:80]
+    if isinstance(own, Path):
+        replayed.settings["tokenizer"] = files[1][0][:80]
+    reply: Answer = {
+        "parts": [replay_part(replayed)],
+        "files": files_of("replay", replayed),
+    }
+    if not asked.files:
+        reply["parts"].insert(0, _example_part("log of edits of code"))
+    return reply

@@ -1,0 +1,1 @@
+"""Load on the servers, by clients that speak their protocols."""

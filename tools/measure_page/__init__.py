@@ -1,0 +1,1 @@
+"""Measurements of the page in a real Chromium."""

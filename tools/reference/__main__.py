@@ -1,0 +1,51 @@
+"""Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers,
+``python.md`` from docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`)
+``trace.md`` and the page's types, ``js/lib/tables.ts``; ``views.md`` from :mod:`tools.views_page`;
+from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; the facts of the
+elements for pages of others, ``js/elements/facts.json``; and the headers of the native runtime of
+:mod:`tools.native_headers`.
+
+``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or
+Python version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hsd_viz.disk import write_whole
+from tools.native_headers import INTERFACE, ROWS, interface_header, rows_header
+from tools.reference.commands import cli_reference
+from tools.reference.markdown import prose
+from tools.reference.python import python_reference
+from tools.reference.tables import records_reference, trace_reference
+from tools.reference.typescript import element_facts, typescript, typescript_settings
+from tools.views_page import views_reference
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "reference"
+
+
+PAGES = {
+    FOLDER / "cli.md": cli_reference,
+    FOLDER / "python.md": python_reference,
+    FOLDER / "trace.md": trace_reference,
+    FOLDER / "records.md": records_reference,
+    FOLDER / "views.md": lambda: views_reference(prose),
+    ROOT / "js" / "lib" / "tables.ts": typescript,
+    ROOT / "js" / "lib" / "options.ts": typescript_settings,
+    ROOT / "js" / "elements" / "facts.json": element_facts,
+    ROWS: rows_header,
+    INTERFACE: interface_header,
+}
+
+
+def main() -> None:
+    """Write all files."""
+    for path, render in PAGES.items():
+        write_whole(path, render())
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""``python.md`` from docstrings."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+
+from tools.reference.markdown import GENERATED, first_paragraph, prose
+
+#: Documented modules -> names; None: the module's ``__all__``, else its public classes and
+#: functions.
+MODULES: dict[str, tuple[str, ...] | None] = {
+    "hsd_viz": None,
+    "hsd_viz.engine": ("Engine", "LocalEngine", "prepare"),
+    "hsd_viz.audit": ("Task", "exact", "statistical"),
+    "hsd_viz.stack": ("Stack",),
+}
+
+
+def python_reference() -> str:
+    """Return the reference of the public modules as Markdown."""
+    parts = ["# Python API", GENERATED, "Docstrings have the details: `help(hsd.Trace.save)`."]
+    seen: set[str] = set()
+    for name, names in MODULES.items():
+        module = importlib.import_module(name)
+        parts += [f"## `{name}`", first_paragraph(inspect.getdoc(module) or "")]
+        for public in names or getattr(module, "__all__", None) or _public(module):
+            parts += _entry(getattr(module, public), public, seen)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _public(module: ModuleType) -> list[str]:
+    """Return the public classes and functions that a module defines, in order."""
+    tree = ast.parse(inspect.getsource(module))
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name[0] != "_":
+            names.append(node.name)
+    return names
+
+
+def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
+    """Yield the documentation of a class, function or module; nothing for values and for what
+    was documented before.
+    """
+    if inspect.ismodule(thing):
+        if thing.__name__ not in MODULES:
+            yield f"### `{name}`"
+            about = first_paragraph(inspect.getdoc(thing) or "")
+            yield f"{about} `dir(hsd.{name})` lists its names."
+        return
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return
+    key = f"{thing.__module__}.{thing.__qualname__}"
+    if key in seen:
+        return
+    seen.add(key)
+    tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
+    found = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
+    if isinstance(found, ast.ClassDef):
+        yield from _class(found)
+    elif isinstance(found, ast.FunctionDef):
+        text = ast.get_docstring(found) or ""
+        if "__signature__" in vars(thing):
+            # A dataclass declares the parameters: they are not in the source of the function.
+            found = _definition(name, inspect.signature(thing))
+            text = inspect.getdoc(thing) or ""
+        yield f"### `{found.name}`"
+        yield _code(_call(found.name, found))
+        yield first_paragraph(text)
+        yield from _sections(text)
+
+
+def _definition(name: str, signature: inspect.Signature) -> ast.FunctionDef:
+    """Return a signature with types as text as the definition of a function without a body."""
+    parts = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        parts.append(f"{parameter.name}: {parameter.annotation}={parameter.default!r}")
+    source = f"def {name}({', '.join(parts)}) -> {signature.return_annotation}: ..."
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
+
+
+def _class(node: ast.ClassDef) -> Iterator[str]:
+    """Yield a class with its first paragraph, and a line for each method."""
+    methods = {}
+    fields = []
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef):
+            methods[part.name] = part
+        elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            fields.append(f"    {ast.unparse(part)}")
+    yield f"### `{node.name}`"
+    if "__init__" in methods:
+        yield _code(_call(node.name, methods["__init__"]))
+    elif any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+        yield _code("\n".join([f"class {node.name}:", *fields]))
+    text = ast.get_docstring(node) or ""
+    yield first_paragraph(text)
+    yield from _sections(text)
+    lines = []
+    for method in methods.values():
+        summary = ast.get_docstring(method)
+        if method.name[0] != "_" and summary:
+            is_property = any(ast.unparse(d).endswith("property") for d in method.decorator_list)
+            arguments = "" if is_property else f"({_arguments(method)})"
+            lines.append(f"- `{method.name}{arguments}`: {_sentence(summary)}")
+    yield "\n".join(lines)
+
+
+def _sections(text: str) -> Iterator[str]:
+    """Yield the arguments, fields and errors of a docstring as lists."""
+    for title in ("Args", "Attributes", "Raises"):
+        section = re.search(rf"^{title}:\n((?:    .*\n?)+)", text, re.M)
+        if section is None:
+            continue
+        lines = []
+        for entry in re.split(r"\n(?=    \S)", section[1].rstrip()):
+            name, _, meaning = " ".join(entry.split()).partition(": ")
+            label = "raises " if title == "Raises" else ""
+            lines.append(f"- {label}`{name.strip('`')}`: {prose(meaning)}")
+        yield "\n".join(lines)
+
+
+def _arguments(node: ast.FunctionDef) -> str:
+    """Return the names of a method's arguments."""
+    names = []
+    for argument in [*node.args.args, *node.args.kwonlyargs]:
+        if argument.arg not in ("self", "cls"):
+            names.append(argument.arg)
+    if node.args.kwarg:
+        names.append(f"**{node.args.kwarg.arg}")
+    return ", ".join(names)
+
+
+def _sentence(text: str) -> str:
+    return re.split(r"(?<=\.) (?=[A-Z])", " ".join(first_paragraph(text).split()), maxsplit=1)[0]
+
+
+def _call(name: str, node: ast.FunctionDef) -> str:
+    """Return the signature, with one argument per line where it is long."""
+    arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args))
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
+    if len(name + arguments + returns) < 100:
+        return f"{name}({arguments}){returns}"
+    lines = [""]
+    depth = 0
+    for part in re.split(r"(, |[][(){}])", arguments):
+        depth += (part in "([{") - (part in ")]}") if part else 0
+        if part == ", " and not depth:
+            lines.append("")
+        else:
+            lines[-1] += part
+    return "\n".join([f"{name}(", *(f"    {line}," for line in lines), f"){returns}"])
+
+
+def _code(text: str) -> str:
+    return f"```python\n{text}\n```"

@@ -1,0 +1,148 @@
+"""What the page has in TypeScript and JSON: tables of a trace, settings, facts of the elements."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+from hsd_viz.options import defaults, settings, types
+from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
+from hsd_viz.trace.tables import TABLES, Column
+from hsd_viz.views.page_data import page_palette
+
+#: Columns of a line of TypeScript.
+COLUMNS = 100
+#: The largest whole number that JavaScript represents exactly.
+MOST_WHOLE = 2**53 - 1
+
+
+_TYPESCRIPT = {"int": "number", "float": "number", "str": "string", "ints": "number[]"}
+_TYPESCRIPT["top"] = "[number, number][]"
+
+
+def typescript() -> str:
+    """Return the TypeScript types of the tables of a trace. What columns mean is in the
+    reference alone.
+    """
+    blocks = [
+        "// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, "
+        "which has the meanings."
+    ]
+    tables = ""
+    for table in TABLES.values():
+        row = table.row.__name__.removesuffix("Row")
+        comment = _doc_comment(table.meaning.split("\n\n")[0])
+        columns = "".join(map(_property, table.columns.values()))
+        blocks.append(f"{comment}\nexport interface {row} {{\n{columns}}}")
+        tables += f"  {table.name}: Columns<{row}>;\n"
+    blocks.append(_column_names())
+    blocks.append("/** A table as it travels: a list of values for each column. */")
+    blocks[-1] += "\nexport type Columns<Row> = { [Name in keyof Row]: Row[Name][] };"
+    blocks.append(
+        f"/** The tables of a step or of a run. */\nexport interface Tables {{\n{tables}}}"
+    )
+    return "\n\n".join(blocks) + "\n"
+
+
+def _column_names() -> str:
+    """Return the names of the columns by table, as a constant of TypeScript."""
+    lines = ["/** The columns of each table, in their order. */", "export const COLUMNS = {"]
+    for table in TABLES.values():
+        lines.append(f"  {table.name}: [")
+        for name in table.columns:
+            lines.append(f'    "{name}",')
+        lines.append("  ],")
+    lines.append("} as const;")
+    return "\n".join(lines)
+
+
+def _doc_comment(text: str) -> str:
+    """Return a comment of TypeScript, over several lines if one would be too long."""
+    comment = f"/** {text} */"
+    if len(comment) <= COLUMNS:
+        return comment
+    lines = textwrap.wrap(text, COLUMNS, initial_indent=" * ", subsequent_indent=" * ")
+    return "\n".join(["/**", *lines, " */"])
+
+
+def _property(column: Column) -> str:
+    """Return the line of a column in the interface of its table."""
+    kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
+    null = " | null" * (column.null and not column.observed)
+    return f"  {column.name}: {kind}{null};\n"
+
+
+def typescript_settings() -> str:
+    """Return the numeric settings of a decode, and the largest lookahead, as TypeScript."""
+    lines = [
+        "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.",
+        "",
+        _doc_comment("Draft tokens of a model in a round, at most."),
+        f"export const MAX_LOOKAHEAD = {MAX_LOOKAHEAD};",
+        "",
+        _doc_comment(
+            "A setting of a decode that is a number; `high` is null if there is no largest value."
+        ),
+        "export interface Setting {",
+        "  words: string;",
+        "  label: string;",
+        "  whole: boolean;",
+        "  low: number;",
+        "  aboveLow: boolean;",
+        "  high: number | null;",
+        "  formLow: number;",
+        "  formHigh: number;",
+        "  usual: number;",
+        "}",
+        "export const SETTINGS = {",
+    ]
+    for name, setting in settings().items():
+        if setting.low is None:
+            continue
+        high = setting.high
+        if high is not None and high > MOST_WHOLE:
+            high = None
+        form_low = setting.low if setting.form_low is None else setting.form_low
+        form_high = setting.high if setting.form_high is None else setting.form_high
+        lines += [
+            f"  {name}: {{",
+            f'    words: "{setting.words}",',
+            f'    label: "{setting.form_label}",',
+            f"    whole: {str(types()[name] is int).lower()},",
+            f"    low: {setting.low:g},",
+            f"    aboveLow: {str(setting.above_low).lower()},",
+            f"    high: {'null' if high is None else _number(high)},",
+            f"    formLow: {_number(form_low)},",
+            f"    formHigh: {_number(form_high)},",
+            f"    usual: {_number(defaults()[name])},",
+            "  },",
+        ]
+    lines += [
+        "} as const satisfies Record<string, Setting>;",
+        "export type SettingName = keyof typeof SETTINGS;",
+        "export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def element_facts() -> str:
+    """Return what elements have without a host, as JSON: the palette, the draft sources, and the
+    columns that traces written by earlier versions do not have, with the value that stands for
+    them.
+    """
+    later: dict[str, dict[str, Any]] = {}
+    for table, description in TABLES.items():
+        for column in description.columns.values():
+            if column.later:
+                later.setdefault(table, {})[column.name] = column.default
+    facts = {
+        "palette": page_palette(),
+        "sources": {name: list(items) for name, items in draft_sources().items()},
+        "later": later,
+    }
+    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
