@@ -111,9 +111,9 @@ def test_no_paragraph_is_left_in_english(pair):
 # --- the game -------------------------------------------------------------------------------------
 
 
-def english_of_the_game() -> dict[str, str]:
-    """Return what the game says in English, from its source."""
-    text = text_of(GAME / "says.ts")
+def english_of(source: Path) -> dict[str, str]:
+    """Return what the game or its dart board says in English, from its source."""
+    text = text_of(source)
     body = text[text.index("ENGLISH = {") : text.index("};")]
     # Long texts are written in pieces.
     body = re.sub(r'" \+\s+"', "", body)
@@ -129,9 +129,14 @@ def places(text: str) -> set[str]:
     return set(re.findall(r"\{(\w+)", text))
 
 
-def test_the_game_says_everything_in_chinese():
-    english = english_of_the_game()
-    chinese = chinese_of_the_game()["says"]
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [("says", GAME / "says.ts"), ("darts", GAME.parent / "darts" / "says.ts")],
+    ids=["game", "darts"],
+)
+def test_the_game_says_everything_in_chinese(part, source):
+    english = english_of(source)
+    chinese = chinese_of_the_game()[part]
     assert list(chinese) == list(english)
     for key, text in english.items():
         assert places(chinese[key]) == places(text), key
@@ -148,7 +153,8 @@ def test_each_text_of_the_game_has_its_lesson_in_chinese():
 
 def test_the_game_has_no_words_beside_those_that_are_translated():
     """Text between tags, or in a label, comes from ``says``."""
-    source = text_of(GAME / "index.ts")
-    between = re.findall(r"[^=-]>\s*([A-Za-z]{3,}[^<>$`{}()]*)</", source)
-    labels = re.findall(r'(?:aria-label|placeholder|title)="([^"$]*)"', source)
+    sources = [*GAME.glob("*.ts"), *(GAME.parent / "darts").glob("*.ts")]
+    text = "\n".join(text_of(path) for path in sources if not path.name.endswith(".test.ts"))
+    between = re.findall(r"[^=-]>\s*([A-Za-z]{3,}[^<>$`{}()]*)</", text)
+    labels = re.findall(r'(?:aria-label|placeholder|title)="([^"$]*)"', text)
     assert [*between, *labels] == []

@@ -67,8 +67,8 @@ def staircase(browser: Browser, url: str) -> Path:
     return path
 
 
-#: The glances of the picture of the game: the words of each, as a visitor writes them.
-GLANCES = (
+#: The passes of the picture of the game: the words of each, as a visitor writes them.
+PASSES = (
     ("February", "March", "April", "May"),
     ("July", "August", "October"),
     ("October", "November"),
@@ -100,7 +100,7 @@ def game(browser: Browser, url: str) -> Path:
             frames.append((_image(page.screenshot()), seconds))
 
         take(1.6)
-        for words in GLANCES:
+        for words in PASSES:
             for word in words:
                 page.keyboard.type(f"{word} ")
                 page.evaluate(SEEK, 1000)

@@ -471,18 +471,17 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(write).to_be_focused(timeout=PATIENCE)
     assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
     assert violations(page) == []
-    expect(page.locator(".hsd-gm-others")).to_contain_text("Copying: repeats earlier text")
-    assert not page.locator(".hsd-gm-plot").is_visible(), "the stairs begin with a glance"
-    place = page.locator(".hsd-gm-race").bounding_box()
-    beaten = page.locator(".hsd-gm-goal [data-family]").inner_text()
+    players = page.locator(".hsd-gm-standings li")
+    expect(players).to_contain_text(["You", "the context database", "a tiny model", "Plain"])
+    place = page.locator(".hsd-gm-plot").bounding_box()
+    beaten = players.all_inner_texts()[1:]
     page.keyboard.type("zzz yyy")
     page.keyboard.press("Enter")
     phase(page, "write")
     expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
-    expect(page.locator(".hsd-gm-others")).to_have_count(0)
-    expect(page.locator(".hsd-gm-plot")).to_be_visible()
-    assert page.locator(".hsd-gm-goal [data-family]").inner_text() == beaten
-    assert page.locator(".hsd-gm-race").bounding_box() == place, "the stairs are where they were"
+    expect(players.first).to_contain_text("after 1 pass")
+    assert players.all_inner_texts()[1:] == beaten, "the others have all their passes"
+    assert page.locator(".hsd-gm-plot").bounding_box() == place, "the stairs are where they were"
     focused = {"lesson": ".hsd-gm-next", "result": ".hsd-gm-time"}
     while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "time":
         if now in focused:
@@ -492,11 +491,13 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
         page.keyboard.press("Enter")
         page.wait_for_selector(".hsd-game:not([data-phase=reading])")
     phase(page, "time")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest first: ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
     expect(page.locator(".hsd-gm-price input")).to_be_focused()
     page.keyboard.press("End")
     expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("Fastest first: ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
+    page.locator(".hsd-gm-presets button", has_text="GPU").press("Enter")
+    expect(page.locator(".hsd-gm-price strong")).to_have_text("1 % of a pass")
     page.locator(".hsd-gm-exact").press("Enter")
     phase(page, "exact")
     expect(
