@@ -20,9 +20,10 @@ import psutil
 from benchmarks.harness import interleave
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.basis import rate
+from hsd_viz.latency.hierarchies import join
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
-from hsd_viz.latency.select import best_lookaheads, join
+from hsd_viz.latency.select import best_lookaheads
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output, from_trace, median_of

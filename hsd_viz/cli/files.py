@@ -116,7 +116,8 @@ def _costs(runs: Sequence["Trace"]) -> str:
         UserError: if the runs do not have one target, or none verified one token alone, of which
             the others are multiples.
     """
-    from hsd_viz.latency.estimate import names_of, times_of
+    from hsd_viz.latency.traced import names_of
+    from hsd_viz.latency.traced_costs import times_of
     from hsd_viz.records.settings import batch_costs
 
     levels = [names for names, _ in map(names_of, runs) if names]

@@ -13,8 +13,8 @@ from typing import Any
 from hsd_viz import disk
 from hsd_viz.disk import data_folder
 from hsd_viz.errors import BadFile, UserError, parsing
-from hsd_viz.latency.estimate import MS, names_of, own_times
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
+from hsd_viz.latency.traced import MS, names_of, own_times
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted

@@ -2,25 +2,26 @@
 
 The law has no optimal substructure: the overshoot of a level matters above it. So every subset of
 the draft models, over nothing and over each database, is tried. With up to two draft models all
-lookaheads are enumerated; with more, they start from the polynomial selection's and are changed one
-at a time until nothing improves. Then each draft model is tried with each confidence that was
-measured, together with its lookahead, until nothing improves.
+lookaheads are enumerated; with more, they start from the polynomial selection's
+(:mod:`hsd_viz.latency.shortest`) and are changed one at a time until nothing improves. Then each
+draft model is tried with each confidence that was measured, together with its lookahead, until
+nothing improves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise, product
-from math import inf
-from typing import NamedTuple
+from itertools import product
 
 from hsd_viz.errors import UserError
+from hsd_viz.latency.hierarchies import hierarchies, join, split
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
+from hsd_viz.latency.shortest import shortest_path
 from hsd_viz.ranges import check_range
 from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack, read_source
+from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +111,6 @@ def choose(
             )
         edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)
     return select(Calibration(tuple(levels), levels, edges), most=most, max_levels=max_levels)
-
-
-def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iterator[Hierarchy]:
-    """Yield every hierarchy with known acceptance on all its edges."""
-    *drafts, target = calibration.models
-    for database in (None, *calibration.databases):
-        most = len(drafts) if max_levels is None else max_levels - 1 - (database is not None)
-        for count in range(min(most, len(drafts)) + 1):
-            for names in combinations(drafts, count):
-                known = database is None or (database, (*names, target)[0]) in calibration.tiers
-                if known and all(pair in calibration.edges for pair in pairwise((*names, target))):
-                    yield database, names
 
 
 def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST_CONSIDERED) -> tuple[int, ...]:
@@ -224,116 +213,3 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
     for draft, lookahead in zip(stack.drafts, lookaheads, strict=True):
         filled.append(replace(draft, lookahead=lookahead))
     return Stack(stack.bottom, (*filled, stack.target))
-
-
-def shortest_path(
-    calibration: Calibration,
-    *,
-    most: int = MOST_CONSIDERED,
-    max_levels: int | None = None,
-    along: Hierarchy | None = None,
-) -> Stack:
-    """Return the pick of the polynomial selection: a generalized shortest path (Globerson et al.
-    2025).
-
-    If a call returned exactly its lookahead g, the ms per token of a level would be affine in those
-    of the level below, l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g): an edge
-    i -> j of a graph multiplies what comes in and adds to it. All edges are increasing, so the best
-    hierarchy below j continues the best one below i; and draft models are ordered by size, so one
-    sweep over the pairs solves it, O(K² g_max) for K models. Exact for one draft model; it ignores
-    overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only, of
-    which it then returns the lookaheads.
-    """
-    paths: list[tuple[float, Stack]] = []
-    for database in (along[0],) if along else (None, *calibration.databases):
-        paths += _paths_over(database, calibration, most, max_levels, along)
-    return min(paths, key=lambda pair: pair[0])[1]
-
-
-class _Path(NamedTuple):
-    """A hierarchy below a model.
-
-    Attributes:
-        ms: per token of that model.
-        drafts: the draft models with their lookaheads.
-    """
-
-    ms: float
-    drafts: tuple[tuple[str, int], ...]
-
-
-_NO_PATH = _Path(inf, ())
-
-
-def _paths_over(
-    database: str | None,
-    calibration: Calibration,
-    most: int,
-    max_levels: int | None,
-    along: Hierarchy | None,
-) -> list[tuple[float, Stack]]:
-    """Return ms per token and stack of the best path to the target for each number of draft models
-    over a database (``None``: over none).
-    """
-    models = calibration.models
-    costs = calibration.costs
-    target = calibration.target
-    pairs = set(pairwise((*along[1], target))) if along else set(calibration.edges)
-    lookup = calibration.lookup(database) if database else None
-    overhead = {}
-    for model in models:
-        overhead[model] = costs[model].overhead
-        if lookup is not None and model == target:
-            overhead[model] += lookup.update
-    #: By (model, number of draft models below).
-    best: dict[tuple[str, int], _Path] = {}
-    if lookup is None:
-        best[target, 0] = _Path(costs[target].verifying(1) + overhead[target], ())
-    for (source, model), tier in calibration.tiers.items():
-        if source != database or model not in models or lookup is None:
-            continue
-        if along is not None and model != (*along[1], target)[0]:
-            continue
-        cost = costs[model]
-        forward = sum(chance * cost.verifying(n + 1) for n, chance in enumerate(tier.drafted()))
-        best[model, 0] = _Path((forward + lookup.lookup + overhead[model]) / tier.tokens, ())
-    limit = min(len(models) - 1, (max_levels or len(models) + 1) - 1 - (database is not None))
-    for place, verifier in enumerate(models):
-        for draft in models[:place]:
-            if (draft, verifier) not in pairs:
-                continue
-            gained = calibration.edges[draft, verifier].curve(most)
-            starts: list[tuple[int, _Path | None]] = []
-            for n in range(limit):
-                if (draft, n) in best:
-                    starts.append((n, best[draft, n]))
-            if limit and database is None and (along is None or draft == along[1][0]):
-                starts.append((0, None))
-            for below, path in starts:
-                for g in range(1, most + 1):
-                    drafting = costs[draft].alone(g) if path is None else g * path.ms
-                    spent = drafting + costs[verifier].verifying(1 + g) + overhead[verifier]
-                    ms = spent / sum(gained[: g + 1])
-                    if ms < best.get((verifier, below + 1), _NO_PATH).ms:
-                        drafts = () if path is None else path.drafts
-                        best[verifier, below + 1] = _Path(ms, (*drafts, (draft, g)))
-    paths = []
-    for n in [len(along[1])] if along else range(limit + 1):
-        if (target, n) in best:
-            ms, drafts = best[target, n]
-            hierarchy = (database, tuple(model for model, _ in drafts))
-            paths.append((ms, join(hierarchy, [g for _, g in drafts], target)))
-    return paths
-
-
-def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
-    """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 4)."""
-    lookaheads = tuple(m.lookahead if isinstance(m.lookahead, int) else 4 for m in stack.drafts)
-    return (stack.source, tuple(m.name for m in stack.drafts)), lookaheads
-
-
-def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
-    """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
-    database, names = hierarchy
-    source = None if database is None else read_source(database)
-    return Stack(source, (*map(Model, names, lookaheads), Model(target)))

@@ -18,9 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
 from toys import Guesser, loop_of
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.latency.estimate import estimate, rounds_of
+from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
+from hsd_viz.latency.traced_acceptance import rounds_of
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.rows import column
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from hsd_viz.errors import UserError
-from hsd_viz.latency.estimate import rounds_of, unsure_stops
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
 from hsd_viz.latency.law import (
     Law,
@@ -21,6 +20,7 @@ from hsd_viz.latency.law import (
     verify,
 )
 from hsd_viz.latency.select import fill, select, with_confidences
+from hsd_viz.latency.traced_acceptance import rounds_of, unsure_stops
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows

@@ -9,7 +9,7 @@ from statistics import mean, median
 from typing import Any
 
 from hsd_viz.errors import BadFile
-from hsd_viz.latency.estimate import verifications
+from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe_records import from_series
 from hsd_viz.records.traces import series_of

@@ -1,0 +1,160 @@
+"""Estimate acceptance from traces.
+
+It is on-policy: a curve over all positions of a text would be too high, because real rounds begin
+right after a rejection, where the text is hard. The later tokens of a draft are only examined when
+the earlier ones were accepted, and drafts differ in length: so S(k) is a product of conditional
+acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short by the
+end of the text counts for the tokens it accepted and for none after them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hsd_viz.latency.inputs import Edge, OverDatabase, Tier, UnsureStop
+from hsd_viz.latency.traced import Pair, names_of
+from hsd_viz.trace import Row, Trace
+
+#: A place in the draft has its own figure when this many tokens were examined there; later places
+#: share one figure.
+ENOUGH = 40
+
+
+def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair, Counter]]:
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database,
+    verifier). Where the rounds of a pair were judged by several rules, those by the most frequent
+    one; a pair of which nothing was examined is left out. Drafts that stop when they are unsure do
+    not count: those that continue are the surer ones.
+    """
+    rounds: dict[Pair, list[Row]] = defaultdict(list)
+    looked_up: dict[Pair, Counter] = defaultdict(Counter)
+    for trace in traces:
+        names, database = names_of(trace)
+        unsure = _unsure_levels(trace)
+        for row in trace.round_rows:
+            if row.level == 0 or (row.why_no_draft in ("no room", "off")):
+                continue
+            if row.level == 1 and database is not None:
+                if row.outcome != "stopped":
+                    looked_up[database, names[1]][row.drafted, row.accepted] += 1
+            elif row.drafted and row.level - 1 not in unsure:
+                rounds[names[row.level - 1], names[row.level]].append(row)
+    for pair, rows in rounds.items():
+        rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
+        rounds[pair] = [row for row in rows if row.rule == rule]
+    examined = {}
+    for pair, rows in rounds.items():
+        if any(row.examined for row in rows):
+            examined[pair] = rows
+    return examined, looked_up
+
+
+def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
+    """Return the confidence and the lookahead of each level that stops when it is unsure."""
+    unsure = {}
+    for model in trace.meta.get("models", ()):
+        if model.get("confidence") is not None:
+            unsure[model["level"]] = model["confidence"], model["lookahead"]
+    return unsure
+
+
+def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
+    """Return by (draft model, verifier) what was drafted and accepted with each confidence, those
+    with the longest lookahead of each. Drafts that the limit cut, and those that an end token ended
+    on the way, are left out.
+    """
+    counts: dict[Pair, dict[tuple[float, int], Counter]] = defaultdict(lambda: defaultdict(Counter))
+    for trace in traces:
+        names, _ = names_of(trace)
+        unsure = _unsure_levels(trace)
+        for row in trace.round_rows:
+            is_whole = row.draft_end in ("length", "confidence") and row.outcome != "stopped"
+            if is_whole and row.level - 1 in unsure:
+                pair = names[row.level - 1], names[row.level]
+                counts[pair][unsure[row.level - 1]][row.drafted, row.accepted] += 1
+    by_pair: dict[Pair, tuple[UnsureStop, ...]] = {}
+    for pair, by_setting in counts.items():
+        longest: dict[float, int] = {}
+        for confidence, lookahead in sorted(by_setting):
+            longest[confidence] = lookahead
+        stops = []
+        for confidence, lookahead in longest.items():
+            stops.append(_unsure_stop(confidence, lookahead, by_setting[confidence, lookahead]))
+        by_pair[pair] = tuple(stops)
+    return by_pair
+
+
+def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
+    """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of
+    its last place.
+    """
+    total = counts.total()
+    shares: dict[tuple[int, int], float] = defaultdict(float)
+    for (drafted, accepted), n in counts.items():
+        shares[min(drafted, lookahead), min(accepted, lookahead)] += n / total
+    outcomes = []
+    for (drafted, accepted), share in sorted(shares.items()):
+        outcomes.append((drafted, accepted, share))
+    return UnsureStop(confidence, lookahead, tuple(outcomes))
+
+
+def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
+    """Return how many depths are k or more, k = 1, 2, ..., ``deepest``."""
+    counts = []
+    for place in range(1, deepest + 1):
+        counts.append(sum(depth >= place for depth in depths))
+    return counts
+
+
+def estimate_edge(rows: Sequence[Row]) -> Edge:
+    """Return the survival curve of one edge from its rounds (chains that were not empty)."""
+    deepest = max(row.examined for row in rows)
+    examined_at = _reaching([row.examined for row in rows], deepest)
+    accepted_at = _reaching([row.accepted for row in rows], deepest)
+    known = sum(n >= ENOUGH for n in examined_at)
+    rates = np.divide(accepted_at[:known], examined_at[:known])
+    # The tail pools the last two places of the curve and all later ones.
+    tail = max(0, known - 2)
+    return Edge(
+        tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:])
+    )
+
+
+def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
+    """Return acceptance by (model over its database, verifier): of tokens that the model took from
+    the database, and of its own, the last of each of its rounds. Only models directly over a
+    database are counted.
+    """
+    counts: dict[Pair, Counter] = defaultdict(Counter)
+    for trace in traces:
+        names, database = names_of(trace)
+        #: Of each round over the model and its database, of each token that was drafted whether it
+        #: is the model's own.
+        own: dict[int, list[bool]] = defaultdict(list)
+        for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
+            if database is not None and row.level == 1 and row.parent is not None:
+                own[row.parent] += [*(False,) * row.accepted, True]
+        for row in trace.round_rows:
+            if row.id in own and row.level == 2:
+                counted = counts[f"{database} > {names[1]}", names[2]]
+                for k, kind in enumerate(own[row.id][: row.examined]):
+                    counted[kind, "examined"] += 1
+                    counted[kind, "accepted"] += k < row.accepted
+    by_pair = {}
+    for pair, n in counts.items():
+        if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH:
+            by_pair[pair] = OverDatabase(
+                n[False, "accepted"] / n[False, "examined"],
+                n[True, "accepted"] / n[True, "examined"],
+            )
+    return by_pair
+
+
+def estimate_tier(counts: Counter) -> Tier:
+    """Return counts of (drafted, accepted) as probabilities."""
+    total = counts.total()
+    outcomes = []
+    for (drafted, accepted), count in sorted(counts.items()):
+        outcomes.append((drafted, accepted, count / total))
+    return Tier(tuple(outcomes))

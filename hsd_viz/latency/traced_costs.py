@@ -1,0 +1,164 @@
+"""Estimate costs from traces: medians by tokens fed, made monotone."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from hsd_viz.latency.inputs import LevelCost, LookupCost
+from hsd_viz.latency.traced import MS, Pair, names_of, own_times
+from hsd_viz.trace import Trace
+
+
+def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
+    """Return the ms of each model's verifications by the number of tokens fed."""
+    times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trace in traces:
+        for call in trace.call_rows:
+            if call.kind == "verify":
+                times[call.name][call.fed].append(call.duration_ns * MS)
+    return times
+
+
+@dataclass(slots=True)
+class _Times:
+    """Times of traces in ms, by what they are of.
+
+    Attributes:
+        lookups: look-ups of each database.
+        updates: updates of each database.
+        overheads: rounds of each model without the calls and rounds inside them.
+        pauses: between the rounds of each target.
+        drafts: drafting calls of each model, by their forward passes.
+        above: (tokens fed, ms) of verifications right above a model or database, by
+            (below, verifier).
+    """
+
+    lookups: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    updates: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    overheads: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    pauses: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    drafts: dict[str, dict[int, list[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    above: dict[Pair, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, trace: Trace) -> None:
+        """Add the calls and rounds of a trace."""
+        names, database = names_of(trace)
+        below = dict(names)
+        if database is not None:
+            below[0] = database
+        for call in trace.call_rows:
+            ms = call.duration_ns * MS
+            match call.kind:
+                case "draft":
+                    self.drafts[call.name][call.steps].append(ms)
+                case "lookup":
+                    self.lookups[below[0]].append(ms)
+                case "update":
+                    self.updates[below[0]].append(ms)
+                case "verify" if call.level:
+                    self.above[below[call.level - 1], call.name].append((call.fed, ms))
+        own = own_times(trace)
+        for row in trace.round_rows:
+            self.overheads[names[row.level]].append(max(0.0, own[row.id] * MS))
+        rounds_of_target = [row for row in trace.round_rows if row.parent is None]
+        rounds_of_target.sort(key=lambda row: row.start_ns)
+        for row, following in pairwise(rounds_of_target):
+            pause = (following.start_ns - row.start_ns - row.duration_ns) * MS
+            self.pauses[names[row.level]].append(max(0.0, pause))
+
+
+def times_of(
+    traces: Sequence[Trace],
+) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
+    """Return the costs of models and of databases by name, and the cost of a verification right
+    above a model or database, relative to the verifier's curve, by (below, verifier). The overhead
+    of a verification is the time of its round without the calls and rounds inside it, at the target
+    plus the pause before the next round; medians. The time of a drafting loop between its forward
+    passes is part of it.
+    """
+    times = _Times()
+    for trace in traces:
+        times.add(trace)
+    verified = verifications(traces)
+    models = {}
+    for name in dict.fromkeys([*verified, *times.drafts]):
+        overhead = _typical(times.overheads, name) + _typical(times.pauses, name)
+        models[name] = _level_cost(verified.get(name), times.drafts.get(name), overhead)
+    lookups = {}
+    for name in times.lookups:
+        lookups[name] = LookupCost(_typical(times.lookups, name), _typical(times.updates, name))
+    after = {}
+    for pair, rows in times.above.items():
+        verifier = models[pair[1]]
+        after[pair] = median(ms / verifier.verifying(fed) for fed, ms in rows)
+    return models, lookups, after
+
+
+def _typical(times: Mapping[str, list[float]], name: str) -> float:
+    """Return the median time of a name; 0 without one."""
+    return median(times.get(name) or [0.0])
+
+
+def _level_cost(
+    verified: Mapping[int, list[float]] | None,
+    drafted: Mapping[int, list[float]] | None,
+    overhead: float,
+) -> LevelCost:
+    """Return the costs of a model from the times of its verifications by tokens fed, and of its
+    drafting calls by forward passes; one of both is there. What never verified does so at the cost
+    of drafting.
+    """
+    if drafted is None:
+        assert verified is not None
+        return LevelCost(forward=_curve(verified), overhead=overhead)
+    each, launch = _drafting(drafted)
+    forward = (each,) if verified is None else _curve(verified)
+    return LevelCost(forward=forward, draft=(each,), overhead=overhead, draft_overhead=launch)
+
+
+def monotone(values: list[float], weights: list[float]) -> list[float]:
+    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et
+    al. 1955).
+    """
+    pools: list[list[float]] = []
+    for value, weight in zip(values, weights, strict=True):
+        pools.append([value, weight, 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            upper, upper_weight, upper_places = pools.pop()
+            lower, lower_weight, lower_places = pools.pop()
+            weight = lower_weight + upper_weight
+            pooled = (lower * lower_weight + upper * upper_weight) / weight
+            pools.append([pooled, weight, lower_places + upper_places])
+    curve = []
+    for value, _, places in pools:
+        curve += [value] * int(places)
+    return curve
+
+
+def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
+    """Return c(1), c(2), ... in ms from times by tokens fed: medians, monotone, interpolated."""
+    fed = sorted(times)
+    levels = monotone([median(times[m]) for m in fed], [len(times[m]) for m in fed])
+    return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
+
+
+def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
+    """Return the cost of a drafting forward pass and the fixed cost of a launch, from times by the
+    number of passes in a launch: a straight line through the medians; one length alone gives no
+    intercept.
+    """
+    steps = np.array(sorted(times), float)
+    medians = np.array([median(times[int(n)]) for n in steps])
+    weights = np.array([len(times[int(n)]) for n in steps], float)
+    through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
+    if len(steps) > 1:
+        slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights))
+        if slope > 0 and launch >= 0:
+            return float(slope), float(launch)
+    return through_zero, 0.0
