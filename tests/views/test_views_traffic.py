@@ -6,7 +6,9 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.disk import data_folder
+from hsd_viz.measure.replay.figures import DrafterFigures, LogFacts, ReplaySettings
 from hsd_viz.measure.replay.report import ReplayReport
+from hsd_viz.results.estimate import Estimate
 from hsd_viz.views.app.traffic import diagnosis_part, replay_part
 from tests.rows import column
 
@@ -98,14 +100,30 @@ def test_a_draft_beyond_those_of_the_record_is_marked():
 
 
 def test_a_drafter_that_does_not_pay_is_not_recommended():
-    row = {"mean_acceptance_length_ci": None, "speedup_ci": [0.9, 1.1], "pays": "not certain"}
-    row |= {"acceptance_rate": 0.1, "acceptance_rate_ci": None, "drafted": 4, "rounds": 2}
-    row |= {"name": "lookup", "mean_acceptance_length": 1.2, "speedup": 1.01}
-    row |= {"accepted_by_position": [1], "drafted_by_position": [2]}
-    log = {"name": "x", "requests": 9, "prompt_tokens": 1, "output_tokens": 2, "encoded": 0}
-    log |= {"parts": {}, "sampled": 0, "broken": 0, "cut": 0}
-    settings = {"tokenizer": "", "temperature": None, "verify_cost": "cpu"}
-    spec = replay_part(ReplayReport(log, settings, [row], {}, True))["state"]["spec"]
+    lookup = DrafterFigures(
+        name="lookup",
+        tokens=3,
+        rounds=2,
+        drafted=4,
+        accepted=1,
+        mean_acceptance_length=Estimate(1.2),
+        acceptance_rate=Estimate(0.1),
+        speedup=Estimate(1.01, 0.9, 1.1),
+        pays="unclear",
+        drafted_by_position=(2,),
+        accepted_by_position=(1,),
+    )
+    log = LogFacts("x", requests=9, prompt_tokens=1, output_tokens=2)
+    settings = ReplaySettings(
+        drafters=("lookup",),
+        budget=None,
+        verify_cost="cpu",
+        temperature=None,
+        limit=None,
+        tokenizer="",
+        databases="",
+    )
+    spec = replay_part(ReplayReport(log, settings, (lookup,), {}, True))["state"]["spec"]
     assert spec["figure"] == "1.20"
     assert spec["words"].endswith("1.01 × plain decoding predicted, which does not certainly pay.")
     assert spec["drafters"][0]["speedup"] == {"value": 1.01, "low": 0.9, "high": 1.1}

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from hsd_viz.measure.replay.drafters import (
     open_databases,
     replayable,
 )
+from hsd_viz.measure.replay.figures import ReplaySettings
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.measure.replay.tally import Tally
@@ -96,19 +96,19 @@ def replay(
     if complete and not tally.requests:
         raise _no_request(log, tally)
     cost = np.array(costs.tables(MAX_BUDGET)[0])
-    settings = {
-        "drafters": list(drafters),
-        "budget": budget,
-        "verify_cost": verify_cost,
-        "temperature": temperature,
-        "limit": limit,
-        "tokenizer": tokens.name,
-        "databases": str(databases or ""),
-    }
+    settings = ReplaySettings(
+        drafters=tuple(drafters),
+        budget=budget,
+        verify_cost=verify_cost,
+        temperature=temperature,
+        limit=limit,
+        tokenizer=tokens.name,
+        databases=str(databases or ""),
+    )
     return ReplayReport(
-        log=asdict(tally.facts(path.name)),
+        log=tally.facts(path.name),
         settings=settings,
-        drafters=tally.rows(cost),
+        drafters=tally.drafters(cost),
         refused=refused,
         complete=complete,
         above=tally.above(),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from hsd_viz.measure.replay.above import Above
-from hsd_viz.measure.replay.report import LogFacts
+from hsd_viz.measure.replay.figures import (
+    AboveFigures,
+    DrafterFigures,
+    LogFacts,
+    TokensAbove,
+)
 from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text import Replayed
 from hsd_viz.records.entries import BrokenEntry
@@ -20,12 +24,6 @@ from hsd_viz.results.estimate import Estimate, estimate, ratio, resample
 EXAMPLES = 20
 #: Resampled units per drafter: requests, in groups where there are more of them.
 GROUPS = 200
-#: Ratios of sums by group: numerator and denominator.
-RATIOS = {
-    "mean_acceptance_length": ("tokens", "rounds"),
-    "acceptance_rate": ("accepted", "drafted"),
-    "speedup": ("tokens", "cost"),
-}
 #: Rounds of a drafter by (group of requests, tokens, drafted, depth, accepted).
 Shapes = Counter[tuple[int, ...]]
 
@@ -99,80 +97,87 @@ class Tally:
             examples=tuple(self.examples),
         )
 
-    def rows(self, cost: np.ndarray) -> list[dict[str, Any]]:
-        """Return a row per drafter, the best first; ``cost``: of 0, 1, 2, ... draft tokens."""
-        rows = [row_of(name, shapes, cost) for name, shapes in self.shapes.items() if shapes]
-        rows.sort(key=lambda row: -row["speedup"])
-        return rows
+    def drafters(self, cost: np.ndarray) -> tuple[DrafterFigures, ...]:
+        """Return what each drafter brought, the best first; ``cost``: of 0, 1, 2, ... draft
+        tokens.
+        """
+        drafters = []
+        for name, shapes in self.shapes.items():
+            if shapes:
+                drafters.append(figures_of(name, shapes, cost))
+        drafters.sort(key=lambda drafter: -(drafter.speedup.value or 0.0))
+        return tuple(drafters)
 
-    def above(self) -> dict[str, Any]:
-        """Return the figures of a database above the recorded drafter; {} where nothing of it is
+    def above(self) -> AboveFigures | None:
+        """Return what a database above the recorded drafter brings; None where nothing of it is
         recorded.
         """
         refused = sum(self.without_rounds.values())
         if not self.recorded and not refused:
-            return {}
-        figures: dict[str, Any] = {"requests": len(self.recorded), "refused": refused}
-        if refused:
-            figures["why"] = self.without_rounds.most_common(1)[0][0]
-        if self.recorded:
-            figures |= _figures_above(self.recorded)
-        return figures
+            return None
+        return AboveFigures(
+            requests=len(self.recorded),
+            refused=refused,
+            why=self.without_rounds.most_common(1)[0][0] if refused else "",
+            tokens=_tokens_above(self.recorded) if self.recorded else None,
+        )
 
 
-def _figures_above(requests: list[Above]) -> dict[str, Any]:
+def _tokens_above(requests: list[Above]) -> TokensAbove:
     """Return tokens per forward pass as recorded, at least and at most, with their intervals."""
     weights = resample(len(requests))
+    tokens = weights @ np.array([request.tokens for request in requests])
 
-    def resampled(counts: Iterable[float]) -> np.ndarray:
-        return weights @ np.array(list(counts))
+    def per_pass(passes: Sequence[float]) -> Estimate:
+        return estimate(ratio(tokens, weights @ np.array(passes)), len(requests))
 
-    tokens = resampled(one.tokens for one in requests)
-    rounds = {
-        "recorded": resampled(one.recorded for one in requests),
-        "least": resampled(one.most for one in requests),
-        "most": resampled(one.fewest for one in requests),
-    }
-    figures: dict[str, Any] = {}
-    for key, sums in rounds.items():
-        figures |= estimate(ratio(tokens, sums), len(requests)).named(key)
-    drafted = sum(one.by_database for one in requests)
-    figures["by_database"] = drafted / sum(one.most for one in requests)
-    return figures
+    most_passes = [request.most for request in requests]
+    drafted = sum(request.by_database for request in requests)
+    return TokensAbove(
+        recorded=per_pass([request.recorded for request in requests]),
+        least=per_pass(most_passes),
+        most=per_pass([request.fewest for request in requests]),
+        by_database=drafted / sum(most_passes),
+    )
 
 
-def row_of(name: str, shapes: Shapes, cost: np.ndarray) -> dict[str, Any]:
+def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
     """Return the figures of a drafter, from the shapes of its rounds by group of requests."""
     group, tokens, drafted, depth, accepted = np.array(list(shapes)).T
     rounds = np.array(list(shapes.values()))
     units = int(group.max()) + 1
-    values = {
-        "tokens": tokens,
-        "rounds": np.ones_like(tokens),
-        "drafted": drafted,
-        "accepted": accepted,
-        # A round costs what verifying all of its draft costs.
-        "cost": cost[drafted],
-    }
     weights = resample(units)
-    sums = {key: weights @ np.bincount(group, rounds * value) for key, value in values.items()}
-    row: dict[str, Any] = {"name": name}
-    for key in ("tokens", "rounds", "drafted", "accepted"):
-        row[key] = int(sums[key][0])
-    for key, (numerator, denominator) in RATIOS.items():
-        figure = estimate(ratio(sums[numerator], sums[denominator]), units)
-        row |= figure.named(key)
-        if key == "speedup":
-            row["pays"] = pays(figure)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        """Return the sums of a value per round, over the requests and their resamples."""
+        return weights @ np.bincount(group, rounds * values)
+
+    all_tokens = total(tokens)
+    all_rounds = total(np.ones_like(tokens))
+    all_drafted = total(drafted)
+    all_accepted = total(accepted)
+    # A round costs what verifying all of its draft costs.
+    all_costs = total(cost[drafted])
+    speedup = estimate(ratio(all_tokens, all_costs), units)
     positions = range(1, depth.max() + 1)
-    row["drafted_by_position"] = _reaching(positions, depth, rounds)
-    row["accepted_by_position"] = _reaching(positions, accepted, rounds)
-    return row
+    return DrafterFigures(
+        name=name,
+        tokens=int(all_tokens[0]),
+        rounds=int(all_rounds[0]),
+        drafted=int(all_drafted[0]),
+        accepted=int(all_accepted[0]),
+        mean_acceptance_length=estimate(ratio(all_tokens, all_rounds), units),
+        acceptance_rate=estimate(ratio(all_accepted, all_drafted), units),
+        speedup=speedup,
+        pays=pays(speedup),
+        drafted_by_position=_reaching(positions, depth, rounds),
+        accepted_by_position=_reaching(positions, accepted, rounds),
+    )
 
 
-def _reaching(positions: Iterable[int], reached: np.ndarray, rounds: np.ndarray) -> list[int]:
+def _reaching(positions: range, reached: np.ndarray, rounds: np.ndarray) -> tuple[int, ...]:
     """Return how many rounds reached each position."""
-    return [int(rounds[reached >= position].sum()) for position in positions]
+    return tuple(int(rounds[reached >= position].sum()) for position in positions)
 
 
 def pays(speedup: Estimate) -> str:

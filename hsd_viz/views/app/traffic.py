@@ -105,16 +105,16 @@ def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
 def replay_part(report: ReplayReport) -> dict[str, Any]:
     """Return the view of a replayed log."""
     best = report.drafters[0]
-    if best["pays"] == "yes":
+    if best.pays == "yes":
         pays = "predicted"
     else:
         pays = "predicted, which does not certainly pay"
     headline = report.headline()
     sources = [line for line in report.lines() if line != headline]
     spec = {
-        "figure": f"{best['mean_acceptance_length']:.2f}",
+        "figure": f"{best.mean_acceptance_length.value:.2f}",
         "words": (
-            f"tokens per pass with {best['name']}: {best['speedup']:.2f} × plain decoding {pays}."
+            f"tokens per pass with {best.name}: {best.speedup.value:.2f} × plain decoding {pays}."
         ),
         "lines": [],
         "sources": sources,
@@ -123,21 +123,21 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
         "pasted": _pasted(report.flags, ""),
         "drafters": [
             {
-                "name": row["name"],
-                "tokens": _measured(row, "mean_acceptance_length"),
-                "speedup": _measured(row, "speedup"),
-                "pays": row["pays"],
+                "name": drafter.name,
+                "tokens": _measured(drafter.mean_acceptance_length),
+                "speedup": _measured(drafter.speedup),
+                "pays": drafter.pays,
             }
-            for row in report.drafters
+            for drafter in report.drafters
         ],
     }
     return {"kind": "view", "view": "drafters", "state": {"spec": spec}}
 
 
-def _measured(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _measured(figure: Estimate) -> dict[str, Any]:
     """Return a figure of a drafter with its interval."""
-    low, high = row[f"{name}_ci"] or (None, None)
-    return asdict(Measured(row[name], low, high))
+    assert figure.value is not None
+    return asdict(Measured(figure.value, figure.low, figure.high))
 
 
 def _tables(tables: Sequence[Table]) -> list[dict[str, Any]]:

@@ -131,9 +131,11 @@ def replay(asked: Request) -> Answer:
             raise UserError(message) from None
     if not replayed.drafters:
         raise UserError("cancelled before a request was replayed; no results")
-    replayed.log["name"] = files[0][0][:80]
+    log = replace(replayed.log, name=files[0][0][:80])
+    settings = replayed.settings
     if isinstance(own, Path):
-        replayed.settings["tokenizer"] = files[1][0][:80]
+        settings = replace(settings, tokenizer=files[1][0][:80])
+    replayed = replace(replayed, log=log, settings=settings)
     reply: Answer = {
         "parts": [replay_part(replayed)],
         "files": files_of("replay", replayed),

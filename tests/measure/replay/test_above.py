@@ -108,10 +108,10 @@ def test_a_log_with_recorded_rounds_has_the_table(tmp_path):
     log = tmp_path / "served.jsonl"
     log.write_text("".join(json.dumps(request(repeating, rounds)) + "\n" for _ in range(3)))
     found = replay(log, drafters=["lookup"])
-    assert found.above["requests"] == 3
-    assert found.above["recorded"] == 2.0
-    assert found.above["least"] > 2.5
-    assert found.above["most"] >= found.above["least"]
+    assert found.above.requests == 3
+    assert found.above.tokens.recorded.value == 2.0
+    assert found.above.tokens.least.value > 2.5
+    assert found.above.tokens.most.value >= found.above.tokens.least.value
     assert any("What if a database were asked before" in line for line in found.lines())
     assert "What if: a database above the recorded drafter" in found.text()
 
@@ -121,5 +121,5 @@ def test_a_log_of_counts_alone_says_what_is_missing(tmp_path):
     log.write_text(json.dumps(request([1, 2, 3, 4, 5, 6, 7], None)) + "\n")
     found = replay(log, drafters=["lookup"])
     assert "does not report each verification" in "\n".join(found.lines())
-    assert not found.above["requests"]
+    assert found.above.requests == 0
     assert "What if:" not in found.text()

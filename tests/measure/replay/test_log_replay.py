@@ -1,8 +1,7 @@
-"""Logs in every accepted form, and hostile ones; their replay: counts equal those of a decode."""
+"""The replay of a log: its counts equal those of a decode."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -18,14 +17,12 @@ from hsd_viz.measure.replay.drafters import (
     open_databases,
     replayable,
 )
-from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.measure.replay.requests import LogTokenizer
 from hsd_viz.measure.replay.tally import GROUPS
-from hsd_viz.models.families import LADDER, SMOLLM2
+from hsd_viz.models.families import SMOLLM2
 from hsd_viz.prompts.suites import load_suite
-from hsd_viz.records.entries import BrokenEntry, EntryReader
-from tests.rows import column
+from tests.measure.replay.logs import write
 
-TOKENIZER = LogTokenizer(LADDER / "target" / "tokenizer.json")
 ALL = (*DRAFTERS, "db[model,statistics]", "lookup[original]", "retrieval")
 
 
@@ -47,22 +44,17 @@ def log(engine, tmp_path_factory):
     return path
 
 
-def write(path, *entries):
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    return path
-
-
 def test_counts_equal_those_of_the_decodes(engine, log):
     report = replay(log, drafters=ALL, tokenizer="target", budget=9)
     assert not report.refused
-    assert set(column(report.drafters, "name")) == set(ALL)
+    assert {drafter.name for drafter in report.drafters} == set(ALL)
     entries = list(map(json.loads, log.read_text().splitlines()))
     for row in report.drafters:
         totals = [0, 0, 0, 0]
         for entry in entries:
             trace = engine.run(
                 entry["prompt_ids"],
-                f"{row['name']} > target",
+                f"{row.name} > target",
                 max_new_tokens=40,
                 record=False,
                 budget=9,
@@ -71,17 +63,15 @@ def test_counts_equal_those_of_the_decodes(engine, log):
             found = trace.metrics()
             for k, name in enumerate(("tokens", "target_forwards", "drafted", "accepted")):
                 totals[k] += found[name]
-        assert [row[name] for name in ("tokens", "rounds", "drafted", "accepted")] == totals, row[
-            "name"
-        ]
-        assert row["mean_acceptance_length"] == row["tokens"] / row["rounds"]
-        assert sum(row["accepted_by_position"]) == row["accepted"]
+        assert [row.tokens, row.rounds, row.drafted, row.accepted] == totals, row.name
+        assert row.mean_acceptance_length.value == row.tokens / row.rounds
+        assert sum(row.accepted_by_position) == row.accepted
 
 
 def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
     names = ("lookup", "recycling", "db[context,logits]", "nano:4", "nonsense")
     report = replay(log, drafters=names, tokenizer="target")
-    assert column(report.drafters, "name") == ["lookup"]
+    assert [drafter.name for drafter in report.drafters] == ["lookup"]
     for name in names[1:3]:
         assert "which a log does not have" in report.refused[name]
     assert "draft model" in report.refused["nano:4"]
@@ -97,8 +87,8 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
     )
     free = replay(path, drafters=("lookup",), verify_cost="free16").drafters[0]
     expensive = replay(path, drafters=("lookup",), verify_cost=[1, 8, 16]).drafters[0]
-    assert free["speedup"] == free["tokens"] / free["rounds"] > 1 > expensive["speedup"]
-    assert expensive["pays"] == "no"
+    assert free.speedup.value == free.tokens / free.rounds > 1 > expensive.speedup.value
+    assert expensive.pays == "no"
     assert parse_cost("cpu").relative == PRESETS["cpu"]
     assert parse_cost("0.5").relative == (1.0, 1.5)
     for text, words in (
@@ -123,7 +113,7 @@ from hsd_viz.measure.replay.api import replay
 report = replay(sys.argv[1], drafters=("lookup", "suffix"), budget=4)
 # Not getrusage, whose peak includes that of the parent before exec.
 peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
-print(report.log["requests"], report.log["broken"], peak // 1024)
+print(report.log.requests, report.log.broken, peak // 1024)
 """
     good = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": [1, 2, 3, 4]}) + "\n"
     long = json.dumps({"prompt": "x" * 100_000}) + "\n"
@@ -145,7 +135,7 @@ print(report.log["requests"], report.log["broken"], peak // 1024)
 def test_without_the_ladders_tokenizer_there_are_no_shipped_databases(tmp_path):
     path = write(tmp_path / "log.jsonl", {"prompt_ids": [1, 2], "output_ids": [1, 2, 1, 2]})
     assert str(replayable(DRAFTERS, open_databases(LogTokenizer()))[0]["db"]) == "db[context]"
-    assert replay(path, drafters=("db",)).drafters[0]["tokens"] == 4
+    assert replay(path, drafters=("db",)).drafters[0].tokens == 4
     with pytest.raises(ValueError, match="without a tokenizer there are no databases"):
         replay(path, drafters=("retrieval",))
 
@@ -154,14 +144,14 @@ def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
     good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
     text = {"prompt": "SECRET", "output": "SECRET answer"}
     report = replay(write(tmp_path / "log.jsonl", good, text, 0, good), drafters=("lookup",))
-    assert (report.log["requests"], report.log["broken"]) == (2, 2)
-    assert "give the tokenizer" in dict(report.log["examples"])[2]
+    assert (report.log.requests, report.log.broken) == (2, 2)
+    assert "give the tokenizer" in dict(report.log.examples)[2]
     assert "2 broken records skipped" in str(report)
     assert "SECRET" not in json.dumps(report.to_dict())
     with pytest.raises(ValueError, match="no usable request"):
         replay(write(tmp_path / "none.jsonl", text), drafters=("lookup",))
     read = replay(write(tmp_path / "log.jsonl", text), drafters=("lookup",), tokenizer="target")
-    assert read.log["requests"] == 1
+    assert read.log.requests == 1
     assert "SECRET" not in json.dumps(read.to_dict())
 
 
@@ -172,7 +162,7 @@ def test_a_file_of_many_records_without_a_request_is_not_read_to_its_end(tmp_pat
     with pytest.raises(ValueError, match="no usable request in its first 3 records; record 1: "):
         replay(late, drafters=("lookup",))
     early = write(tmp_path / "early.jsonl", good, 0, 0, 0, good)
-    assert replay(early, drafters=("lookup",)).log["requests"] == 2
+    assert replay(early, drafters=("lookup",)).log.requests == 2
 
 
 def test_few_requests_are_said_to_have_no_interval(tmp_path):
@@ -198,7 +188,7 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
 
     part = replay_both(progress=interrupt)
     assert not part.complete
-    assert part.log["requests"] == 2
+    assert part.log.requests == 2
     assert "Interrupted" in str(part)
     limited = replay_both(limit=2)
     assert limited.complete
@@ -211,116 +201,9 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
         entries.append({"prompt_ids": [1, 2, k % 5], "output_ids": [1, 2, k % 5, 3]})
     report = replay(write(tmp_path / "log.jsonl", *entries), drafters=("lookup",))
     (row,) = report.drafters
-    low, high = row["mean_acceptance_length_ci"]
-    assert low <= row["tokens"] / row["rounds"] <= high
+    low, high = row.mean_acceptance_length.ends
+    assert low <= row.tokens / row.rounds <= high
     assert report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
-
-
-def read(path, tokenizer=TOKENIZER):
-    reader = EntryReader(path)
-    try:
-        return list(requests(reader, tokenizer))
-    finally:
-        reader.close()
-
-
-USER = {"role": "user", "content": "Hi"}
-ANSWER = {"role": "assistant", "content": "Hello"}
-PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
-#: A form -> an entry, and its prompt.
-FORMS = {
-    "text": ({"prompt": "Hi", "output": "Hello"}, "Hi"),
-    "batch": (
-        {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
-        "Hi",
-    ),
-    "chat": (
-        {
-            "request": {"messages": [USER]},
-            "response": {"choices": [{"message": {"content": "Hello"}}]},
-        },
-        "Hi\n\n",
-    ),
-    "parts": ({"messages": [PARTS, ANSWER]}, "Hi\n\n"),
-    "sharegpt": (
-        {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
-        "Hi\n\n",
-    ),
-    "tool": (
-        {
-            "messages": [
-                USER,
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"function": {"name": "edit", "arguments": '{"k": 5}'}}],
-                },
-            ]
-        },
-        "Hi\n\n",
-        '{"name": "edit", "arguments": {"k": 5}}',
-    ),
-    "reasoning": (
-        {
-            "request": {"messages": [USER]},
-            "response": {"choices": [{"message": {"reasoning_content": "Hm", "content": "Hello"}}]},
-        },
-        "Hi\n\n",
-        "Hm\n\nHello",
-    ),
-    "ids": (
-        {
-            "prompt_ids": TOKENIZER.ids("Hi"),
-            "output_ids": TOKENIZER.ids("Hello"),
-            "output": "not this",
-        },
-        "Hi",
-    ),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_is_read(tmp_path, form):
-    entry, prompt, *output = FORMS[form]
-    (found,) = read(write(tmp_path / "log.jsonl", entry))
-    written = output[0] if output else "Hello"
-    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),)
-    assert (*found.text.output,) == (*TOKENIZER.ids(written),)
-    assert found.encoded == (form != "ids")
-    assert found.limit == len(found.text.output)
-    assert not found.cut
-
-
-def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
-    (end,) = TOKENIZER.eos
-    entries = [{"prompt_ids": [9] * 30, "output_ids": [5] * 30, "max_new_tokens": 40}]
-    entries += [{"prompt_ids": [9], "output_ids": [5, end]}]
-    monkeypatch.setattr("hsd_viz.measure.replay.requests.MOST_TOKENS", 50)
-    one, two = read(write(tmp_path / "log.jsonl", *entries))
-    assert (len(one.text.prompt), len(one.text.output), one.limit, one.cut) == (20, 30, 40, True)
-    assert two.limit > 10**9
-    assert not two.cut
-
-
-def test_every_answer_of_a_conversation_is_a_request(tmp_path):
-    turns = []
-    for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]:
-        turns.append({"from": who, "value": text})
-    one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
-    assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
-    assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")
-
-
-def test_tool_calls_and_reasoning_are_reported(tmp_path):
-    entries = [FORMS["tool"][0], FORMS["reasoning"][0], FORMS["text"][0]]
-    report = replay(
-        write(tmp_path / "log.jsonl", *entries), drafters=("lookup",), tokenizer="target"
-    )
-    text = str(report)
-    assert report.log["parts"] == {"tool calls": 1, "reasoning": 1, "text": 2}
-    assert "1 output with tool calls, which the engine decoded, too" in text
-    assert "3 outputs encoded again from text" in text
-    assert "not exactly" in text
 
 
 def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
@@ -337,74 +220,9 @@ def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
     report = replay_log()
     (found,) = report.drafters
     figures = decoded.metrics()
-    assert (found["rounds"], found["drafted"]) == (figures["rounds"], figures["drafted"])
+    assert (found.rounds, found.drafted) == (figures["rounds"], figures["drafted"])
     assert "1 request sampled" in str(report)
-    assert replay_log(temperature=0.0).drafters[0]["drafted"] != found["drafted"]
-
-
-@pytest.mark.parametrize("pack", [False, True])
-def test_an_array_is_read_as_lines_are(tmp_path, pack):
-    entries = [{"prompt": "p" * k, "output": f'text {k} ["]'} for k in range(1, 900, 3)]
-    data = json.dumps(entries, indent=1).encode()
-    path = tmp_path / "log.json"
-    path.write_bytes(gzip.compress(data) if pack else data)
-    assert read(path) == read(write(tmp_path / "log.jsonl", *entries))
-
-
-BROKEN = {
-    b"{": "not JSON",
-    b"[1]": "a request must be a JSON object",
-    b"3": "a request must be a JSON object",
-    b'{"prompt": "x"}': "no output",
-    b'{"prompt": "x", "output_ids": []}': "no output",
-    b'{"prompt": "x", "output": ""}': "the output is empty",
-    b'{"prompt": [1, "x"], "output": "y"}': "a list of token ids",
-    b'{"prompt_ids": [1], "output_ids": [1000000000]}': "outside the vocabulary",
-    b'{"prompt": "a\\ud800", "output": "b"}': "not valid Unicode",
-    b'{"messages": [{"role": "user", "content": "x"}]}': "no answer of the assistant",
-    b'{"messages": [{"role": "user", "content": {}}]}': "must be text",
-    b'{"messages": 3}': "unexpected form",
-    b'{"request": {}, "response": {"choices": []}}': "no prompt",
-    b'{"prompt": "x", "error": {"code": 500}}': "a failed request",
-    b"\xff\xfe": "not UTF-8",
-    b"[" * 100_000: "nested too deeply",
-    b'{"prompt": "%s"}' % (b"x" * 10_000_000): "longer than 8 MiB",
-}
-
-
-def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
-    path = tmp_path / "log.jsonl"
-    good = b'{"prompt": "a", "output": "b"}'
-    path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
-    found = read(path)
-    assert list(map(type, found)) == [
-        LoggedRequest,
-        *[BrokenEntry] * len(BROKEN),
-        LoggedRequest,
-    ]
-    for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
-        assert why in item.why
-        assert item.number == number
-    (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
-    assert "give the tokenizer" in text.why
-
-
-def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
-    path = tmp_path / "log.jsonl.gz"
-    lines = "".join(
-        json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(1000)
-    )
-    path.write_bytes(gzip.compress(lines.encode())[:-2000])
-    *found, last = read(path)
-    assert len(found) > 100
-    assert "cannot be read further" in last.why
-    monkeypatch.setattr("hsd_viz.records.entries.MOST_BYTES", 100_000)
-    path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
-    one, broken = read(path)
-    assert type(one) is LoggedRequest
-    assert broken == BrokenEntry(2, "the rest of the array is not JSON")
-    with pytest.raises(ValueError, match="cannot read the log"):
-        EntryReader(tmp_path / "none.jsonl")
+    assert replay_log(temperature=0.0).drafters[0].drafted != found.drafted
 
 
 @pytest.mark.skipif(not SMOLLM2.is_installed, reason="SmolLM2 is not installed")
@@ -415,4 +233,4 @@ def test_a_log_of_a_family_is_replayed_with_its_tokenizer_and_databases(name, tm
     write(path, {"prompt": "Name the days of the week.", "output": "Monday, Tuesday, Wednesday"})
     report = replay(path, tokenizer=tokenizer, drafters=["db[model]"])
     (row,) = report.drafters
-    assert row["accepted"] > 0, row
+    assert row.accepted > 0, row

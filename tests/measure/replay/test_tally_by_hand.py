@@ -7,19 +7,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from hsd_viz.measure.replay.tally import figures_of
 from hsd_viz.measure.replay.tally import pays as whether_it_pays
-from hsd_viz.measure.replay.tally import row_of
 from hsd_viz.results import Estimate
 
 
 def test_a_round_costs_what_verifying_its_whole_draft_costs():
     """A draft of 3 of which 1 was accepted, and a round without: 3 tokens for c(3) + c(0)."""
     cost = np.array([1.0, 1.5, 2.0, 4.0])
-    row = row_of("x", Counter({(0, 2, 3, 3, 1): 1, (0, 1, 0, 0, 0): 1}), cost)
-    assert row["speedup"] == pytest.approx(3 / 5)
-    assert (row["tokens"], row["rounds"], row["drafted"], row["accepted"]) == (3, 2, 3, 1)
-    assert row["drafted_by_position"] == [1, 1, 1]
-    assert row["accepted_by_position"] == [1, 0, 0]
+    row = figures_of("x", Counter({(0, 2, 3, 3, 1): 1, (0, 1, 0, 0, 0): 1}), cost)
+    assert row.speedup.value == pytest.approx(3 / 5)
+    assert (row.tokens, row.rounds, row.drafted, row.accepted) == (3, 2, 3, 1)
+    assert row.drafted_by_position == (1, 1, 1)
+    assert row.accepted_by_position == (1, 0, 0)
 
 
 @pytest.mark.parametrize(

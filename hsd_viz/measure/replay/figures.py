@@ -1,0 +1,165 @@
+"""The figures of a replay as values, and their JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hsd_viz.results.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What was read of a log.
+
+    Attributes:
+        name: the name of the file.
+        requests: requests that were replayed.
+        prompt_tokens: tokens of their prompts.
+        output_tokens: tokens of their outputs.
+        broken: entries that could not be used.
+        cut: requests longer than the limit.
+        encoded: outputs that were text and were encoded again.
+        sampled: requests of a temperature above 0.
+        parts: outputs with ``reasoning`` and with ``tool calls``.
+        examples: the first broken entries: number and reason.
+    """
+
+    name: str
+    requests: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    broken: int = 0
+    cut: int = 0
+    encoded: int = 0
+    sampled: int = 0
+    parts: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySettings:
+    """How a log was replayed.
+
+    Attributes:
+        drafters: the draft sources, as in a stack.
+        budget: the most draft tokens per round; None: each drafter's own.
+        verify_cost: the cost of verifying draft tokens, as text.
+        temperature: of the sampling; None: of each request.
+        limit: the most requests; None: all.
+        tokenizer: its name; "" or None without one.
+        databases: their folder; "" for the shipped ones.
+    """
+
+    drafters: tuple[str, ...]
+    budget: int | None
+    verify_cost: str
+    temperature: float | None
+    limit: int | None
+    tokenizer: str | None
+    databases: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrafterFigures:
+    """What a drafter would have brought, over all requests.
+
+    Attributes:
+        name: the draft source.
+        tokens: emitted tokens.
+        rounds: forward passes of the target.
+        drafted: draft tokens.
+        accepted: accepted draft tokens.
+        mean_acceptance_length: tokens per forward pass of the target.
+        acceptance_rate: accepted over drafted tokens.
+        speedup: predicted by the cost of verification; drafting is not counted.
+        pays: ``yes`` only where the whole interval of the speed-up is above 1, else ``no`` or
+            ``unclear``.
+        drafted_by_position: by position k (from 1) the rounds whose draft reached that depth.
+        accepted_by_position: the rounds that accepted k or more.
+    """
+
+    name: str
+    tokens: int
+    rounds: int
+    drafted: int
+    accepted: int
+    mean_acceptance_length: Estimate
+    acceptance_rate: Estimate
+    speedup: Estimate
+    pays: str
+    drafted_by_position: tuple[int, ...]
+    accepted_by_position: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON data."""
+        return {
+            "name": self.name,
+            "tokens": self.tokens,
+            "rounds": self.rounds,
+            "drafted": self.drafted,
+            "accepted": self.accepted,
+            **self.mean_acceptance_length.named("mean_acceptance_length"),
+            **self.acceptance_rate.named("acceptance_rate"),
+            **self.speedup.named("speedup"),
+            "pays": self.pays,
+            "drafted_by_position": list(self.drafted_by_position),
+            "accepted_by_position": list(self.accepted_by_position),
+        }
+
+    def rates_by_position(self) -> list[float]:
+        """Return the acceptance at position 1, 2, ..."""
+        rates = []
+        for accepted, drafted in zip(
+            self.accepted_by_position, self.drafted_by_position, strict=True
+        ):
+            rates.append(accepted / drafted)
+        return rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensAbove:
+    """Tokens per forward pass of the requests whose verifications are recorded.
+
+    Attributes:
+        recorded: as they were.
+        least: at least, with a database above the recorded drafter.
+        most: at most.
+        by_database: the share of the rounds in which the database drafts.
+    """
+
+    recorded: Estimate
+    least: Estimate
+    most: Estimate
+    by_database: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboveFigures:
+    """What a database above the recorded drafter would bring
+    (:mod:`hsd_viz.measure.replay.above`).
+
+    Attributes:
+        requests: the requests of which it is known.
+        refused: those of which it is not.
+        why: the most frequent reason.
+        tokens: the figures; None without a request of which it is known.
+    """
+
+    requests: int
+    refused: int
+    why: str = ""
+    tokens: TokensAbove | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data; what is not known is left out."""
+        data: dict[str, Any] = {"requests": self.requests, "refused": self.refused}
+        if self.refused:
+            data["why"] = self.why
+        if self.tokens is not None:
+            data |= self.tokens.recorded.named("recorded")
+            data |= self.tokens.least.named("least")
+            data |= self.tokens.most.named("most")
+            data["by_database"] = self.tokens.by_database
+        return data

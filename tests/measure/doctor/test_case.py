@@ -1,0 +1,85 @@
+"""What the doctor is asked: its arguments, and figures that are refused."""
+
+from __future__ import annotations
+
+from functools import partial
+from inspect import getdoc, signature
+
+import pytest
+
+from hsd_viz.declare import settings_of
+from hsd_viz.errors import UserError
+from hsd_viz.measure.doctor.api import doctor
+from hsd_viz.measure.doctor.case import Case
+from hsd_viz.measure.doctor.observe import from_figures
+
+
+def test_acceptance_is_read_as_engines_print_it():
+    for given, length in (([0.6], 4.0), ([4.0], 4.0), ([0.8, 0.6, 0.4, 0.2, 0.1], 3.1)):
+        assert from_figures(given, 5).length == pytest.approx(length)
+    assert from_figures([0.8, 0.6]).survival()[1] == [0.8, 0.6]
+    for given, words in (
+        ([0.6], "--lookahead"),
+        ([7.0], "needs the number"),
+        ([0.5, 0.6], "must not rise"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            from_figures(given)
+    with pytest.raises(ValueError, match="not possible with 3 draft tokens"):
+        from_figures([5.0], 3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        partial(doctor),
+        partial(doctor, measure="nano:3 > target", acceptance=(0.5,)),
+        partial(doctor, record="record.log", acceptance=(0.5,)),
+    ],
+)
+def test_exactly_one_thing_is_diagnosed(given):
+    with pytest.raises(UserError, match="give one of a record, measure and acceptance"):
+        given()
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, speed=0.0),
+            "the speed 0.0 is out of range: expected a number from 1e-06",
+        ),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, plain_speed=-1.0),
+            "the speed without speculation -1.0 is out of range",
+        ),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=3, step=float("nan")),
+            "the step time nan is not valid",
+        ),
+        (partial(doctor, acceptance=(0.6,), lookahead=3, batch=0), "the batch 0 is out of range"),
+    ],
+)
+def test_figures_out_of_range_are_refused_as_on_the_command_line(figure, words):
+    with pytest.raises(UserError, match=words):
+        figure()
+
+
+def test_the_declared_figures_are_the_parameters_and_their_help():
+    parameters = signature(doctor).parameters
+    positional = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
+
+    assert positional == ["record"]
+    assert list(parameters) == list(settings_of(Case))
+    assert parameters["plain_speed"].annotation == "float | None"
+    assert "    lookahead: draft tokens per round, with ``acceptance``.\n" in getdoc(doctor)
+
+
+def test_a_wrong_keyword_names_the_function_and_the_nearest_parameter():
+    with pytest.raises(TypeError, match=r"doctor\(\) has no argument 'plain_sped'; did you mean"):
+        doctor(acceptance=(0.6,), lookahead=3, plain_sped=3.0)
+
+
+def test_models_without_a_card_are_not_ignored():
+    with pytest.raises(UserError, match="gpu and models belong together"):
+        doctor(acceptance=(0.6,), lookahead=3, models=("llama-70b", "llama-8b"))

@@ -1,0 +1,96 @@
+"""Times of a hardware model where they were not observed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from hsd_viz.measure.doctor.api import doctor
+from hsd_viz.measure.doctor.assumed_hardware import with_hardware
+from hsd_viz.measure.doctor.case import KnownFigures
+from hsd_viz.measure.doctor.observe import from_figures, with_figures
+from hsd_viz.measure.doctor.verdict import diagnose
+from tests.measure.doctor.observations import (
+    H100,
+)
+from tests.rows import column
+
+
+def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
+    given = with_figures(
+        from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), KnownFigures(batch=32, method="EAGLE-3")
+    )
+    found = diagnose(given, with_hardware(given, H100))
+    assert found.predicted == ("step", "verify", "draft", "overhead")
+    assert found.verdict.startswith("predicted: ")
+    assert (
+        json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"]
+        == found.advised.tokens
+    )
+    # A larger batch has less room for draft tokens; observed times stay.
+    one = with_hardware(replace(given, batch=1), H100)
+    many = with_hardware(replace(given, batch=256), H100)
+    assert one.verify / one.step < many.verify / many.step
+    assert one.draft < many.draft
+    known = with_hardware(replace(given, step=40.0, verify=60.0), H100)
+    assert (known.step, known.verify) == (40.0, 60.0)
+    assert known.draft > 2 * one.draft
+    assert with_hardware(replace(given, method="suffix"), H100).draft == 0
+
+
+def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
+    def of(speed):
+        given = with_figures(
+            from_figures([0.6], 5),
+            KnownFigures(speed=speed, plain_speed=83.0, batch=32, method="eagle3"),
+        )
+        return diagnose(given, with_hardware(given, H100))
+
+    lost = of(61.0)
+    near = of(85.0)
+    assert lost.verdict.startswith("speculation loses: 0.73")
+    assert not lost.findings
+    assert not lost.advised.tokens
+    assert lost.speedup.value == pytest.approx(61 / 83)
+    assert lost.speedup.interval[1] < 0.8
+    assert set(lost.predicted) == {"verify", "draft", "overhead"}
+    assert near.verdict.startswith("undecided")
+    assert near.advised == near.observed
+
+
+@pytest.mark.parametrize("batch", [1, 256])
+@pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 2.4])
+def test_verdict_advice_and_settings_agree(ratio, batch):
+    seen = with_figures(
+        from_figures([0.7, 0.5, 0.3]),
+        KnownFigures(speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3"),
+    )
+    found = diagnose(seen, with_hardware(seen, H100))
+    low, high = found.speedup.interval
+    if low > 1:
+        said = "pays"
+    elif high < 1:
+        said = "loses"
+    else:
+        said = "undecided"
+    assert said in found.verdict
+    assert found.advised.speedup >= found.observed.speedup
+    assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
+    assert found.observed.speedup >= 1 or "keep" not in found.lines()[1]
+    assert not (low > 1 and found.advised.tokens == 0)
+
+
+def test_a_hardware_model_says_what_another_batch_brings():
+    found = doctor(
+        acceptance=(0.6, 0.3, 0.1), gpu="H100", models=("llama-8b",), method="eagle", context=128
+    )
+    assert column(found.batches, "requests") == ["1", "4", "16", "64", "256"]
+    speedups = [row.speedup.value for row in found.batches]
+    assert speedups[0] > speedups[-1]
+    for value in speedups:
+        assert value <= 2.0
+    speeds = [row.tokens_per_second.value for row in found.batches]
+    assert speeds == sorted(speeds, reverse=True)
+    assert "batches of the hardware model are predicted" in found.text()
