@@ -35,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Declaration = TypeVar("Declaration")
 #: An option of the command line in a help text.
-_OPTION = re.compile(r"--([a-z][a-z-]*)")
+_OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,7 @@ class Setting:
             before each value.
         option: the option of the command line, where it is not the name of the field.
         positional: whether the command line takes the value by its place.
+        required: whether the command line needs the value, where Python has a default.
         python_only: whether only functions of Python take the value, and no command.
         in_k: whether the command line reads 8k as 8192.
         label: the label in the page's form; "" if the form has no field for it.
@@ -78,6 +79,7 @@ class Setting:
     in_a_row: bool = False
     option: str = ""
     positional: bool = False
+    required: bool = False
     python_only: bool = False
     in_k: bool = False
     label: str = ""
@@ -108,6 +110,10 @@ class Setting:
     def _off_words(self) -> str:
         return "" if self.off is None else f" ({self.off:g}: off)"
 
+    def option_of(self, name: str) -> str:
+        """Return the option of the command line for the field or parameter of that name."""
+        return "--" + (self.option or name.rstrip("_").replace("_", "-"))
+
     @property
     def form_label(self) -> str:
         """The label in the page's form, with the value that switches the setting off."""
@@ -129,6 +135,11 @@ class DeclaredField:
     type: Any
     setting: Setting
     default: Any
+
+    @property
+    def option(self) -> str:
+        """The option of the command line."""
+        return self.setting.option_of(self.name)
 
 
 @cache
@@ -221,10 +232,13 @@ def _type_as_written(annotation: str) -> str:
 def _arguments_of(declaration: Any) -> str:
     """Return the help of the fields of a dataclass as a section of a docstring."""
     declared = {one.name: one for one in fields_of(declaration)}
+    names: dict[str, str] = {}
+    for name, one in declared.items():
+        names[one.option] = f"``{name}``"
     lines = ["Args:"]
     for name in signature(declaration).parameters:
         setting = declared[name].setting
-        text = _OPTION.sub(_as_parameter, setting.help)
+        text = _OPTION.sub(lambda option: names.get(option[0], option[0]), setting.help)
         choices = choices_of(declared[name].type)
         if choices:
             text = f"{_as_words(choices)}; {text}"
@@ -237,8 +251,3 @@ def _as_words(choices: tuple[str, ...]) -> str:
     """Return choices as the text of a docstring, as in "``a``, ``b`` or ``c``"."""
     *first, last = (f"``{choice}``" for choice in choices)
     return f"{', '.join(first)} or {last}"
-
-
-def _as_parameter(option: re.Match[str]) -> str:
-    """Return an option of the command line, as in ``--plain-speed``, as a name of Python."""
-    return f"``{option[1].replace('-', '_')}``"

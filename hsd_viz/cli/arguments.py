@@ -36,6 +36,8 @@ from hsd_viz.ranges import check_range
 from hsd_viz.words import did_you_mean
 
 BAD_INPUT = 2
+#: The first line of a dataclass whose fields are among the command's own options.
+OWN_GROUP = "options"
 #: What k means after a number.
 _K = 1024
 #: The command as it was given (not an option), a file to write, a trace to write.
@@ -173,9 +175,9 @@ def _add_fields(parser: Parser, where: Any, owner: Any) -> None:
     hints = get_type_hints(owner, include_extras=True)
     parameters = signature(owner).parameters
     own = [name for name in vars(owner).get("__annotations__", ()) if name in parameters]
-    if own and where is parser:
-        summary = (getdoc(owner) or "").partition("\n")[0]
-        where = parser.add_argument_group(summary.rstrip(".").lower())
+    title = (getdoc(owner) or "").partition("\n")[0].rstrip(".").lower()
+    if own and where is parser and title != OWN_GROUP:
+        where = parser.add_argument_group(title)
     for name in own:
         if is_dataclass(hints[name]):
             _add_fields(parser, where, hints[name])
@@ -222,8 +224,8 @@ class _Declared:
 
     @property
     def is_required(self) -> bool:
-        """Whether there is no default."""
-        return self.default is Parameter.empty
+        """Whether the command line has no default."""
+        return self.default is Parameter.empty or self.setting.required
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -244,7 +246,9 @@ class _Declared:
             if isinstance(self.default, float):
                 facts.append(f"default {self.default:g}")
             elif self.setting.in_k:
-                facts.append(f"default {self.default // _K}k")
+                facts.append(f"default {_in_k(self.default)}")
+            elif isinstance(self.default, tuple) and self.default:
+                facts.append(f"default {','.join(map(str, self.default))}")
             elif self.default not in (None, "", ()):
                 facts.append(f"default {self.default}")
         if not facts:
@@ -254,7 +258,7 @@ class _Declared:
     @property
     def option(self) -> str:
         """The name on the command line."""
-        return "--" + (self.setting.option or self.name.rstrip("_").replace("_", "-"))
+        return self.setting.option_of(self.name)
 
 
 def _add_option(where: Any, declared: _Declared) -> None:
@@ -271,7 +275,7 @@ def _add_option(where: Any, declared: _Declared) -> None:
             options["metavar"] = setting.metavar
     if declared.limits is not None:
         options["type"] = partial(_number, declared.base, *declared.limits)
-    elif setting.in_k:
+    elif setting.in_k and declared.base is int:
         options["type"] = _whole_number
     if setting.without_value is not None:
         options["nargs"] = "?"
@@ -301,6 +305,12 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
     return value
 
 
+def _in_k(value: int | tuple[int, ...]) -> str:
+    """Return whole numbers as they are written with k."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    return ",".join(f"{number // _K}k" for number in numbers)
+
+
 def _number_of(text: str) -> float:
     """Return a number as it is written: a whole one, 2k or 0.5."""
     if text.endswith("k"):
@@ -328,7 +338,7 @@ def _whole_number(text: str) -> int:
 
 def _names(text: str) -> tuple[str, ...]:
     """Read names separated by commas."""
-    return tuple(text.split(",")) if text else ()
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _path(text: str, *checks: Callable[[Path], Any]) -> Path:

@@ -4,10 +4,9 @@ and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated as A
-from typing import Any, Literal
+from typing import Literal
 
 from hsd_viz import terminal
 from hsd_viz.cli import shared
@@ -16,15 +15,12 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
+from hsd_viz.measure.predict.options import PredictOptions
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
 from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.terminal import status
-
-#: Defaults of lists, as they are written on the command line, which reads them.
-USUAL_BATCH: Any = "1"
-USUAL_CONTEXT: Any = "2k"
 
 
 def bench(
@@ -229,126 +225,7 @@ def _show_progress(done: int, total: int, text: str) -> None:
 
 def predict(
     *,
-    gpu: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
-        ),
-    ],
-    models: A[
-        str,
-        Setting(
-            metavar="A,B,C",
-            help="target first: names, paths of a config.json, or eagle3 for a draft head",
-        ),
-    ],
-    batch: A[
-        Sequence[int],
-        Setting(
-            metavar="N,N",
-            help="sequences decoded together",
-        ),
-    ] = USUAL_BATCH,
-    context: A[
-        Sequence[int],
-        Setting(
-            metavar="N,N",
-            help="tokens cached per sequence, as in 2k,32k",
-        ),
-    ] = USUAL_CONTEXT,
-    acceptance: A[
-        tuple[str, ...],
-        Setting(
-            metavar="A",
-            help="of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable",
-        ),
-    ] = (),
-    profile: A[
-        Path | None,
-        Setting(
-            metavar="F",
-            help="acceptance of the draft model from a speculation_profile.json",
-        ),
-    ] = None,
-    records: A[
-        Path | None,
-        Setting(
-            metavar="F",
-            help="the same from a record of another engine or a trace (see `hsd-viz doctor`)",
-        ),
-    ] = None,
-    calibrate: A[
-        Sequence[float] | None,
-        Setting(
-            metavar="T1,T8",
-            help="measured ms of a step of the target with 1 and with 8 tokens",
-        ),
-    ] = None,
-    round_ms: A[
-        float | None,
-        Setting(
-            metavar="MS",
-            help="measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
-            low=0,
-            high=1e6,
-        ),
-    ] = None,
-    tp: A[
-        int,
-        Setting(
-            metavar="N",
-            help="GPUs that share each model",
-        ),
-    ] = 1,
-    weights: A[
-        str,
-        Setting(
-            metavar="FORMAT",
-            help="bf16, fp8, int8, int4 or fp4",
-        ),
-    ] = "bf16",
-    cache: A[
-        str,
-        Setting(
-            metavar="FORMAT",
-            help="format of the KV cache: bf16 or fp8",
-        ),
-    ] = "bf16",
-    temperature: A[
-        float,
-        Setting(
-            metavar="T",
-            help="0-2; lowers assumed acceptances",
-        ),
-    ] = 0.0,
-    text: A[
-        Literal["mixed", "chat", "code", "math", "documents"],
-        Setting(
-            help="the text, for assumed acceptances",
-        ),
-    ] = "mixed",
-    bandwidth: A[
-        float | None,
-        Setting(
-            metavar="GB",
-            help="GB/s of an unknown GPU",
-        ),
-    ] = None,
-    flops: A[
-        float | None,
-        Setting(
-            metavar="TF",
-            help="dense 16-bit TFLOP/s of an unknown GPU",
-        ),
-    ] = None,
-    gpu_memory: A[
-        float | None,
-        Setting(
-            metavar="GB",
-            help="memory of an unknown GPU",
-        ),
-    ] = None,
+    options: PredictOptions,
     json_: A[
         Out | None,
         Setting(
@@ -365,69 +242,13 @@ def predict(
     ] = None,
 ) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.measure.predict.api import predict
+    from hsd_viz.measure.predict.api import predicted
     from hsd_viz.results.result import show
 
-    times = None
-    if calibrate is not None:
-        if len(calibrate) != 2:
-            raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
-        times = (calibrate[0], calibrate[1])
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    prediction = predict(
-        gpu,
-        names,
-        batch=batch,
-        context=context,
-        calibrate=times,
-        round_ms=round_ms,
-        tp=tp,
-        cache=cache,
-        weights=weights,
-        temperature=temperature,
-        text=text,
-        bandwidth=bandwidth,
-        flops=flops,
-        memory=gpu_memory,
-        acceptance=_acceptance(names, acceptance, profile, records),
-    )
+    prediction = predicted(options)
     if html is not None:
         from hsd_viz import figures
 
         figure = figures.prediction(prediction)
         shared.write_text(html, figure.to_html(include_plotlyjs=True))
     return show(prediction, json=json_)
-
-
-def _acceptance(
-    models: list[str], given: tuple[str, ...], profile: Path | None, records: Path | None
-) -> Any:
-    """Return the acceptance that the options give: one number, one per pair, or a profile;
-    ``None``: none.
-    """
-    if profile is None and records is None:
-        try:
-            if len(given) == 1 and "=" not in given[0]:
-                return float(given[0])
-            rates: dict[str, float] = {}
-            for one in given:
-                pair, rate = one.rsplit("=", 1)
-                rates[" > ".join(map(str.strip, pair.split(">")))] = float(rate)
-            return rates or None
-        except ValueError:
-            form = "use one number, or 'draft > verifier=0.7'"
-            raise UserError(f"--acceptance {' '.join(given)!r} is not readable: {form}") from None
-    if given or None not in (profile, records):
-        raise UserError("--profile, --records and --acceptance exclude each other")
-    if len(models) != 2:
-        raise UserError(
-            "a profile is of one draft model: name the target and that model in --models"
-        )
-    from hsd_viz.measure.doctor.observe import observe
-    from hsd_viz.measure.doctor.profile import acceptance_of, edge_of, read_profile
-
-    with parsing(str(records or profile)):
-        if profile is not None:
-            return edge_of(read_profile(profile)["marginal_accept_rates"])
-        assert records is not None
-        return edge_of(acceptance_of(observe(records).seen))

@@ -6,117 +6,101 @@ is listed with its kind and source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from hsd_viz.declare import keywords_from
 from hsd_viz.errors import UserError
 from hsd_viz.latency import hardware
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.efficiency import efficiency_of
 from hsd_viz.latency.hardware import Machine, check_setting
-from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import WEIGHTS, Shape
 from hsd_viz.measure.predict.assumed_acceptance import (
     HEAD_ACCEPTANCE,
     Assumption,
-    Text,
     acceptance_of_pairs,
 )
+from hsd_viz.measure.predict.given_acceptance import given_acceptance
 from hsd_viz.measure.predict.hardware_plan import STORED, HardwarePlan
+from hsd_viz.measure.predict.options import PredictOptions
 from hsd_viz.measure.predict.stacks_on_hardware import (
     DATABASE_ACCEPTANCE,
     HEADS,
     HIT,
     LENGTH,
-    Setting,
+    StacksOnHardware,
 )
-from hsd_viz.ranges import check_range
 from hsd_viz.words import counted, did_you_mean
 
 
-def predict(
-    gpu: str = "",
-    models: Sequence[str] = (),
-    *,
-    tp: int = 1,
-    weights: str = "bf16",
-    cache: str = "bf16",
-    batch: Sequence[int] = (1,),
-    context: Sequence[int] = (2048,),
-    temperature: float = 0.0,
-    text: Text = "mixed",
-    acceptance: Mapping[str, float | Edge] | float | Edge | None = None,
-    calibrate: tuple[float, float] | None = None,
-    round_ms: float | None = None,
-    databases: bool = True,
-    bandwidth: float | None = None,
-    flops: float | None = None,
-    memory: float | None = None,
-) -> HardwarePlan:
+@keywords_from(PredictOptions)
+def predict(options: PredictOptions) -> HardwarePlan:
     """Predict plain decoding, each single draft, each hierarchy, and a database below each.
 
-    Args:
-        gpu: a name, as "H100" or as ``nvidia-smi`` prints it; or any name with ``bandwidth``,
-            ``flops`` and ``memory``.
-        models: target first, then draft models: names, names of the hub, paths of a
-            ``config.json``, or ``eagle3`` for a draft head.
-        tp: cards that share each model.
-        weights: the format of all weights.
-        cache: the format of the KV caches.
-        batch: sequences decoded together.
-        context: tokens cached for each.
-        temperature: lowers assumed acceptances.
-        text: the kind of text, for assumed acceptances.
-        acceptance: conditional, or a survival curve (an ``Edge``), for all pairs or by
-            "draft > verifier".
-        calibrate: measured ms of a step of the target with 1 and with 8 tokens, for the first
-            batch and context.
-        round_ms: measured ms of a round beyond its forward passes.
-        databases: whether to try a database below each stack.
-        bandwidth: GB/s of an unknown card.
-        flops: TFLOP/s with 16 bits of an unknown card.
-        memory: GB of an unknown card.
+    The models are the target first, then draft models. An acceptance is conditional, or a survival
+    curve (an ``Edge``), for all pairs or by "draft > verifier". Measured times of a step are those
+    of the first batch and context.
 
     Raises:
         UserError: for an unknown GPU or model, or an impossible combination.
     """
-    shapes = _shapes(models)
-    card = gpu_of(gpu, bandwidth, flops, memory)
-    machine = Machine(card, tp, efficiency_of(card))
-    check_setting(shapes[0], tp, weights, cache, context)
-    for sequences in batch:
-        check_range("the batch", sequences, 1, 4096)
-    check_range("the temperature", temperature, 0.0, 2.0)
-    if text not in HEAD_ACCEPTANCE:
-        hint = did_you_mean(text, HEAD_ACCEPTANCE)
-        raise UserError(f"the text '{text}' is unknown: use {', '.join(HEAD_ACCEPTANCE)}{hint}")
-    if calibrate is not None:
-        one_ms, many_ms = calibrate
-        machine = hardware.fitted(
-            machine,
-            shapes[0],
-            one_ms,
-            many_ms,
-            batch=batch[0],
-            context=context[0],
-            weights=weights,
-            cache=cache,
-        )
-    if round_ms is not None:
-        machine = replace(machine, efficiency=machine.efficiency.with_round(round_ms))
+    return predicted(options)
+
+
+def predicted(options: PredictOptions) -> HardwarePlan:
+    """Return the prediction for hardware, models and what is known of them.
+
+    Raises:
+        UserError: for an unknown GPU or model, or an impossible combination.
+    """
+    acceptance = given_acceptance(options)
+    shapes = _shapes(options.models)
+    card = gpu_of(options.gpu, options.bandwidth, options.flops, options.memory)
+    machine = Machine(card, options.tp, efficiency_of(card))
+    check_setting(shapes[0], options.tp, options.weights, options.cache, options.context)
+    if options.text not in HEAD_ACCEPTANCE:
+        hint = did_you_mean(options.text, HEAD_ACCEPTANCE)
+        texts = ", ".join(HEAD_ACCEPTANCE)
+        raise UserError(f"the text '{options.text}' is unknown: use {texts}{hint}")
+    machine = _with_measured_times(machine, shapes[0], options)
     smallest_first = sorted(shapes[1:], key=lambda shape: shape.touched(1))
     order = tuple(shape.name for shape in (*smallest_first, shapes[0]))
     by_name = {shape.name: shape for shape in shapes}
-    edges, assumed = acceptance_of_pairs(by_name, order, acceptance, temperature, text)
-    setting = Setting(machine, by_name, order, edges, databases, weights, cache)
+    edges, assumed = acceptance_of_pairs(
+        by_name, order, acceptance, options.temperature, options.text
+    )
+    stacks = StacksOnHardware(
+        machine, by_name, order, edges, options.databases, options.weights, options.cache
+    )
     assumptions = [
-        *_of_the_machine(machine, databases, max(batch)),
-        *_of_formats(shapes, weights),
+        *_of_the_machine(machine, options.databases, max(options.batch)),
+        *_of_formats(shapes, options.weights),
         *_of_heads(shapes),
         *assumed,
     ]
-    return setting.plan(batch, context, assumptions)
+    return stacks.plan(options.batch, options.context, assumptions)
+
+
+def _with_measured_times(machine: Machine, target: Shape, options: PredictOptions) -> Machine:
+    """Return a machine whose times are fitted on those that were measured."""
+    if options.calibrate is not None:
+        one_ms, many_ms = options.calibrate
+        machine = hardware.fitted(
+            machine,
+            target,
+            one_ms,
+            many_ms,
+            batch=options.batch[0],
+            context=options.context[0],
+            weights=options.weights,
+            cache=options.cache,
+        )
+    if options.round_ms is not None:
+        efficiency = machine.efficiency.with_round(options.round_ms)
+        machine = replace(machine, efficiency=efficiency)
+    return machine
 
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:

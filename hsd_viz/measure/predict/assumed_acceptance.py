@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log2
-from typing import Literal
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency.efficiency import Kind
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import Shape
+from hsd_viz.measure.predict.options import Text
 
-Text = Literal["mixed", "chat", "code", "math", "documents"]
 #: What a user may give: conditional acceptance, or a survival curve.
 Given = float | Edge
 #: Uncertainty of an acceptance that was given.

@@ -61,7 +61,7 @@ class BreakEven:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StacksOnHardware:
     """Models on a machine.
 
     Attributes:

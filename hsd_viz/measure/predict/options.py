@@ -1,0 +1,197 @@
+"""What is asked of a prediction: the hardware, the models and what is known of them, declared once.
+
+The fields are the keyword arguments of :func:`hsd_viz.predict` and the options of
+``hsd-viz predict``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from typing import Annotated as A
+
+from hsd_viz.declare import Setting, check_settings
+from hsd_viz.errors import UserError
+from hsd_viz.ranges import check_range
+
+if TYPE_CHECKING:
+    from hsd_viz.latency.inputs import Edge
+
+    #: Conditional, or a survival curve: for all pairs, or by "draft > verifier".
+    Acceptance = Mapping[str, float | Edge] | Edge | float | Sequence[str] | None
+else:
+    # What the command line reads: its help does not import the law.
+    Acceptance = tuple[str, ...]
+
+#: The kind of text, for assumed acceptances.
+Text = Literal["mixed", "chat", "code", "math", "documents"]
+#: Most sequences of a batch.
+MOST_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options.
+
+    A GPU is a name, as "H100" or as ``nvidia-smi`` prints it; or any name with its bandwidth, flops
+    and memory.
+
+    Raises:
+        UserError: if a figure is out of range, or if two sources of acceptance are given.
+    """
+
+    gpu: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
+            required=True,
+        ),
+    ] = ""
+    models: A[
+        Sequence[str],
+        Setting(
+            metavar="A,B,C",
+            help="target first: names, paths of a config.json, or eagle3 for a draft head",
+            required=True,
+        ),
+    ] = ()
+    _: KW_ONLY
+    batch: A[
+        Sequence[int],
+        Setting(
+            metavar="N,N",
+            help="sequences decoded together",
+        ),
+    ] = (1,)
+    context: A[
+        Sequence[int],
+        Setting(
+            metavar="N,N",
+            help="tokens cached per sequence, as in 2k,32k",
+            in_k=True,
+        ),
+    ] = (2048,)
+    acceptance: A[
+        Acceptance,
+        Setting(
+            metavar="A",
+            help="of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable",
+        ),
+    ] = ()
+    profile: A[
+        Path | str | None,
+        Setting(
+            metavar="F",
+            help="acceptance of the draft model from a speculation_profile.json",
+        ),
+    ] = None
+    records: A[
+        Path | str | None,
+        Setting(
+            metavar="F",
+            help="the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+        ),
+    ] = None
+    calibrate: A[
+        Sequence[float] | None,
+        Setting(
+            metavar="T1,T8",
+            help="measured ms of a step of the target with 1 and with 8 tokens",
+        ),
+    ] = None
+    round_ms: A[
+        float | None,
+        Setting(
+            metavar="MS",
+            help="measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
+            words="the time of a round beyond its forward passes in ms",
+            low=0.0,
+            high=1e6,
+        ),
+    ] = None
+    tp: A[
+        int,
+        Setting(
+            metavar="N",
+            help="GPUs that share each model",
+        ),
+    ] = 1
+    weights: A[
+        str,
+        Setting(
+            metavar="FORMAT",
+            help="bf16, fp8, int8, int4 or fp4",
+        ),
+    ] = "bf16"
+    cache: A[
+        str,
+        Setting(
+            metavar="FORMAT",
+            help="format of the KV cache: bf16 or fp8",
+        ),
+    ] = "bf16"
+    temperature: A[
+        float,
+        Setting(
+            metavar="T",
+            help="0-2; lowers assumed acceptances",
+            words="the temperature",
+            low=0.0,
+            high=2.0,
+            parse_range=False,
+        ),
+    ] = 0.0
+    text: A[
+        Text,
+        Setting(
+            help="the text, for assumed acceptances",
+        ),
+    ] = "mixed"
+    databases: A[
+        bool,
+        Setting(
+            help="whether to try a database below each stack",
+            python_only=True,
+        ),
+    ] = True
+    bandwidth: A[
+        float | None,
+        Setting(
+            metavar="GB",
+            help="GB/s of an unknown GPU",
+        ),
+    ] = None
+    flops: A[
+        float | None,
+        Setting(
+            metavar="TF",
+            help="dense 16-bit TFLOP/s of an unknown GPU",
+        ),
+    ] = None
+    memory: A[
+        float | None,
+        Setting(
+            metavar="GB",
+            help="memory of an unknown GPU",
+            unit="GB",
+            option="gpu-memory",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        for sequences in self.batch:
+            check_range("the batch", sequences, 1, MOST_BATCH)
+        if self.calibrate is not None and len(self.calibrate) != 2:
+            raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
+        sources = (self.has_acceptance, self.profile is not None, self.records is not None)
+        if sum(sources) > 1:
+            raise UserError("--profile, --records and --acceptance exclude each other")
+
+    @property
+    def has_acceptance(self) -> bool:
+        """Whether acceptances are given as numbers."""
+        return self.acceptance is not None and self.acceptance != ()
