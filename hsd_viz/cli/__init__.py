@@ -12,7 +12,22 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import audits, bench, decode, files, logs, models, start
+from hsd_viz.cli import (
+    audits,
+    bench,
+    course,
+    databases,
+    decode,
+    export,
+    ladder,
+    logs,
+    models,
+    plan,
+    predict,
+    serving,
+    site,
+    start,
+)
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, notes
 from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import UserError, fault_message, is_debugging
@@ -25,37 +40,37 @@ INTERRUPTED = 130
 COMMANDS: dict[str, Any] = {
     "decode": decode.decode,
     "bench": bench.bench,
-    "plan": bench.plan,
-    "predict": bench.predict,
+    "plan": plan.plan,
+    "predict": predict.predict,
     "replay": logs.replay,
     "import": logs.import_,
     "doctor": logs.doctor,
     "audit": audits.audit,
-    "dashboard": decode.dashboard,
-    "serve": decode.serve,
-    "classroom": decode.classroom,
+    "dashboard": serving.dashboard,
+    "serve": serving.serve,
+    "classroom": serving.classroom,
     "mcp": start.mcp,
     "site": (
         "Build a static site of recorded runs, races, lessons and reports.",
-        {"build": files.build_site},
+        {"build": site.build_site},
     ),
-    "export": files.export,
+    "export": export.export,
     "databases": (
         "Inspect and build draft databases.",
-        {"inspect": files.inspect, "build": files.build},
+        {"inspect": databases.inspect, "build": databases.build},
     ),
     "models": (
         "The families of models: list, info, install.",
         {"list": models.list_models, "info": models.info, "install": models.install},
     ),
-    "ladder": ("The shipped models: info, train.", {"info": files.info, "train": files.train}),
+    "ladder": ("The shipped models: info, train.", {"info": ladder.info, "train": ladder.train}),
     "course": (
         "Copy the lessons as notebooks.",
         {
-            "copy": files.copy_course,
-            "build": files.build_course,
-            "book": files.book,
-            "slides": files.slides,
+            "copy": course.copy_course,
+            "build": course.build_course,
+            "book": course.book,
+            "slides": course.slides,
         },
     ),
 }

@@ -1,6 +1,4 @@
-"""``hsd-viz bench``, ``plan`` and ``predict``: what stacks measure, and what the law predicts, here
-and elsewhere.
-"""
+"""``hsd-viz bench``: what stacks measure, side by side."""
 
 from __future__ import annotations
 
@@ -9,18 +7,15 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz import terminal
-from hsd_viz.cli import shared
 from hsd_viz.cli.arguments import CommandLine, Out
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.measure.predict.options import PredictOptions
 from hsd_viz.models.families import find_family
 from hsd_viz.options import DecodingOptions
 from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.stack import MAX_LOOKAHEAD
-from hsd_viz.terminal import status
 
 
 def bench(
@@ -136,119 +131,3 @@ def bench(
             command=command_line,
         )
     return show(result, json=json_, html=html)
-
-
-def plan(
-    *,
-    models: A[
-        str | None,
-        Setting(
-            metavar="A,B,C",
-            help="draft models that may take part (default: those below the target)",
-        ),
-    ] = None,
-    max_levels: A[
-        int | None,
-        Setting(
-            metavar="K",
-            help="most parts of a stack, target and database included",
-        ),
-    ] = None,
-    measure: A[
-        int,
-        Setting(
-            metavar="N",
-            help="measure the best N stacks (8 when N is left out)",
-            without_value=8,
-        ),
-    ] = 0,
-    suite: A[
-        str | None,
-        Setting(
-            metavar="NAME|PATH",
-            help="prompts: a suite's name or a file (default: the family's suite)",
-        ),
-    ] = None,
-    limit: A[
-        int,
-        Setting(
-            metavar="N",
-            help="prompts to calibrate on, and to measure on",
-        ),
-    ] = 24,
-    repeats: A[
-        int,
-        Setting(
-            metavar="N",
-            help="measured runs of each prompt and stack",
-        ),
-    ] = 3,
-    fresh: A[
-        bool,
-        Setting(
-            help="calibrate again, even if a stored calibration fits",
-        ),
-    ] = False,
-    json_: Json = None,
-    decoding: DecodingOptions,
-    machine: EngineOptions,
-    command_line: CommandLine,
-) -> int:
-    """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
-    from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.machine import describe
-    from hsd_viz.measure.bench.runner import BenchSettings
-    from hsd_viz.measure.plan import plan as planning
-    from hsd_viz.measure.plan.result import PlanResult
-    from hsd_viz.prompts.suites import load_suite
-    from hsd_viz.results.result import show
-
-    drafts = None if models is None else [name.strip() for name in models.split(",")]
-    planned = planning.plan(
-        LocalEngine.of(machine.on_one_thread()),
-        load_suite(suite or find_family(machine.family).suite),
-        BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
-        models=drafts,
-        max_levels=max_levels,
-        measured=measure,
-        fresh=fresh,
-        limit=limit,
-        progress=_show_progress,
-    )
-    status()
-    return show(PlanResult(planned, describe(), command_line), json=json_)
-
-
-def _show_progress(done: int, total: int, text: str) -> None:
-    status(f"{done}/{total}  {text}" if total else text)
-
-
-def predict(
-    *,
-    options: PredictOptions,
-    json_: A[
-        Out | None,
-        Setting(
-            metavar="OUT",
-            help="write the whole prediction",
-        ),
-    ] = None,
-    html: A[
-        Out | None,
-        Setting(
-            metavar="OUT",
-            help="write a figure of the speed-ups",
-        ),
-    ] = None,
-) -> int:
-    """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.measure.predict.api import predicted
-    from hsd_viz.results.result import show
-
-    prediction = predicted(options)
-    if html is not None:
-        from hsd_viz import figures
-
-        figure = figures.prediction(prediction)
-        shared.write_text(html, figure.to_html(include_plotlyjs=True))
-    return show(prediction, json=json_)

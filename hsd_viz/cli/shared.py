@@ -13,6 +13,7 @@ from hsd_viz.cli.arguments import Out
 from hsd_viz.declare import Setting
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.options import settings
+from hsd_viz.terminal import status
 
 #: The rule, and the files to write.
 RuleOption = A[str, settings()["rule"]]
@@ -42,6 +43,13 @@ def write_text(path: Path | None, text: str) -> None:
     if path is not None:
         with writing(path):
             write_whole(path, text)
+
+
+def print_paths(*paths: Path | str | None) -> None:
+    """Print the paths of what was written, a line each."""
+    status()
+    for path in filter(None, paths):
+        print(path)
 
 
 def drop_stdout() -> None:

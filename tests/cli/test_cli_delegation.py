@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-import hsd_viz.cli.files
+import hsd_viz.cli.ladder
 import hsd_viz.ladder
 import hsd_viz.ladder.load
 import hsd_viz.models.families
@@ -121,7 +121,7 @@ def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
 
 
 def test_training_needs_a_checkout(tmp_path, monkeypatch, cli):
-    monkeypatch.setattr(hsd_viz.cli.files, "ROOT", tmp_path)
+    monkeypatch.setattr(hsd_viz.cli.ladder, "ROOT", tmp_path)
     assert "this needs a checkout of the project" in cli("ladder", "train", "--out", "x", code=2)
 
 

@@ -1,0 +1,137 @@
+"""``hsd-viz course``: the lessons as notebooks, editions for teachers, a book and slides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated as A
+from typing import Literal
+
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import Out
+from hsd_viz.cli.shared import print_paths
+from hsd_viz.declare import Setting
+from hsd_viz.terminal import status
+
+
+def copy_course(
+    folder: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="the folder; it is created if missing, existing notebooks stay",
+        ),
+    ],
+    *,
+    solutions: A[
+        bool,
+        Setting(
+            help="only the solved notebooks, instead of the exercises",
+        ),
+    ] = False,
+) -> None:
+    """Copy the notebooks into a folder."""
+    from hsd_viz.exercises import editions
+
+    print_paths(*editions.write(folder, "solution" if solutions else "student"))
+
+
+def build_course(
+    folder: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="each edition is written to a folder of its name in DIR; files are replaced",
+        ),
+    ],
+    *,
+    edition: A[
+        tuple[Literal["student", "solution", "otter", "nbgrader"], ...],
+        Setting(
+            help="may be repeated (default: all)",
+        ),
+    ] = (),
+    figures: A[
+        bool,
+        Setting(
+            help="store the figures in the student edition, which web pages then show without running it",
+        ),
+    ] = False,
+) -> None:
+    """Build the editions of the course, for teachers."""
+    from hsd_viz.exercises import editions
+
+    for name in edition or editions.EDITIONS:
+        for path in editions.write(folder, name, below=name, overwrite=True):
+            master = next(
+                (master for master in editions.masters() if master.stem == path.stem), None
+            )
+            if figures and master and name == "student":
+                from hsd_viz.views.lessons import add_figures
+
+                status(f"running {path.stem}")
+                add_figures(path, master)
+            print_paths(path)
+
+
+def book(
+    folder: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="the folder; it is created if missing, its files are replaced",
+        ),
+    ],
+    *,
+    figures: A[
+        bool,
+        Setting(
+            help="run the lessons and store their figures, which the book then shows",
+        ),
+    ] = False,
+) -> None:
+    """Write the course as a MyST book: the lessons and their table of contents, which `jupyter book
+    build --html` in that folder makes into a site.
+    """
+    from hsd_viz.exercises import editions
+
+    lessons = {master.stem: master for master in editions.masters()}
+    for path in editions.write(folder, "student", overwrite=True):
+        if figures and path.stem in lessons:
+            from hsd_viz.views.lessons import add_figures
+
+            status(f"running {path.stem}")
+            add_figures(path, lessons[path.stem])
+        print_paths(path)
+    shared.write_text(folder / "myst.yml", editions.contents())
+    print_paths(folder / "myst.yml")
+
+
+def slides(
+    file: A[
+        Out,
+        Setting(
+            metavar="FILE.html",
+            help="the file; it is replaced",
+        ),
+    ],
+    *,
+    lesson: A[
+        tuple[int, ...],
+        Setting(
+            metavar="N",
+            help="only this lesson; repeat for several (default: all)",
+            low=1,
+            high=9,
+        ),
+    ] = (),
+) -> None:
+    """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in
+    any browser.
+    """
+    from hsd_viz.exercises import editions
+    from hsd_viz.views.lessons import deck
+
+    status("running the lessons")
+    masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
+    shared.write_text(file, deck(masters))
+    print_paths(file)

@@ -1,0 +1,233 @@
+"""``hsd-viz databases``: what draft databases contain, and how they are built."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated as A
+from typing import Literal
+
+from hsd_viz.cli.shared import print_paths
+from hsd_viz.declare import Setting
+from hsd_viz.disk import followed
+from hsd_viz.errors import UserError
+from hsd_viz.options import MAX_NEW_TOKENS
+from hsd_viz.terminal import status
+
+
+def inspect(
+    path: A[
+        Path | None,
+        Setting(
+            metavar="PATH",
+            help="a file, or a folder of them (default: all that are shipped)",
+        ),
+    ] = None,
+    *,
+    tokenizer: A[
+        str | None,
+        Setting(
+            metavar="T",
+            help="its tokenizer: a model, a folder or a file (default: the ladder's)",
+        ),
+    ] = None,
+    top: A[
+        int,
+        Setting(
+            metavar="N",
+            help="show the N most used entries",
+            low=0,
+            high=1000,
+        ),
+    ] = 10,
+    json_: A[
+        bool,
+        Setting(
+            help="print JSON: one object for a file, else a list of them",
+        ),
+    ] = False,
+) -> None:
+    """Show what a database file contains."""
+    from hsd_viz.drafting.index.build import describe
+    from hsd_viz.drafting.make import vocabulary_hash
+    from hsd_viz.engine.databases import find_tokenizer
+    from hsd_viz.models.families import LADDER
+    from hsd_viz.results.page import lines
+
+    is_one_file = path is not None and not path.is_dir()
+    if path is not None and is_one_file:
+        paths = [path]
+    else:
+        paths = sorted((path or LADDER / "databases").glob("*.hsdb"))
+    if not paths:
+        none = "this installation contains no databases: build them with `hsd-viz databases build`"
+        raise UserError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
+    databases = [describe(one, top) for one in paths]
+    vocabulary = None
+    try:
+        encoder = find_tokenizer(tokenizer or "target")
+        vocabulary = vocabulary_hash(encoder.get_vocab())
+    except (ValueError, OSError, ModuleNotFoundError):
+        if tokenizer is not None:
+            raise
+    for facts in databases:
+        if facts["vocabulary_hash"] == vocabulary:
+            for entry in facts["most_used"]:
+                entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
+        elif tokenizer is not None:
+            raise UserError(
+                f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
+            )
+    if json_:
+        print(json.dumps(databases[0] if is_one_file else databases, default=str))
+    else:
+        print("\n\n".join("\n".join(lines("database.jinja", facts=facts)) for facts in databases))
+
+
+def build(
+    *,
+    out: A[
+        Path,
+        Setting(
+            metavar="DIR",
+            help="folder for the files",
+        ),
+    ],
+    kind: A[
+        Literal["model", "statistics"],
+        Setting(
+            help="the database to build",
+        ),
+    ],
+    model: A[
+        str,
+        Setting(
+            metavar="M",
+            help="the model, or the model of the tokenizer",
+        ),
+    ] = "target",
+    prompts: A[
+        tuple[str, ...] | None,
+        Setting(
+            metavar="FILE",
+            help="prompts for the model: files or suite names",
+            in_a_row=True,
+        ),
+    ] = None,
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of --model and --stack: code or smollm2",
+        ),
+    ] = "code",
+    max_new_tokens: A[
+        int | None,
+        Setting(
+            metavar="N",
+            help="token limit for each prompt (default 128)",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
+    ] = None,
+    stack: A[
+        str | None,
+        Setting(
+            metavar="S",
+            help="decode with this stack: the same text, faster (default target)",
+        ),
+    ] = None,
+    text: A[
+        tuple[Path, ...] | None,
+        Setting(
+            metavar="PATH",
+            help="text to count: files, or folders with their subfolders",
+            in_a_row=True,
+        ),
+    ] = None,
+    tokenizer: A[
+        str | None,
+        Setting(
+            metavar="T",
+            help="tokenizer instead of --model's: a model, a folder or a tokenizer.json",
+        ),
+    ] = None,
+    max_key_length: A[
+        int,
+        Setting(
+            metavar="N",
+            help="longest keys in tokens",
+            low=1,
+            high=32,
+        ),
+    ] = 6,
+    min_count: A[
+        int,
+        Setting(
+            metavar="N",
+            help="keep keys that occur at least N times",
+            low=1,
+            high=10**9,
+        ),
+    ] = 2,
+    max_mb: A[
+        float,
+        Setting(
+            metavar="MB",
+            help="file size: the most useful keys are kept",
+            low=0.001,
+            high=2000,
+        ),
+    ] = 64.0,
+) -> None:
+    """Build a model database from the output of a model, or a statistics database from text."""
+    decoding = {"prompts": prompts, "max-new-tokens": max_new_tokens, "stack": stack}
+    other, given = (
+        ("statistics", {"text": text, "tokenizer": tokenizer})
+        if kind == "model"
+        else ("model", decoding)
+    )
+    for name, value in given.items():
+        if value is not None:
+            raise UserError(f"--{name} is allowed only with --kind {other}")
+    if not (prompts or text):
+        needed = "--prompts: files or suites that the model continues"
+        raise UserError(
+            f"--kind {kind} needs "
+            f"{needed if kind == 'model' else '--text: files or folders to count'}"
+        )
+    followed(out).mkdir(parents=True, exist_ok=True)
+    from dataclasses import replace
+
+    from hsd_viz.engine import databases
+    from hsd_viz.engine.local import load_engine
+
+    pruning = replace(databases.PRUNING, least=min_count, max_bytes=round(1e6 * max_mb))
+    try:
+        if text:
+            paths = databases.build_text(
+                text,
+                databases.find_tokenizer(tokenizer or model, family),
+                out,
+                pruning=pruning,
+                longest=max_key_length,
+                progress=_show_share,
+            )
+        else:
+            paths = databases.build_model(
+                load_engine(model, family=family),
+                prompts or (),
+                out,
+                pruning=pruning,
+                longest=max_key_length,
+                progress=_show_share,
+                max_new_tokens=max_new_tokens or 128,
+                stack=stack or "target",
+            )
+    finally:
+        status()
+    print_paths(*paths)
+
+
+def _show_share(task: str, share: float) -> None:
+    status(f"{task} {share:.0%}")

@@ -1,0 +1,134 @@
+"""``hsd-viz export``: a saved trace as a page, a timeline, tables or costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated as A
+
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import Out
+from hsd_viz.cli.shared import print_paths
+from hsd_viz.declare import Setting
+from hsd_viz.disk import writing
+from hsd_viz.errors import UserError
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Trace
+
+
+def export(
+    traces: A[
+        tuple[Path, ...],
+        Setting(
+            metavar="TRACE",
+            help="a trace of decode --save; several with --html, to compare, with --aiperf or with --costs",
+        ),
+    ],
+    *,
+    html: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write a self-contained page",
+        ),
+    ] = None,
+    perfetto: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write the timeline as Chrome trace events, for ui.perfetto.dev",
+        ),
+    ] = None,
+    csv: A[
+        Path | None,
+        Setting(
+            metavar="DIR",
+            help="write the tables to this folder; it is created if missing",
+        ),
+    ] = None,
+    aiperf: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write AIPerf's records of speculative decoding, one line per trace",
+        ),
+    ] = None,
+    costs: A[
+        Out | None,
+        Setting(
+            metavar="FILE",
+            help="write the costs of the target's verifications by batch, as llama.cpp takes them",
+        ),
+    ] = None,
+) -> None:
+    """Write a saved trace as a page, a timeline, tables or costs."""
+    from hsd_viz.trace import Trace
+    from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
+
+    if not (html or perfetto or csv or aiperf or costs):
+        raise UserError(
+            "no output given: use --html FILE, --perfetto FILE, --csv "
+            "DIR, --aiperf FILE or --costs FILE"
+        )
+    if len(traces) > 1 and (perfetto or csv):
+        raise UserError(
+            "--perfetto and --csv write one trace: give one TRACE, "
+            "or only --html to compare several"
+        )
+    runs = [Trace.load(path) for path in traces]
+    if perfetto and (source := runs[0].meta.get("imported")):
+        raise UserError(
+            f"{traces[0]} was imported from {source['engine']}, without "
+            "calls: use --html, --csv or --aiperf"
+        )
+    tables: list[Path] = []
+    if costs:
+        shared.write_text(costs, _costs(runs) + "\n")
+    if html:
+        from hsd_viz.views.export import MOST_RUNS, run_page
+
+        if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
+            raise UserError("these runs have different prompts: compare runs of the same prompt")
+        shared.write_text(html, run_page(*runs))
+    if perfetto:
+        shared.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
+    if csv:
+        with writing(csv):
+            tables = write_csv(runs[0], csv)
+    if aiperf:
+        records = (aiperf_record(run, number) for number, run in enumerate(runs))
+        shared.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+    print_paths(html, perfetto, *tables, aiperf, costs)
+
+
+def _costs(runs: Sequence[Trace]) -> str:
+    """Return llama.cpp's setting of what the runs' target takes to verify 1, 2, ... tokens.
+
+    Raises:
+        UserError: if the runs do not have one target, or none verified one token alone, of which
+            the others are multiples.
+    """
+    from hsd_viz.latency.traced import names_of
+    from hsd_viz.latency.traced_costs import times_of
+    from hsd_viz.records.settings import batch_costs
+
+    levels = [names for names, _ in map(names_of, runs) if names]
+    targets = {names[max(names)] for names in levels}
+    if len(targets) != 1:
+        kind = f"of several targets ({', '.join(sorted(targets))})" if targets else "without times"
+        raise UserError(f"--costs needs timed runs of one target: these are {kind}")
+    (target,) = targets
+    verified = []
+    for run in runs:
+        for call in run.call_rows:
+            if call.name == target and call.kind == "verify":
+                verified.append(call)
+    if not any(call.fed == 1 for call in verified):
+        raise UserError(
+            f"no run verifies one token alone: add a trace of plain decoding (--stack {target})"
+        )
+    models, _, _ = times_of(runs)
+    return batch_costs(models[target].forward)

@@ -1,0 +1,41 @@
+"""``hsd-viz predict``: what the latency law predicts on hardware that is not at hand."""
+
+from __future__ import annotations
+
+from typing import Annotated as A
+
+from hsd_viz.cli import shared
+from hsd_viz.cli.arguments import Out
+from hsd_viz.declare import Setting
+from hsd_viz.measure.predict.options import PredictOptions
+
+
+def predict(
+    *,
+    options: PredictOptions,
+    json_: A[
+        Out | None,
+        Setting(
+            metavar="OUT",
+            help="write the whole prediction",
+        ),
+    ] = None,
+    html: A[
+        Out | None,
+        Setting(
+            metavar="OUT",
+            help="write a figure of the speed-ups",
+        ),
+    ] = None,
+) -> int:
+    """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
+    from hsd_viz.measure.predict.api import predicted
+    from hsd_viz.results.result import show
+
+    prediction = predicted(options)
+    if html is not None:
+        from hsd_viz import figures
+
+        figure = figures.prediction(prediction)
+        shared.write_text(html, figure.to_html(include_plotlyjs=True))
+    return show(prediction, json=json_)

@@ -1,0 +1,310 @@
+"""``hsd-viz dashboard``, ``serve`` and ``classroom``: runs for browsers, until Ctrl-C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated as A
+
+from hsd_viz.declare import Setting
+from hsd_viz.engine.options import EngineOptions
+from hsd_viz.options import MAX_NEW_TOKENS
+
+_HOST = "the address to serve on; others than loopback need a token"
+
+
+def dashboard(
+    *,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help=_HOST,
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+        ),
+    ] = 8866,
+    token_file: A[
+        Path | None,
+        Setting(
+            metavar="F",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        ),
+    ] = None,
+    allow_models: A[
+        bool,
+        Setting(
+            help="allow models by hub id or path",
+        ),
+    ] = False,
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of models at first: code or smollm2",
+        ),
+    ] = "code",
+    open_browser: A[
+        bool,
+        Setting(
+            help="open the page in a browser",
+        ),
+    ] = False,
+    engine: A[
+        str | None,
+        Setting(
+            metavar="URL",
+            help="a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
+        ),
+    ] = None,
+    pages: A[
+        int | None,
+        Setting(
+            metavar="N",
+            help="the most pages that may be open, one kernel each (default: any)",
+            low=1,
+            high=10_000,
+        ),
+    ] = None,
+) -> int:
+    """Serve the explorer to a browser until Ctrl-C."""
+    from hsd_viz.engine.remote import connect
+    from hsd_viz.machine import access_token
+    from hsd_viz.views.app import server
+
+    token = access_token(token_file)
+    engine_token = access_token(None, server.ENGINE_TOKEN)
+    remote = None if engine is None else (engine, engine_token)
+    if remote is not None:
+        connect(*remote)
+    served = server.serve(
+        host,
+        port,
+        token=token,
+        engine=remote,
+        open_browser=open_browser,
+        pages=pages,
+        allow_models=allow_models,
+        family=family,
+    )
+    return served or 0
+
+
+def serve(
+    *,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help=_HOST,
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+            low=1,
+            high=65535,
+        ),
+    ] = 8800,
+    token_file: A[
+        Path | None,
+        Setting(
+            metavar="F",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+        ),
+    ] = None,
+    address: A[
+        str | None,
+        Setting(
+            metavar="RAY",
+            help="the address of a running Ray cluster, or auto (default: this machine)",
+        ),
+    ] = None,
+    replicas: A[
+        int,
+        Setting(
+            metavar="N",
+            help="processes that decode",
+            low=1,
+            high=4096,
+        ),
+    ] = 1,
+    gpus_per_replica: A[
+        float,
+        Setting(
+            metavar="N",
+            help="GPUs of each replica, fractions allowed",
+            low=0,
+            high=64,
+        ),
+    ] = 0.0,
+    cpus_per_replica: A[
+        float,
+        Setting(
+            metavar="N",
+            help="CPUs reserved for each replica, fractions allowed",
+            low=0,
+            high=1024,
+        ),
+    ] = 1.0,
+    queue: A[
+        int,
+        Setting(
+            metavar="N",
+            help="requests that may wait",
+            low=0,
+            high=100_000,
+        ),
+    ] = 64,
+    new_tokens: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most tokens of one request",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
+    ] = 1024,
+    prompt_characters: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the longest prompt in characters",
+            low=1,
+            high=1_000_000,
+        ),
+    ] = 20_000,
+    seconds: A[
+        float,
+        Setting(
+            metavar="S",
+            help="the longest decode in seconds",
+            low=1,
+            high=86_400,
+        ),
+    ] = 300.0,
+    machine: EngineOptions,
+) -> int:
+    """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
+    from hsd_viz.cli.served_page import served_page
+    from hsd_viz.machine import access_token, check_address, is_loopback
+    from hsd_viz.models.families import find_family
+    from hsd_viz.serve.settings import Settings
+
+    token = access_token(token_file)
+    check_address(host, port, token)
+    family = find_family(machine.family)
+    # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
+    is_local = token is None and is_loopback(host)
+    settings = Settings(
+        models=tuple(family.names),
+        queue=queue,
+        prompt_characters=prompt_characters,
+        new_tokens=new_tokens,
+        seconds=seconds,
+        token=token,
+        family=family.name,
+        hosts=("127.0.0.1", "localhost") if is_local else ("*",),
+    )
+    engine = machine.on_one_thread()
+    if (replicas, address, gpus_per_replica) == (1, None, 0.0):
+        from hsd_viz.serve.app import run as run_app
+
+        return run_app(host, port, settings, engine, served_page)
+    from hsd_viz.serve import prepare
+
+    prepare(address)
+    from hsd_viz.serve.cluster import Service, run
+
+    service = Service(
+        settings=settings,
+        engine=engine,
+        replicas=replicas,
+        cpus=cpus_per_replica,
+        gpus=gpus_per_replica,
+        page=served_page,
+    )
+    return run(host, port, service, address)
+
+
+def classroom(
+    *,
+    host: A[
+        str,
+        Setting(
+            metavar="HOST",
+            help="the address to serve on; 0.0.0.0: to the network",
+        ),
+    ] = "127.0.0.1",
+    port: A[
+        int,
+        Setting(
+            metavar="PORT",
+            help="the port to serve on",
+            low=1,
+            high=65535,
+        ),
+    ] = 8866,
+    token_file: A[
+        Path | None,
+        Setting(
+            metavar="F",
+            help="a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
+        ),
+    ] = None,
+    pages: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most pages that may be open",
+            low=1,
+            high=10_000,
+        ),
+    ] = 40,
+    new_tokens: A[
+        int,
+        Setting(
+            metavar="N",
+            help="the most tokens of one run",
+            low=1,
+            high=MAX_NEW_TOKENS,
+        ),
+    ] = 256,
+    replicas: A[
+        int,
+        Setting(
+            metavar="N",
+            help="processes that decode, each with its own models",
+            low=1,
+            high=64,
+        ),
+    ] = 1,
+    family: A[
+        str,
+        Setting(
+            metavar="NAME",
+            help="the family of models: code or smollm2",
+        ),
+    ] = "code",
+) -> int:
+    """Serve the explorer to a class, with one engine and a page for each student (needs the extras
+    app and cluster).
+    """
+    from hsd_viz.machine import access_token
+    from hsd_viz.views.app.classroom import serve_class
+
+    return serve_class(
+        host,
+        port,
+        access_token(token_file),
+        pages=pages,
+        new_tokens=new_tokens,
+        replicas=replicas,
+        family=family,
+    )
