@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, wraps
 from inspect import Signature, getdoc, signature
 from types import UnionType
@@ -33,6 +33,7 @@ from hsd_viz.ranges import check_range
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Declaration = TypeVar("Declaration")
 #: An option of the command line in a help text.
 _OPTION = re.compile(r"--[a-z][a-z-]*")
@@ -186,6 +187,24 @@ def check_settings(value: Any) -> None:
         if given is None and declared.default is None:
             continue
         declared.setting.check(given)
+
+
+def from_data(declaration: Callable[..., T], data: Mapping[str, Any]) -> T:
+    """Return the dataclass whose fields are the members of a JSON object; an object within is the
+    dataclass of its field.
+
+    Raises:
+        TypeError: if a field is unknown or missing.
+    """
+    types_of_fields = get_type_hints(declaration)
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        inner: Any = read_type(types_of_fields.get(name))
+        if is_dataclass(inner) and isinstance(value, Mapping):
+            values[name] = from_data(inner, value)
+        else:
+            values[name] = value
+    return declaration(**values)
 
 
 def keywords_from(

@@ -16,7 +16,14 @@ from numbers import Real
 from typing import Annotated as A
 from typing import Any, TypedDict
 
-from hsd_viz.declare import DeclaredField, Setting, check_settings, fields_of, settings_of
+from hsd_viz.declare import (
+    DeclaredField,
+    Setting,
+    check_settings,
+    fields_of,
+    from_data,
+    settings_of,
+)
 from hsd_viz.errors import UserError
 from hsd_viz.words import did_you_mean
 
@@ -202,7 +209,7 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     for name in settings_of(Sampling).keys() & options.keys():
         value = options[name]
         values[name] = _as_float(name, value) if types()[name] is float else value
-    return Sampling(**values)
+    return from_data(Sampling, values)
 
 
 def sampling_from(given: Mapping[str, Any]) -> Sampling:

@@ -112,12 +112,12 @@ class DraftSource:
         if not self.items:
             return self.name
         known = draft_sources()[self.name]
-        items = [item if item in known else str(Model(item)) for item in self.items]
+        items = [item if item in known else str(ModelPart(item)) for item in self.items]
         return f"{self.name}[{','.join(items)}]"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelPart:
     """A model: a ladder name, a hub id or a path.
 
     Attributes:
@@ -160,14 +160,14 @@ class Stack:
     """
 
     bottom: DraftSource | None
-    models: tuple[Model, ...]
+    models: tuple[ModelPart, ...]
 
     @property
-    def target(self) -> Model:
+    def target(self) -> ModelPart:
         return self.models[-1]
 
     @property
-    def drafts(self) -> tuple[Model, ...]:
+    def drafts(self) -> tuple[ModelPart, ...]:
         """The draft models, bottom first."""
         return self.models[:-1]
 
@@ -177,7 +177,7 @@ class Stack:
         return None if self.bottom is None else str(self.bottom)
 
     @property
-    def parts(self) -> tuple[DraftSource | Model, ...]:
+    def parts(self) -> tuple[DraftSource | ModelPart, ...]:
         """The parts by level, level 0 first."""
         return self.models if self.bottom is None else (self.bottom, *self.models)
 
@@ -212,7 +212,7 @@ class HFStack:
     assistant: str | None = None
 
     def __str__(self) -> str:
-        return self.name if self.assistant is None else f"{self.name}[{Model(self.assistant)}]"
+        return self.name if self.assistant is None else f"{self.name}[{ModelPart(self.assistant)}]"
 
 
 def parse(text: str | Stack) -> Stack:
@@ -232,7 +232,7 @@ def parse(text: str | Stack) -> Stack:
             "> target' or 'db > nano:4 > target'"
         )
     bottom: DraftSource | None = None
-    models: list[Model] = []
+    models: list[ModelPart] = []
     for place, piece in enumerate(_split(text, ">")):
         if not piece:
             raise StackError(
@@ -240,7 +240,7 @@ def parse(text: str | Stack) -> Stack:
                 "empty: separate the parts with '>'"
             )
         part = _parse_part(piece)
-        if isinstance(part, Model):
+        if isinstance(part, ModelPart):
             models.append(part)
         elif place:
             raise StackError(
@@ -255,10 +255,10 @@ def parse(text: str | Stack) -> Stack:
     if models[-1].original != models[-1].name:
         raise StackError(
             f"the last part '{models[-1]}' is the target, of which the option dtype sets the type "
-            f"of the weights: write '{Model(models[-1].original)}'"
+            f"of the weights: write '{ModelPart(models[-1].original)}'"
         )
     if models[-1].lookahead is not None or models[-1].confidence is not None:
-        plain = Model(models[-1].name)
+        plain = ModelPart(models[-1].name)
         what = "confidence" if models[-1].lookahead is None else "lookahead"
         raise StackError(
             f"the last part '{models[-1]}' is the target and takes no {what}: write '{plain}'"
@@ -350,7 +350,7 @@ def _split(text: str, mark: str) -> list[str]:
     return pieces
 
 
-def _parse_part(text: str) -> DraftSource | Model:
+def _parse_part(text: str) -> DraftSource | ModelPart:
     """Parse a part: a draft source if it has the name of one, else a model."""
     sources = draft_sources()
     part = _PART.fullmatch(text)
@@ -408,12 +408,12 @@ def _parse_item(source: str, item: str, text: str) -> str:
         if value is not None:
             raise StackError(
                 f"'{item}' in '{text}' has a {setting}, which auto "
-                f"chooses: write '{Model(model.name)}'"
+                f"chooses: write '{ModelPart(model.name)}'"
             )
     return model.name
 
 
-def _parse_model(text: str) -> Model:
+def _parse_model(text: str) -> ModelPart:
     part = _PART.fullmatch(text)
     brackets = part["brackets"] if part else None
     copied = brackets[1:-1].strip() if brackets else None
@@ -423,16 +423,16 @@ def _parse_model(text: str) -> Model:
         raise StackError(_unknown_part(text, look))
     if split_copy(name)[1] is not None:
         raise StackError(
-            f"'{text}' has the type of a copy inside the quotes: write '{Model(name)}'"
+            f"'{text}' has the type of a copy inside the quotes: write '{ModelPart(name)}'"
         )
     if copied is not None:
         name += f"[{copied}]"
     confidence = _confidence(part["confidence"], text)
     if look in (None, "auto"):
-        return Model(name, "auto" if look else None, confidence)
+        return ModelPart(name, "auto" if look else None, confidence)
     if not 1 <= int(look) <= MAX_LOOKAHEAD:
         raise StackError(f"the lookahead {int(look)} in '{text}' is out of range: {_LOOKAHEADS}")
-    return Model(name, int(look), confidence)
+    return ModelPart(name, int(look), confidence)
 
 
 def _unknown_part(text: str, look: str | None) -> str:

@@ -12,7 +12,7 @@ from hsd_viz.audit.endpoint import Endpoint
 from hsd_viz.audit.exact import TOLERANCE, ExactAudit, Task, exact
 from hsd_viz.audit.statistical import StatisticalAudit, statistical
 from hsd_viz.options import DEFAULT_RULE
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import Stack
 
 __all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "statistical"]
 
@@ -41,11 +41,9 @@ class _Audit(ModuleType):
         """
         if not isinstance(decoder, str | Stack):
             return exact(decoder, models=models, tolerance=tolerance)
-        from hsd_viz.audit.stacks import loop_decoder
+        from hsd_viz.audit.stacks import AuditedStack
 
-        stack = parse(decoder)
-        loop = loop_decoder(stack, rule)
-        return exact(loop, models=len(stack.models), tolerance=tolerance)
+        return AuditedStack.of(decoder, rule).audit(tolerance)
 
 
 sys.modules[__name__].__class__ = _Audit

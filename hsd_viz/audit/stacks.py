@@ -1,19 +1,22 @@
 """The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hsd_viz.audit.enumeration import Chance, Choices
-from hsd_viz.audit.exact import Decoder, Task
+from hsd_viz.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
 from hsd_viz.options import DEFAULT_RULE, Sampling
-from hsd_viz.stack import Stack
+from hsd_viz.stack import Stack, parse
 
 
 class ToySession(Session):
@@ -60,6 +63,37 @@ class EnumeratedDraws:
 
     def fresh(self, n: int) -> list[Chance]:
         return self._choices.random(n)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedStack:
+    """A stack whose loop is audited.
+
+    Attributes:
+        stack: the stack.
+        decoder: its loop over toy models.
+    """
+
+    stack: Stack
+    decoder: Decoder
+
+    @classmethod
+    def of(cls, stack: str | Stack, rule: str = DEFAULT_RULE) -> AuditedStack:
+        """Return the stack with its loop; ``rule`` is the verification rule.
+
+        Raises:
+            UserError: if the stack is not valid, or is chosen by costs.
+        """
+        parsed = parse(stack)
+        return cls(parsed, loop_decoder(parsed, rule))
+
+    def audit(self, tolerance: float = TOLERANCE) -> ExactAudit:
+        """Enumerate the loop; probabilities that differ by less than the tolerance are equal.
+
+        Raises:
+            UserError: if there are too many outcomes.
+        """
+        return exact(self.decoder, models=len(self.stack.models), tolerance=tolerance)
 
 
 def loop_decoder(

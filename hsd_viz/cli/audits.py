@@ -221,20 +221,17 @@ def _audit_of_stack(text: str, rule: str, tolerance: float) -> Audit:
     Raises:
         UserError: if the stack is not valid, or toy models cannot replace its own.
     """
-    from hsd_viz import audit as audits
-    from hsd_viz.audit.stacks import loop_decoder
+    from hsd_viz.audit.stacks import AuditedStack
     from hsd_viz.models.families import CODE
-    from hsd_viz.stack import parse
 
-    stack = parse(text)
-    for model in stack.models:
+    audited = AuditedStack.of(text, rule)
+    for model in audited.stack.models:
         if "/" not in model.name and model.name not in CODE.names:
             raise UserError(
                 f"unknown model '{model.name}': toy models replace {', '.join(CODE.names)}, "
                 "hub ids and paths"
             )
-    loop = loop_decoder(stack, rule)
-    return partial(audits.exact, loop, models=len(stack.models), tolerance=tolerance)
+    return partial(audited.audit, tolerance)
 
 
 def _prompts(suite: str, limit: int) -> list[str]:

@@ -220,9 +220,9 @@ def serve(
     from hsd_viz.serve import prepare
 
     prepare(address)
-    from hsd_viz.serve.cluster import Service, run
+    from hsd_viz.serve.cluster import ClusterService, run
 
-    service = Service(
+    service = ClusterService(
         settings=settings,
         engine=engine,
         replicas=replicas,

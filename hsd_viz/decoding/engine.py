@@ -68,7 +68,10 @@ class DecodeCall:
 
     def run(self, engine: Engine) -> Trace:
         """Decode to the end with an engine and return the trace."""
-        return engine.run(prompt=self.prompt, stack=self.stack, **self.options)
+        for event in self.events(engine):
+            if isinstance(event, Finished):
+                return event.trace  # type: ignore[return-value]
+        raise AssertionError("a decode that is not closed ends with Finished")
 
 
 class Engine(Protocol):
@@ -113,10 +116,7 @@ class Engine(Protocol):
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Trace:
         """Decode to the end and return the trace."""
-        for event in DecodeCall(prompt, stack, options).events(self):
-            if isinstance(event, Finished):
-                return event.trace  # type: ignore[return-value]
-        raise AssertionError("a decode that is not closed ends with Finished")
+        return DecodeCall(prompt, stack, options).run(self)
 
     def run_many(
         self,

@@ -20,7 +20,7 @@ from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .make import Run, drafter
 from .proposals import (
-    Answer,
+    DatabaseAnswer,
     AskedDatabase,
     Continued,
     PastDraft,
@@ -149,9 +149,9 @@ class DatabaseDrafter(Drafter):
             copies: the copies of earlier text that lead to the node.
         """
         scores: dict[int, float] = {}
-        origins: dict[int, tuple[Answer, Continued]] = {}
+        origins: dict[int, tuple[DatabaseAnswer, Continued]] = {}
         cosines: dict[int, float] = {}
-        answers: list[Answer] = []
+        answers: list[DatabaseAnswer] = []
         left = reach
         matched = bound
         for number, name, lookup, rates, discount in self._asked:
@@ -183,7 +183,7 @@ class DatabaseDrafter(Drafter):
                 key_length = None
                 for token, _, position in continuations:
                     cosines[token] = _cosine_at(copies, position)
-            answer = Answer(number, key_length, bucket, seen / total, continuations)
+            answer = DatabaseAnswer(number, key_length, bucket, seen / total, continuations)
             answers.append(answer)
             for continuation in continuations:
                 token, count, _ = continuation

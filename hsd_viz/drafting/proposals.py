@@ -30,7 +30,7 @@ class AskedDatabase(NamedTuple):
     discount: float
 
 
-class Answer(NamedTuple):
+class DatabaseAnswer(NamedTuple):
     """An answer of a database, from which the drafter learns how much to trust it.
 
     Attributes:
@@ -62,9 +62,9 @@ class Proposals(NamedTuple):
     """
 
     scores: dict[int, float]
-    origins: dict[int, tuple[Answer, Continued]]
+    origins: dict[int, tuple[DatabaseAnswer, Continued]]
     cosines: dict[int, float]
-    answers: list[Answer]
+    answers: list[DatabaseAnswer]
     matched: int
 
 

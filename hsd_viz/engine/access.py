@@ -7,14 +7,28 @@ files a server has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hsd_viz.errors import Unsupported
 from hsd_viz.models.families import CODE
+from hsd_viz.stack import parse
 from hsd_viz.words import did_you_mean
 
 Kind = Literal["model", "tokenizer", "databases"]
+
+
+def model_outside(stack: str, offered: Sequence[str]) -> str | None:
+    """Return the first model of a stack that is not among those offered; ``None`` if all are.
+
+    Raises:
+        StackError: if the stack is not valid.
+    """
+    for model in parse(stack).models:
+        if model.name not in offered:
+            return model.name
+    return None
 
 
 @dataclass(frozen=True, slots=True)

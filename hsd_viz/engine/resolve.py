@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
 from hsd_viz.ranges import check_budget
-from hsd_viz.stack import DraftSource, Model, Stack, parse, split_copy
+from hsd_viz.stack import DraftSource, ModelPart, Stack, parse, split_copy
 from hsd_viz.words import did_you_mean
 
 
@@ -126,4 +126,4 @@ def candidates(stack: Stack, target: str, family: Family) -> Stack:
     if not items:
         items = ("db", *family.below(last))
     source = DraftSource("db") if "db" in items else None
-    return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))
+    return Stack(source, (*(ModelPart(item) for item in items if item != "db"), stack.target))

@@ -10,8 +10,8 @@ import os
 
 from hsd_viz.exercises import cases  # noqa: F401 (they register)
 from hsd_viz.exercises.check import EXERCISES as EXERCISES
+from hsd_viz.exercises.check import CheckResult as CheckResult
 from hsd_viz.exercises.check import Exercise as Exercise
-from hsd_viz.exercises.check import Result as Result
 from hsd_viz.exercises.check import check as check
 from hsd_viz.exercises.data import cost_curve as cost_curve
 from hsd_viz.exercises.data import drafts_of as drafts_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from hsd_viz.audit import enumeration
 from hsd_viz.exercises import data, hunt
-from hsd_viz.exercises.check import Answer, Case, call, exercise, show
+from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
 from hsd_viz.results.estimate import resample
 
 
@@ -70,10 +70,10 @@ CURVES = [_cost_curve(0.0), _cost_curve(0.15), _cost_curve(2.0)]
 
 
 @exercise("1.1")
-def _fit() -> Iterator[Case]:
+def _fit() -> Iterator[ExerciseCase]:
     for model, runtime in product(("nano", "small", "target"), ("native", "eager")):
-        yield Case(f"a, b of {model}, {runtime}", call(data.cost_curve(model, runtime)))
-    yield Case("a, b of smollm2", call(data.cost_curve("smollm2")))
+        yield ExerciseCase(f"a, b of {model}, {runtime}", call(data.cost_curve(model, runtime)))
+    yield ExerciseCase("a, b of smollm2", call(data.cost_curve("smollm2")))
 
 
 exercise("1.2")(
@@ -84,7 +84,7 @@ exercise("1.2")(
 
 
 @exercise("2.1")
-def _greedy_verify() -> Iterator[Case | Sequence[Any]]:
+def _greedy_verify() -> Iterator[ExerciseCase | Sequence[Any]]:
     for r in data.greedy_rounds():
         # After the first difference the target's tokens are unknown and must not matter: they agree
         # with the draft.
@@ -93,7 +93,7 @@ def _greedy_verify() -> Iterator[Case | Sequence[Any]]:
             f"round {r.id} of '{r.trace.stack}', draft {r.words(r.draft)}, "
             f"the target's own tokens {r.words(own)}"
         )
-        yield Case(
+        yield ExerciseCase(
             asked,
             call(r.draft, own),
             lambda v, r=r: f"{show(v[0])} accepted and {r.words(v[1])} emitted",
@@ -105,15 +105,15 @@ def _greedy_verify() -> Iterator[Case | Sequence[Any]]:
 
 
 @exercise("2.2")
-def _speculative() -> Iterator[Case]:
+def _speculative() -> Iterator[ExerciseCase]:
     for seed, lookahead, length in product(range(6), (1, 2, 4), (1, 5, 12)):
         asked = f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
-        yield Case(
+        yield ExerciseCase(
             f"(text, calls of target) of {asked}", partial(_decoded, seed, length, lookahead)
         )
 
 
-def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[Any, int]:
+def _decoded(seed: int, length: int, lookahead: int, answer: Submission) -> tuple[Any, int]:
     """Return the text of an answer with a target and a drafter over seven tokens, and the passes
     of the target.
     """
@@ -140,13 +140,13 @@ def _decoded(seed: int, length: int, lookahead: int, answer: Answer) -> tuple[An
 
 
 @exercise("3.1")
-def _accept() -> Iterator[Case | Sequence[Any]]:
+def _accept() -> Iterator[ExerciseCase | Sequence[Any]]:
     for name, d in data.acceptance_tests():
         asked = (
             f"{d.text!r} in round {d.round} of {name!r}, "
             f"accept(u={show(d.u)}, p={show(d.p)}, q={show(d.q)})"
         )
-        yield Case(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
+        yield ExerciseCase(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
     # On this grid u * q = p occurs: the test is strict.
     yield from product(EIGHTHS[:-1], EIGHTHS, EIGHTHS[1:])
 
@@ -160,16 +160,16 @@ exercise("3.4")(lambda: RATIOS)
 
 
 @exercise("4.1")
-def _hunt() -> Iterator[Case]:
+def _hunt() -> Iterator[ExerciseCase]:
     for name, decode in hunt.RIGHT.items():
-        yield Case(
+        yield ExerciseCase(
             f"the right decoder '{name}'",
             lambda test, d=decode: hunt.rejected(test, d),
             _verdict_and_why,
             "",
         )
     for n, decode in enumerate(hunt.mutants, 1):
-        yield Case(
+        yield ExerciseCase(
             f"mutant {n}", lambda test, d=decode: bool(hunt.rejected(test, d)), _verdict, True
         )
 
@@ -190,7 +190,7 @@ exercise("4.2")(
 
 
 @exercise("5.1")
-def _lookup() -> Iterator[Case | Sequence[Any]]:
+def _lookup() -> Iterator[ExerciseCase | Sequence[Any]]:
     for small in sequences((1, 2), range(1, 8)):
         yield list(small), 8
     for trace, ids, prompt in data.texts():
@@ -200,7 +200,7 @@ def _lookup() -> Iterator[Case | Sequence[Any]]:
                 f"the first {end} tokens of '{trace.stack}', which end with {''.join(text[-12:])!r}"
             )
             say = partial(_match_in, text)
-            yield Case(f"lookup(ids, longest=8), ids: {where}", call(ids[:end], 8), say)
+            yield ExerciseCase(f"lookup(ids, longest=8), ids: {where}", call(ids[:end], 8), say)
 
 
 def _match_in(text: list[str], match: tuple[int, int]) -> str:
@@ -211,13 +211,13 @@ def _match_in(text: list[str], match: tuple[int, int]) -> str:
 
 
 @exercise("5.2")
-def _replay() -> Iterator[Case]:
+def _replay() -> Iterator[ExerciseCase]:
     # The first draft is accepted, which it need not be in a recorded text.
     recorded = [(trace.stack, ids, prompt) for trace, ids, prompt in data.texts()]
     for (name, ids, prompt), n in product([("[1, 2] * 6", [1, 2] * 6, 3), *recorded], (0, 1, 4)):
         copied = partial(_copied, n)
         got = partial(_rounds_of, ids[:prompt], ids[prompt:], copied)
-        yield Case(f"rounds of '{name}' with {n} copied tokens", got)
+        yield ExerciseCase(f"rounds of '{name}' with {n} copied tokens", got)
 
 
 def _copied(n: int, text: Sequence[int]) -> list[int]:
@@ -228,7 +228,7 @@ def _copied(n: int, text: Sequence[int]) -> list[int]:
     return []
 
 
-def _rounds_of(prompt: Any, output: Any, copied: Any, answer: Answer) -> Any:
+def _rounds_of(prompt: Any, output: Any, copied: Any, answer: Submission) -> Any:
     return answer(prompt, output, copied)
 
 
@@ -259,12 +259,12 @@ exercise("6.1")(small_trees)
 
 
 @exercise("6.2")
-def _best_tree() -> Iterator[Case]:
+def _best_tree() -> Iterator[ExerciseCase]:
     for parents, chances in small_trees():
         for budget in range(1, len(parents) + 1):
             asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
             own = call(parents, chances, budget)
-            yield Case(asked, lambda answer, own=own: sorted(own(answer)))
+            yield ExerciseCase(asked, lambda answer, own=own: sorted(own(answer)))
 
 
 # Lesson 7: the latency law. Lookaheads 0 and 1 are equally fast where alpha = c; the last best one
@@ -286,23 +286,25 @@ exercise("7.4")(lambda: product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
 
 
 @exercise("8.1")
-def _repetition() -> Iterator[Case | Sequence[Any]]:
+def _repetition() -> Iterator[ExerciseCase | Sequence[Any]]:
     for trace, ids, start in data.texts():
         for n in (0, 7, 40, len(ids)):
             output = ids[start : start + n]
             asked = f"repetition_share of {len(output)} tokens of '{trace.stack}'"
-            yield Case(asked, call(output))
+            yield ExerciseCase(asked, call(output))
     yield ([1] * 16,)
 
 
 @exercise("8.2")
-def _speedup() -> Iterator[Case]:
+def _speedup() -> Iterator[ExerciseCase]:
     for seed, units in product(range(3), (2, 6, 12)):
         numbers = np.random.default_rng(seed)
         baseline = numbers.uniform(1, 3, units)
         seconds = baseline / numbers.uniform(0.8, 2.5, units)
         weights = resample(units, seed)
-        yield Case(f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights))
+        yield ExerciseCase(
+            f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights)
+        )
 
 
 # Lesson 9: stopping when unsure. The first pair of rows is the one of the lesson.
@@ -319,23 +321,25 @@ def _law_of_dropping() -> Iterator[Sequence[Any]]:
 
 
 @exercise("9.2")
-def _propose() -> Iterator[Case]:
+def _propose() -> Iterator[ExerciseCase]:
     target, draft = hunt.toy_models()
     leasts = (Fraction(1, 8), Fraction(2, 5), Fraction(5, 8), ONE)
     for most, least in product((1, 2), leasts):
         asked = f"the law of the text with propose(row, choose, most={most}, least={show(least)})"
-        yield Case(
+        yield ExerciseCase(
             f"{asked}: the probabilities of its 9 texts of two tokens",
             partial(_text_law, target, draft, most, least),
             expected=list(hunt.plain_law(target, 2).values()),
         )
     for most, least in product((1, 2, 3), leasts):
         asked = f"the law of propose(row, choose, most={most}, least={show(least)})"
-        yield Case(f"{asked}: the probability of each draft", partial(_drafts, draft, most, least))
+        yield ExerciseCase(
+            f"{asked}: the probability of each draft", partial(_drafts, draft, most, least)
+        )
 
 
 def _text_law(
-    target: hunt.Model, draft: hunt.Model, most: int, least: Fraction, answer: Answer
+    target: hunt.Model, draft: hunt.Model, most: int, least: Fraction, answer: Submission
 ) -> list[Fraction]:
     """Return the law of texts of two tokens, with drafts of an answer that are verified as in
     lesson 3.
@@ -378,7 +382,9 @@ def _verified(
     return (*kept, choices.branch(target(text + kept)))
 
 
-def _drafts(draft: hunt.Model, most: int, least: Fraction, answer: Answer) -> dict[Any, Fraction]:
+def _drafts(
+    draft: hunt.Model, most: int, least: Fraction, answer: Submission
+) -> dict[Any, Fraction]:
     """Return the law of an answer's drafts, in the order of their tokens."""
 
     def row(tokens: Sequence[int]) -> Any:
@@ -413,24 +419,24 @@ def _priced(name: str, drafts: list[Any]) -> str:
 
 
 @exercise("9.3")
-def _time_of_stops() -> Iterator[Case]:
+def _time_of_stops() -> Iterator[ExerciseCase]:
     for name, drafts, draft, curve in priced_drafts():
         for least in CONFIDENCES:
             rest = f"least={show(least)}, draft={draft}, curve={show(curve)}"
             asked = f"ms_per_token({_priced(name, drafts)}, {rest})"
-            yield Case(asked, call(drafts, least, draft, curve))
+            yield ExerciseCase(asked, call(drafts, least, draft, curve))
 
 
 @exercise("9.4")
-def _best_confidence() -> Iterator[Case]:
+def _best_confidence() -> Iterator[ExerciseCase]:
     for name, drafts, draft, curve in priced_drafts():
         rest = f"draft={draft}, curve={show(curve)}"
         asked = f"best_confidence({_priced(name, drafts)}, {show(CONFIDENCES)}, {rest})"
-        yield Case(asked, call(drafts, CONFIDENCES, draft, curve))
+        yield ExerciseCase(asked, call(drafts, CONFIDENCES, draft, curve))
     # No draft ever ends early: all confidences are equally fast.
     sure = [([ONE] * 3, 3)]
     asked = f"best_confidence({show(sure)}, {show(CONFIDENCES)}, draft=1, curve=…)"
-    yield Case(asked, call(sure, CONFIDENCES, 1, CURVES[1]))
+    yield ExerciseCase(asked, call(sure, CONFIDENCES, 1, CURVES[1]))
 
 
 # The lab sheet.
@@ -443,7 +449,7 @@ exercise("L1")(
 
 
 @exercise("L2")
-def _advised() -> Iterator[Case]:
+def _advised() -> Iterator[ExerciseCase]:
     cheap = TIMES | {"draft": 3}
     for name, times in (
         ("chat.log", TIMES),
@@ -451,14 +457,14 @@ def _advised() -> Iterator[Case]:
         ("busy.log", {"plain_speed": 30}),
     ):
         asked = f"best_length(path({name!r}), {times})"
-        yield Case(asked, call(data.lab_log(name), times))
+        yield ExerciseCase(asked, call(data.lab_log(name), times))
 
 
 @exercise("L3")
-def _copier() -> Iterator[Case]:
+def _copier() -> Iterator[ExerciseCase]:
     for cost in ("cpu", "free16", "0.4"):
         asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
-        yield Case(asked, call(data.lab_log("edits.jsonl"), cost))
+        yield ExerciseCase(asked, call(data.lab_log("edits.jsonl"), cost))
 
 
 exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
@@ -493,14 +499,14 @@ exercise("P11")(lambda: product(EIGHTHS, EIGHTHS))
 
 
 @exercise("P12")
-def _three_levels() -> Iterator[Case]:
+def _three_levels() -> Iterator[ExerciseCase]:
     # The small model may draw every token: then no wrong row makes an answer divide by 0.
     for rows in product([row for row in THREE if all(row)], THREE, THREE):
 
-        def law(answer: Answer, rows: Sequence[hunt.Row] = rows) -> hunt.Row:
+        def law(answer: Submission, rows: Sequence[hunt.Row] = rows) -> hunt.Row:
             emitted = enumeration.law(lambda choices: answer(*map(list, rows), choices.branch))
             return [emitted.get(token, Fraction(0)) for token in range(3)]
 
-        yield Case(
+        yield ExerciseCase(
             f"law of three_levels({', '.join(map(show, rows))}, choose)", law, expected=rows[-1]
         )

@@ -26,7 +26,7 @@ from hsd_viz.exercises.editions import Program, solutions
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")
 )
-Answer = Callable[..., Any]
+Submission = Callable[..., Any]
 #: The limit of a check.
 SECONDS = 10.0
 
@@ -56,7 +56,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-class Case(NamedTuple):
+class ExerciseCase(NamedTuple):
     """One comparison of an answer with the solution.
 
     Attributes:
@@ -93,22 +93,22 @@ class Exercise:
     number: str
     title: str
     hints: list[str]
-    inputs: Callable[[], Iterable[Case | Sequence[Any]]]
+    inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[ExerciseCase]:
         """Yield the comparisons, with their expected values."""
         right = solution(self.number)
         for given in self.inputs():
-            if not isinstance(given, Case):
+            if not isinstance(given, ExerciseCase):
                 listed = []
                 for name, value in zip(signature(right).parameters, given, strict=True):
                     listed.append(f"{name}={show(value)}")
-                given = Case(f"{right.__name__}({', '.join(listed)})", call(*given))
+                given = ExerciseCase(f"{right.__name__}({', '.join(listed)})", call(*given))
             yield given if given.expected is not None else given._replace(expected=given.got(right))
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """The verdict on an answer: it is true if the answer passed. :meth:`hint` returns one hint at a
     time.
 
@@ -155,30 +155,30 @@ def exercise(number: str) -> Callable:
     title = TEXTS[number]["title"]
     hints = TEXTS[number]["hints"]
 
-    def register(inputs: Callable[[], Iterable[Case | Sequence[Any]]]) -> Callable:
+    def register(inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]) -> Callable:
         EXERCISES.setdefault(number, Exercise(number, title, hints, inputs))
         return EXERCISES[number].inputs
 
     return register
 
 
-def call(*given: Any) -> Callable[[Answer], Any]:
+def call(*given: Any) -> Callable[[Submission], Any]:
     """Return a function that calls an answer with copies of these arguments."""
     return lambda answer: answer(*deepcopy(given))
 
 
 @cache
-def solution(number: str) -> Answer:
+def solution(number: str) -> Submission:
     """Return the solution of an exercise."""
     return _defined(solutions()[number], "", "")
 
 
-def mistakes(number: str) -> dict[str, Answer]:
+def mistakes(number: str) -> dict[str, Submission]:
     """Return the known wrong answers to an exercise by the name of the mistake."""
     return edited(solutions()[number], TEXTS[number]["mistakes"])
 
 
-def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer]:
+def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Submission]:
     """Return the functions of a program with one edit each, by the name of the edit; ``fault N``
     is that of a fault.
     """
@@ -190,13 +190,13 @@ def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer
     return functions
 
 
-def _defined(program: Program, old: str, new: str) -> Answer:
+def _defined(program: Program, old: str, new: str) -> Submission:
     names = dict(program.names)
     exec(f"{program.before}\n{program.source.replace(old, new)}", names)
     return names[program.name]
 
 
-def check(number: str, answer: Answer) -> Result:
+def check(number: str, answer: Submission) -> CheckResult:
     """Check an answer to an exercise of the course, offline and without timing, up to the first
     case that differs.
 
@@ -215,15 +215,15 @@ def check(number: str, answer: Answer) -> Result:
                     break
                 agreed += 1
             else:
-                return Result(asked, True, f"all {agreed} cases agree")
+                return CheckResult(asked, True, f"all {agreed} cases agree")
         except NotImplementedError:
-            return Result(asked, False, "nothing is written yet")
+            return CheckResult(asked, False, "nothing is written yet")
         except OutOfTime:
             late = f"no value after {SECONDS:g} seconds: a loop may never end"
-            return Result(asked, False, f"{case.asked}: {late}")
+            return CheckResult(asked, False, f"{case.asked}: {late}")
         except (Exception, SystemExit) as error:  # an answer may fail in any way
             wrong = f"{case.asked}: the answer raised {type(error).__name__}: {error}"
-        return Result(asked, False, wrong + _known_mistake(asked, answer))
+        return CheckResult(asked, False, wrong + _known_mistake(asked, answer))
 
 
 def _unknown(number: str) -> str:
@@ -242,7 +242,7 @@ def _unknown(number: str) -> str:
     )
 
 
-def _difference(case: Case, got: Any) -> str:
+def _difference(case: ExerciseCase, got: Any) -> str:
     """Return an answer's value beside the expected one, with all digits where they look alike."""
     said = case.say(got)
     expected = case.say(case.expected)
@@ -253,7 +253,7 @@ def _difference(case: Case, got: Any) -> str:
     return f"got {said}{missing}, expected {expected}"
 
 
-def _known_mistake(asked: Exercise, answer: Answer) -> str:
+def _known_mistake(asked: Exercise, answer: Submission) -> str:
     """Return the name of the known mistake that an answer equals in all cases, "" if there is
     none.
     """
@@ -268,7 +268,7 @@ def _known_mistake(asked: Exercise, answer: Answer) -> str:
     return ""
 
 
-def _value(case: Case, answer: Answer) -> Any:
+def _value(case: ExerciseCase, answer: Submission) -> Any:
     """Return the answer's value, or the type of what it raised."""
     try:
         return case.got(answer)

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Hierarchy
-from hsd_viz.stack import Model, Stack, read_source
+from hsd_viz.stack import ModelPart, Stack, read_source
 
 #: The lookahead where a stack leaves it out, until the law has chosen one.
 FIRST_LOOKAHEAD = 4
@@ -51,4 +51,4 @@ def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
     """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
     database, names = hierarchy
     source = None if database is None else read_source(database)
-    return Stack(source, (*map(Model, names, lookaheads), Model(target)))
+    return Stack(source, (*map(ModelPart, names, lookaheads), ModelPart(target)))

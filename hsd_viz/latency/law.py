@@ -52,7 +52,7 @@ from hsd_viz.latency.inputs import (
     Tier,
     UnsureStop,
 )
-from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.stack import ModelPart, Stack, parse
 
 #: Largest lookahead that is considered.
 MOST_CONSIDERED = 16
@@ -259,8 +259,8 @@ class Law:
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self._rounds: dict[tuple[str | None, tuple[Model, ...], str], LevelRound] = {}
-        self._calls: dict[tuple[str | None, tuple[Model, ...], str], LevelRound] = {}
+        self._rounds: dict[tuple[str | None, tuple[ModelPart, ...], str], LevelRound] = {}
+        self._calls: dict[tuple[str | None, tuple[ModelPart, ...], str], LevelRound] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``.
@@ -297,9 +297,9 @@ class Law:
     def ms(self, hierarchy: Hierarchy, lookaheads: Sequence[int]) -> float:
         """Return the expected milliseconds per token of a hierarchy under the calibrated target."""
         database, names = hierarchy
-        return self.ms_of(database, tuple(map(Model, names, lookaheads)))
+        return self.ms_of(database, tuple(map(ModelPart, names, lookaheads)))
 
-    def ms_of(self, database: str | None, drafts: tuple[Model, ...]) -> float:
+    def ms_of(self, database: str | None, drafts: tuple[ModelPart, ...]) -> float:
         """Return the expected milliseconds per token of draft models with lookaheads and
         confidences over a database, under the calibrated target.
         """
@@ -307,14 +307,18 @@ class Law:
         update = 0.0 if database is None else self.calibration.lookup(database).update
         return (sum(top.times) + update) / mean(top.tokens)
 
-    def _round(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
+    def _round(
+        self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
+    ) -> LevelRound:
         """Return one round of ``verifier`` above ``drafts``, worked out once."""
         key = (database, drafts, verifier)
         if key not in self._rounds:
             self._rounds[key] = self._new_round(database, drafts, verifier)
         return self._rounds[key]
 
-    def _call(self, database: str | None, drafts: tuple[Model, ...], verifier: str) -> LevelRound:
+    def _call(
+        self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
+    ) -> LevelRound:
         """Return one call of the last of ``drafts`` by ``verifier``, worked out once."""
         key = (database, drafts, verifier)
         if key not in self._calls:
@@ -322,7 +326,7 @@ class Law:
         return self._calls[key]
 
     def _new_round(
-        self, database: str | None, drafts: tuple[Model, ...], verifier: str
+        self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
         known = self.calibration
         call = NOTHING
@@ -337,7 +341,7 @@ class Law:
         return verify(call, edge, known.cost(verifier, below))
 
     def _new_call(
-        self, database: str | None, drafts: tuple[Model, ...], verifier: str
+        self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
         known = self.calibration
         *below, model = drafts

@@ -21,7 +21,7 @@ from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
 from hsd_viz.latency.shortest import shortest_path
 from hsd_viz.ranges import check_range
 from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.stack import MAX_LOOKAHEAD, Model, Stack
+from hsd_viz.stack import MAX_LOOKAHEAD, ModelPart, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ def with_confidences(law: Law, stack: Stack, most: int = MOST_CONSIDERED) -> Sta
 
 
 def _variants(
-    calibration: Calibration, models: tuple[Model, ...], place: int, most: int
-) -> Iterator[Model]:
+    calibration: Calibration, models: tuple[ModelPart, ...], place: int, most: int
+) -> Iterator[ModelPart]:
     """Yield the model at ``place`` with every lookahead, alone and with each confidence that was
     measured for it.
     """
@@ -192,11 +192,11 @@ def _variants(
     verifier = models[place + 1]
     name = calibration.target if place + 2 == len(models) else verifier.name
     for lookahead in range(1, most + 1):
-        yield Model(draft.name, lookahead)
+        yield ModelPart(draft.name, lookahead)
     for stop in calibration.stops.get((draft.name, name), ()):
         # A lookahead of one token leaves nothing to stop.
         for lookahead in range(2, min(most, stop.lookahead) + 1):
-            yield Model(draft.name, lookahead, stop.confidence)
+            yield ModelPart(draft.name, lookahead, stop.confidence)
 
 
 def fill(stack: Stack, calibration: Calibration) -> Stack:

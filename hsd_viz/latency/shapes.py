@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hsd_viz.declare import from_data
 from hsd_viz.latency.known import PUBLISHED_FIGURES
 
 #: Bytes per weight, scales of quantized groups included (32 weights of int4, 16 of fp4).
@@ -145,7 +146,7 @@ class Shape:
 
 def _shape(name: str, sizes: dict[str, Any]) -> Shape:
     """Return a shape of ``hardware.json``, which states fields by their names."""
-    return Shape(name, **sizes)
+    return from_data(Shape, {"name": name, **sizes})
 
 
 MODELS = {name: _shape(name, sizes) for name, sizes in PUBLISHED_FIGURES["models"].items()}

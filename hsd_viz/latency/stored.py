@@ -23,7 +23,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import own_plan
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.select import fill, select
-from hsd_viz.stack import TARGET, Model, Stack
+from hsd_viz.stack import TARGET, ModelPart, Stack
 
 #: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain
 #: decoding.
@@ -151,13 +151,13 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
             return fastest(stack, known)
         if known is not None:
             # The calibration calls the target by that name, however the stack calls it.
-            filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
+            filled = fill(Stack(stack.bottom, (*stack.drafts, ModelPart(TARGET))), known)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
     models = ",".join(draft.name for draft in stack.drafts)
     option = f" --models {models}" if models else ""
     instead = "name a stack: 'db > target'"
     if not choosing:
-        instead = f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
+        instead = f"write a lookahead: {ModelPart(stack.drafts[0].name, 4)}"
     temperature = meta["sampling"]["temperature"]
     raise UserError(
         f"'{'auto' if choosing else stack}' needs a calibration of this machine: run "

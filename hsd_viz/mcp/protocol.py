@@ -34,7 +34,7 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a tool found.
 
     Attributes:
@@ -64,7 +64,7 @@ class Tool:
     description: str
     properties: Mapping[str, Message]
     required: Sequence[str]
-    run: Callable[..., Answer]
+    run: Callable[..., ToolAnswer]
 
     def declared(self) -> Message:
         """Return the declaration that a client reads."""

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from hsd_viz.declare import settings_of
+from hsd_viz.engine.access import model_outside
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
-from hsd_viz.mcp.protocol import Answer, Server, Tool
+from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
 from hsd_viz.measure.doctor.case import Case, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
-from hsd_viz.stack import parse
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -211,11 +211,11 @@ class Tools:
             self.decode,
         )
 
-    def list_files(self) -> Answer:
+    def list_files(self) -> ToolAnswer:
         """List the files of the folder."""
         names = self.folder.names()
         shown = "\n".join(names) or "The server has no folder, or the folder is empty."
-        return Answer(shown, {"files": names})
+        return ToolAnswer(shown, {"files": names})
 
     def doctor(
         self,
@@ -228,7 +228,7 @@ class Tools:
         models: Sequence[str] = (),
         speed: float | None = None,
         plain_speed: float | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Explain a record, or figures."""
         from hsd_viz.measure.doctor.api import doctor
 
@@ -264,7 +264,7 @@ class Tools:
         acceptance: float | None = None,
         tensor_parallel: int = 1,
         weights: str = "bf16",
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Predict speeds on a GPU."""
         from hsd_viz.measure.predict.api import predict
 
@@ -286,7 +286,7 @@ class Tools:
         drafters: Sequence[str] = (),
         tokenizer: str = "target",
         limit: int = MOST_REQUESTS,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Replay a log."""
         from hsd_viz.measure.replay.api import DRAFTERS, replay
 
@@ -305,7 +305,7 @@ class Tools:
         temperature: float = 0.0,
         seed: int = 0,
         family: str = CODE.name,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Decode with the shipped models."""
         models = find_family(family)
         check_shipped(stack, models)
@@ -317,7 +317,7 @@ class Tools:
             temperature=temperature,
             seed=seed,
         )
-        return Answer(_described(trace), _facts(trace))
+        return ToolAnswer(_described(trace), _facts(trace))
 
 
 def check_shipped(stack: str, family: Family) -> None:
@@ -326,12 +326,10 @@ def check_shipped(stack: str, family: Family) -> None:
     Raises:
         UserError: if not.
     """
-    for model in parse(stack).models:
-        if model.name not in family.names:
-            allowed = ", ".join(family.names)
-            raise UserError(
-                f"'{model.name}' is not a shipped model of {family.name}: use {allowed}"
-            )
+    other = model_outside(stack, family.names)
+    if other is not None:
+        allowed = ", ".join(family.names)
+        raise UserError(f"'{other}' is not a shipped model of {family.name}: use {allowed}")
 
 
 @cache
@@ -354,8 +352,8 @@ def is_log_of_texts(path: Path) -> bool:
     return {"prompt", "output"} == entry.keys() or {"prompt_ids", "output_ids"} == entry.keys()
 
 
-def _answer(result: Result) -> Answer:
-    return Answer(result.text(), result.to_dict())
+def _answer(result: Result) -> ToolAnswer:
+    return ToolAnswer(result.text(), result.to_dict())
 
 
 def _facts(trace: Trace) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import asdict, astuple, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
+from hsd_viz.declare import from_data
 from hsd_viz.errors import BadFile
 
 #: Limits of a record: beyond them it is damaged.
@@ -157,9 +158,7 @@ class Sample:
             rows = values.get("verifications", ())
             values["verifications"] = tuple(Verification(*row) for row in rows)
             values["derived"] = frozenset(values.get("derived", ()))
-            if "request" in values:
-                values["request"] = Request(**values["request"])
-            return cls(**values)
+            return from_data(cls, values)
         except TypeError as error:
             raise BadFile(f"a sample of a record is not valid: {error}") from None
 

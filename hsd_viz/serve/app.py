@@ -27,6 +27,7 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from starlette.requests import ClientDisconnect
 
 from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.engine.access import model_outside
 from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
@@ -34,7 +35,7 @@ from hsd_viz.machine import url
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.serve import connections, guard
 from hsd_viz.serve.settings import Settings
-from hsd_viz.stack import StackError, parse
+from hsd_viz.stack import StackError
 from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES
 
@@ -150,10 +151,10 @@ class DecodeRequest(_Settings):
                 f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}"
             )
         try:
-            names = [model.name for model in parse(self.stack).models]
+            other = model_outside(self.stack, settings.models)
         except StackError as invalid:
             raise UserError(f"stack: {invalid}") from None
-        if other := next((name for name in names if name not in settings.models), None):
+        if other is not None:
             raise UserError(
                 f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}"
             )

@@ -16,6 +16,7 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from hsd_viz.declare import from_data
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, first_line
 from hsd_viz.machine import url
@@ -68,7 +69,7 @@ class Ingress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ClusterService:
     """A service on a cluster.
 
     Attributes:
@@ -103,19 +104,16 @@ def build(arguments: Record) -> serve.Application:
     """Return the application; the builder that ``serve deploy`` calls.
 
     Args:
-        arguments: fields of :class:`Service` as JSON data.
+        arguments: fields of :class:`ClusterService` as JSON data.
 
     Raises:
         TypeError: if a field is unknown.
     """
-    given = dict(arguments)
-    given["settings"] = Settings(**given.get("settings", {}))
-    given["engine"] = EngineOptions(**given.get("engine", {}))
-    service = Service(**given)
+    service = from_data(ClusterService, arguments)
     return replace(service, replicas=int(service.replicas)).application()
 
 
-def run(host: str, port: int, service: Service, address: str | None = None) -> int:
+def run(host: str, port: int, service: ClusterService, address: str | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM.
 
     Args:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.disk import write_inside
-from hsd_viz.exercises import Exercise, Result, editions
+from hsd_viz.exercises import CheckResult, Exercise, editions
 from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.results.page import template
@@ -49,7 +49,7 @@ class Writer:
 
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
-        if isinstance(value, Result):
+        if isinstance(value, CheckResult):
             return tries(value.exercise)
         if isinstance(value, Exported) or _is_figure(value):
             before = len(self.parts)

@@ -39,7 +39,7 @@ class _Bundle(widgets.Widget):
 _bundles: list[_Bundle] = []
 
 
-class Part(anywidget.AnyWidget):
+class BundleWidget(anywidget.AnyWidget):
     """A widget drawn by the view named ``view`` of the one module (``js/views.ts``), or by an
     ``_esm`` of its own.
     """
@@ -70,13 +70,15 @@ class Part(anywidget.AnyWidget):
             )
 
 
-class View(Exported, Part):
+class View(Exported, BundleWidget):
     """A public view. Options that it does not have are errors."""
 
     def __init__(self, **options: Any) -> None:
         known = {name for name in self.trait_names() if not name.startswith("_")}
         for name in options.keys() - known:
-            allowed = ", ".join(sorted(known - {*Part.class_trait_names()} - _INTERNAL)) or "none"
+            allowed = (
+                ", ".join(sorted(known - {*BundleWidget.class_trait_names()} - _INTERNAL)) or "none"
+            )
             close = did_you_mean(name, known)
             raise TypeError(
                 f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from hsd_viz.exercises import Result, editions
+from hsd_viz.exercises import CheckResult, editions
 from tests.rows import column, keyed
 
 PATHS = keyed(editions.notebooks(), "stem")
@@ -29,11 +29,11 @@ def run(name: str, edition: str) -> tuple[list[editions.CellOutput], dict[str, A
     return list(editions.run(PATHS[name], edition, names)), names
 
 
-def results(name: str, edition: str) -> dict[str, Result]:
+def results(name: str, edition: str) -> dict[str, CheckResult]:
     """Return the results of a lesson's checks by exercise."""
     values = column(run(name, edition)[0], "value")
     found = {}
     for value in values:
-        if isinstance(value, Result):
+        if isinstance(value, CheckResult):
             found[value.exercise.number] = value
     return found

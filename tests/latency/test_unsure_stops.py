@@ -21,7 +21,7 @@ from hsd_viz.latency.law import (
 )
 from hsd_viz.latency.select import fill, select, with_confidences
 from hsd_viz.latency.traced_acceptance import rounds_of, unsure_stops
-from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.stack import Model, ModelPart, Stack, parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows
 
@@ -149,7 +149,7 @@ def test_confidences_of_a_stack_are_those_of_its_own_pairs():
 
 
 def test_filling_lookaheads_keeps_a_confidence():
-    filled = fill(Stack(None, (Model("d", "auto", 0.4), Model("target"))), KNOWN)
+    filled = fill(Stack(None, (ModelPart("d", "auto", 0.4), ModelPart("target"))), KNOWN)
     assert filled.drafts[0].confidence == 0.4
 
 

@@ -31,7 +31,7 @@ from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, 
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
 from hsd_viz.ranges import check_budget, check_range
-from hsd_viz.stack import TARGET, HFStack, Model, Stack, parse_bench
+from hsd_viz.stack import TARGET, HFStack, ModelPart, Stack, parse_bench
 from hsd_viz.terminal import Progress
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
                 "bench has one target, set by --target"
             )
         stacks[str(stack)] = stack
-    return stacks if PLAIN in stacks else {PLAIN: Stack(None, (Model(PLAIN),)), **stacks}
+    return stacks if PLAIN in stacks else {PLAIN: Stack(None, (ModelPart(PLAIN),)), **stacks}
 
 
 #: The stack and the state of each row of a bench, by name.

@@ -32,7 +32,7 @@ from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
 from hsd_viz.latency.traced_acceptance import rounds_of
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.stack import TARGET, DraftSource, Model, Stack, read_source
+from hsd_viz.stack import TARGET, DraftSource, ModelPart, Stack, read_source
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
@@ -71,29 +71,29 @@ class Workload:
 
     def stacks(self) -> tuple[Stack, ...]:
         """Return the stacks to decode each prompt with."""
-        under: list[tuple[DraftSource | None, tuple[Model, ...]]] = [(None, ())]
+        under: list[tuple[DraftSource | None, tuple[ModelPart, ...]]] = [(None, ())]
         for name in self.drafts:
             for lookahead in ALONE:
-                under.append((None, (Model(name, lookahead),)))
+                under.append((None, (ModelPart(name, lookahead),)))
         for name in self.drafts:
             for confidence in CONFIDENCES:
-                under.append((None, (Model(name, UNSURE_LOOKAHEAD, confidence),)))
+                under.append((None, (ModelPart(name, UNSURE_LOOKAHEAD, confidence),)))
         pairs = list(combinations(self.drafts, 2))
         for lower, upper in pairs:
             for confidence in CONFIDENCES_IN_PAIRS:
-                unsure = Model(lower, UNSURE_LOOKAHEAD, confidence)
-                under.append((None, (unsure, Model(upper, UNSURE_LOOKAHEAD))))
+                unsure = ModelPart(lower, UNSURE_LOOKAHEAD, confidence)
+                under.append((None, (unsure, ModelPart(upper, UNSURE_LOOKAHEAD))))
         for lower, upper in pairs:
             for first, second in PAIRS:
-                under.append((None, (Model(lower, first), Model(upper, second))))
+                under.append((None, (ModelPart(lower, first), ModelPart(upper, second))))
         sources = [read_source(name) for name in self.databases]
         for source in sources:
             under.append((source, ()))
         for source in sources:
             for name in self.drafts:
                 for lookahead in OVER_DATABASE:
-                    under.append((source, (Model(name, lookahead),)))
-        return tuple(Stack(source, (*drafts, Model(TARGET))) for source, drafts in under)
+                    under.append((source, (ModelPart(name, lookahead),)))
+        return tuple(Stack(source, (*drafts, ModelPart(TARGET))) for source, drafts in under)
 
     def texts(self) -> dict[str, Any]:
         """Return the description of what is decoded."""
@@ -109,7 +109,7 @@ class Workload:
 
     def probe(self, engine: Engine) -> dict[str, Any]:
         """Return the meta of one token decoded with a stack of all models."""
-        stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(TARGET)))
+        stack = Stack(None, (*(ModelPart(d, 1) for d in self.drafts), ModelPart(TARGET)))
         return decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta
 
 

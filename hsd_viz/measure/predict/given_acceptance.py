@@ -26,7 +26,7 @@ def given_acceptance(options: PredictOptions) -> Mapping[str, Given] | Given | N
     if options.records is not None:
         _check_one_draft(options.models)
         with parsing(str(options.records)):
-            return edge_of(acceptance_of(observe(options.records).seen))
+            return edge_of(acceptance_of(observe(Path(options.records)).seen))
     if not options.has_acceptance:
         return None
     if isinstance(options.acceptance, tuple | list):

@@ -28,7 +28,7 @@ from hsd_viz.measure.predict.hardware_plan import (
 from hsd_viz.records.settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
-from hsd_viz.stack import DATABASE, Model, Stack
+from hsd_viz.stack import DATABASE, ModelPart, Stack
 
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
 HEADS = ("eagle", "eagle3", "mtp")
@@ -152,7 +152,7 @@ class StacksOnHardware:
         if length is not None:
             law = Law(self.calibration(batch, context))
             draft, target = self.order
-            now = law.predict(Stack(None, (Model(draft, length), Model(target))))
+            now = law.predict(Stack(None, (ModelPart(draft, length), ModelPart(target))))
             present = PresentLength(length, max(0.0, 1 - pick.ms_per_token / now.ms_per_token))
         return SingleDraft(batch, context, pick.stack, lookahead, present)
 
@@ -221,7 +221,7 @@ class StacksOnHardware:
             second_draft_gain=tuple(gains),
             lookaheads=tuple(lookaheads),
             settings=settings(
-                single_drafts[0] if single_drafts else Stack(None, (Model(self.order[-1]),)),
+                single_drafts[0] if single_drafts else Stack(None, (ModelPart(self.order[-1]),)),
                 lookaheads,
                 self.models,
             ),

@@ -39,7 +39,7 @@ from hsd_viz.views.app.question import Request
 from hsd_viz.views.app.server import ENGINE_URL, engine_token
 from hsd_viz.views.opened import run_of_file
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs
-from hsd_viz.views.view import Part, registered
+from hsd_viz.views.view import BundleWidget, registered
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
@@ -53,7 +53,7 @@ KINDS = ("recording", "open", "knows", "take", "decode", "ask", "file", "plotly"
 OPTIONS = (*settings(), "chat")
 
 
-class App(Part):
+class App(BundleWidget):
     """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows
     hub models and paths in stacks; ``shown`` is a trace, or the path of its file, to open. Create
     it with :func:`dashboard`.
