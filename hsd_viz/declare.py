@@ -200,7 +200,7 @@ def from_data(declaration: Callable[..., T], data: Mapping[str, Any]) -> T:
     values: dict[str, Any] = {}
     for name, value in data.items():
         inner: Any = read_type(types_of_fields.get(name))
-        if is_dataclass(inner) and isinstance(value, Mapping):
+        if isinstance(value, Mapping) and isinstance(inner, type) and is_dataclass(inner):
             values[name] = from_data(inner, value)
         else:
             values[name] = value

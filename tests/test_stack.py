@@ -12,7 +12,7 @@ from hsd_viz.stack import (
     COPY_TYPES,
     DraftSource,
     HFStack,
-    Model,
+    ModelPart,
     Stack,
     StackError,
     draft_sources,
@@ -22,44 +22,46 @@ from hsd_viz.stack import (
 )
 
 READ = {
-    "target": Stack(None, (Model("target"),)),
-    " nano:4>target ": Stack(None, (Model("nano", 4), Model("target"))),
+    "target": Stack(None, (ModelPart("target"),)),
+    " nano:4>target ": Stack(None, (ModelPart("nano", 4), ModelPart("target"))),
     "db > nano:6 > small:8 > target": Stack(
-        DraftSource("db"), (Model("nano", 6), Model("small", 8), Model("target"))
+        DraftSource("db"), (ModelPart("nano", 6), ModelPart("small", 8), ModelPart("target"))
     ),
     "db[ context , statistics ] > target": Stack(
-        DraftSource("db", ("context", "statistics")), (Model("target"),)
+        DraftSource("db", ("context", "statistics")), (ModelPart("target"),)
     ),
     "lookup > owner/name:3 > ./a/b": Stack(
-        DraftSource("lookup"), (Model("owner/name", 3), Model("./a/b"))
+        DraftSource("lookup"), (ModelPart("owner/name", 3), ModelPart("./a/b"))
     ),
-    '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
+    '"./a b > c":2 > "~/x:4"': Stack(None, (ModelPart("./a b > c", 2), ModelPart("~/x:4"))),
     "hd[statistics,context] > target": Stack(
-        DraftSource("hd", ("statistics", "context")), (Model("target"),)
+        DraftSource("hd", ("statistics", "context")), (ModelPart("target"),)
     ),
     "ngram-cache > nano > target": Stack(
-        DraftSource("ngram-cache"), (Model("nano"), Model("target"))
+        DraftSource("ngram-cache"), (ModelPart("nano"), ModelPart("target"))
     ),
     "nano : auto>small:auto > target": Stack(
-        None, (Model("nano", "auto"), Model("small", "auto"), Model("target"))
+        None, (ModelPart("nano", "auto"), ModelPart("small", "auto"), ModelPart("target"))
     ),
     "nano:8?0.4 > small ? .25 > target": Stack(
-        None, (Model("nano", 8, 0.4), Model("small", None, 0.25), Model("target"))
+        None, (ModelPart("nano", 8, 0.4), ModelPart("small", None, 0.25), ModelPart("target"))
     ),
-    '"./a?0.4":auto?0.125 > ./a?b': Stack(None, (Model("./a?0.4", "auto", 0.125), Model("./a?b"))),
-    '"target" > "small"': Stack(None, (Model("target"), Model("small"))),
-    "target[int8]:6 > target": Stack(None, (Model("target[int8]", 6), Model("target"))),
+    '"./a?0.4":auto?0.125 > ./a?b': Stack(
+        None, (ModelPart("./a?0.4", "auto", 0.125), ModelPart("./a?b"))
+    ),
+    '"target" > "small"': Stack(None, (ModelPart("target"), ModelPart("small"))),
+    "target[int8]:6 > target": Stack(None, (ModelPart("target[int8]", 6), ModelPart("target"))),
     'nano > "./a b" [ bfloat16 ] ?0.5 > target': Stack(
-        None, (Model("nano"), Model("./a b[bfloat16]", None, 0.5), Model("target"))
+        None, (ModelPart("nano"), ModelPart("./a b[bfloat16]", None, 0.5), ModelPart("target"))
     ),
     "auto[db,smollm2[int8]] > target": Stack(
-        DraftSource("auto", ("db", "smollm2[int8]")), (Model("target"),)
+        DraftSource("auto", ("db", "smollm2[int8]")), (ModelPart("target"),)
     ),
-    "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
-    "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
-    "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (Model("target"),)),
+    "/abs/v1.5 > target": Stack(None, (ModelPart("/abs/v1.5"), ModelPart("target"))),
+    "auto > target": Stack(DraftSource("auto"), (ModelPart("target"),)),
+    "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (ModelPart("target"),)),
     'auto[owner/name:v2,"./a, b]",db] > small': Stack(
-        DraftSource("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)
+        DraftSource("auto", ("owner/name:v2", "./a, b]", "db")), (ModelPart("small"),)
     ),
 }
 
@@ -201,7 +203,7 @@ def test_writing_is_the_exact_inverse(bottom, drafts, target):
         drafts = []
     if target in [name for name, _, _ in drafts] or (bottom is not None and target in bottom.items):
         return
-    stack = Stack(bottom, (*(Model(*d) for d in drafts), Model(target)))
+    stack = Stack(bottom, (*(ModelPart(*d) for d in drafts), ModelPart(target)))
     assert parse(str(stack)) == stack
 
 
