@@ -280,7 +280,7 @@ def _second_draft(choice: Choice, batch: int, context: int) -> SecondDraft | Non
     return None
 
 
-def fixed_lookahead(draft: Model) -> int:
+def fixed_lookahead(draft: ModelPart) -> int:
     """Return the draft tokens per round of a draft model; 1 where they are left out."""
     return draft.lookahead if isinstance(draft.lookahead, int) else 1
 
