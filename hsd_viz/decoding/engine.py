@@ -68,10 +68,7 @@ class DecodeCall:
 
     def run(self, engine: Engine) -> Trace:
         """Decode to the end with an engine and return the trace."""
-        for event in self.events(engine):
-            if isinstance(event, Finished):
-                return event.trace  # type: ignore[return-value]
-        raise AssertionError("a decode that is not closed ends with Finished")
+        return engine.run(prompt=self.prompt, stack=self.stack, **self.options)
 
 
 class Engine(Protocol):
@@ -116,7 +113,10 @@ class Engine(Protocol):
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
     ) -> Trace:
         """Decode to the end and return the trace."""
-        return DecodeCall(prompt, stack, options).run(self)
+        for event in DecodeCall(prompt, stack, options).events(self):
+            if isinstance(event, Finished):
+                return event.trace  # type: ignore[return-value]
+        raise AssertionError("a decode that is not closed ends with Finished")
 
     def run_many(
         self,
