@@ -20,9 +20,9 @@ from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .make import Run, drafter
 from .proposals import (
-    DatabaseAnswer,
     AskedDatabase,
     Continued,
+    DatabaseAnswer,
     PastDraft,
     Proposals,
     Spot,
