@@ -21,7 +21,7 @@ from hsd_viz.latency.law import (
 )
 from hsd_viz.latency.select import fill, select, with_confidences
 from hsd_viz.latency.traced_acceptance import rounds_of, unsure_stops
-from hsd_viz.stack import Model, ModelPart, Stack, parse
+from hsd_viz.stack import ModelPart, Stack, parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows
 
