@@ -219,7 +219,7 @@ class Comparison {
   private decoding() {
     const { busy } = this;
     return html`<details class="hsd-values" ?open=${!this.race}>
-      <summary>Your own prompt</summary>
+      <summary>Own prompt</summary>
       <p class="hsd-note">
         Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
         untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.

@@ -164,6 +164,7 @@ function reports({ host, state }: Context): Section {
 function reportsBelow(context: Context): Section {
   if (matchMedia("(max-width: 700px)").matches) return closed(REPORTS, "", reports)(context);
   const section = reports(context);
+  section.root.classList.add("hsd-reports");
   section.root.prepend(make("h3", "", REPORTS));
   return section;
 }

@@ -8,7 +8,7 @@ import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
 import type { Diagnosis, Setting } from "./spec";
 
 /** The widths of a chart that is not on the page yet, the least, and the most. */
-const WIDTH = { usual: 640, least: 280, most: 940 };
+const WIDTH = { usual: 640, least: 280, most: 1000 };
 const BAR = { high: 34, row: 20 };
 
 /** A setting is called the best or the present one above its value. */

@@ -50,12 +50,19 @@ export default templated<{ spec: Replayed }>(
           <tr>
             <th scope="col">drafter</th>
             <th scope="col">tokens per pass</th>
-            <th scope="col">predicted speed-up; at the line, 1 ×, it pays</th>
+            <th scope="col">predicted speed-up</th>
           </tr>
         </thead>
         <tbody>
           ${rows.map(rowTemplate)}
         </tbody>
+        <tfoot>
+          <tr>
+            <td></td>
+            <td></td>
+            <td class="hsd-tr-even">pays from 1 ×</td>
+          </tr>
+        </tfoot>
       </table>
       ${settingsTemplate(spec.pasted)} ${figuresTemplate(spec)}`;
   },

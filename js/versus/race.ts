@@ -148,7 +148,7 @@ function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
     ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
     ${runs.map((run) => drawStairs(run.stairs, run.store.tokens, palette.family, f))}
-    <rect class="hsd-vs-beyond" x=${f.left} y="0" width=${f.width} height=${f.top - 1}></rect>
+    <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
     ${finish(runs, f, ns)}

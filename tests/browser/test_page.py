@@ -350,7 +350,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     expect(page.locator(".hsd-vs-runs > li")).to_have_count(2)
     page.locator(".hsd-form-switch").click()
     field(page, "New tokens").fill("16")
-    page.get_by_text("Your own prompt").click()
+    page.get_by_text("Own prompt", exact=True).click()
     field(page, "Stacks, one per line").fill("target\ndb > target")
     page.get_by_role("button", name="Decode and compare").click()
     expect(page.locator(".hsd-part .hsd-stage").first).to_contain_text(
