@@ -15,11 +15,14 @@ import inspect
 import re
 import textwrap
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.decoding.decode import LIKELIEST, PREFILL_CHUNK
 from hsd_viz.native import interface, structures
 from hsd_viz.native.build import SOURCES
+from hsd_viz.native.drafter import LONGEST
+from hsd_viz.native.weights import GROUPS_STORAGE, SLOTS, STORAGE
 from hsd_viz.trace import tables
 
 #: Columns of a line of C++.
@@ -72,12 +75,7 @@ def _row(name: str, table: dict[str, Any]) -> str:
     lines = [*_comment(meaning), f"struct {tables.TABLES[name].row.__name__} {{"]
     for column, declaration in table["columns"].items():
         if "names" in declaration:
-            lines += textwrap.wrap(
-                f"enum {_camel(column)} {{ {', '.join(map(_constant, declaration['names']))} }};",
-                COLUMNS,
-                initial_indent="    ",
-                subsequent_indent="        ",
-            )
+            lines += _enumeration(_camel(column), declaration["names"], indent="    ")
     for column, declaration in table["columns"].items():
         if declaration["type"].removesuffix("?") == "top":
             lines.append(f"    LikelyTokens {column};")
@@ -102,7 +100,7 @@ struct Decode;
 
 def interface_header() -> str:
     """Return the C++ header of the structures and functions of the library."""
-    blocks = [_INTERFACE_HEAD]
+    blocks = [_INTERFACE_HEAD, _numbers()]
     for structure in structures.STRUCTURES:
         blocks.append(_structure(structure))
     blocks.append('#pragma GCC visibility push(default)\nextern "C" {')
@@ -110,6 +108,27 @@ def interface_header() -> str:
         blocks.append(_prototype(function))
     blocks.append('}  // extern "C"\n#pragma GCC visibility pop\n\n}  // namespace hsd\n')
     return "\n".join(blocks)
+
+
+def _numbers() -> str:
+    """Return the numbers that Python and C++ share."""
+    types = {number: name for name, number in STORAGE.items()} | {GROUPS_STORAGE: "int8 groups"}
+    return "\n".join(
+        [
+            "// The types of weights.",
+            *_enumeration("Storage", [types[number] for number in range(len(types))]),
+            "",
+            "// The vectors and matrices of a layer, then those of a whole model.",
+            *_enumeration("Slot", SLOTS),
+            "",
+            "// The most tokens of the prompt that are fed at a time.",
+            f"constexpr int PREFILL_CHUNK = {PREFILL_CHUNK};",
+            "",
+            "// The most tokens of a key that a database of the drafter has.",
+            f"constexpr int MOST_KEY = {LONGEST};",
+            "",
+        ]
+    )
 
 
 def _structure(structure: type[ctypes.Structure]) -> str:
@@ -157,6 +176,17 @@ def _comment(text: str, indent: str = "") -> list[str]:
     start = f"{indent}// "
     return textwrap.wrap(
         " ".join(plain.split()), COLUMNS, initial_indent=start, subsequent_indent=start
+    )
+
+
+def _enumeration(name: str, values: Sequence[str], indent: str = "") -> list[str]:
+    """Return the definition of an enumeration whose values count from 0."""
+    constants = ", ".join(map(_constant, values))
+    return textwrap.wrap(
+        f"enum {name} {{ {constants} }};",
+        COLUMNS,
+        initial_indent=indent,
+        subsequent_indent=indent + "    ",
     )
 
 

@@ -16,7 +16,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.trace.tables import Columns
 
-#: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
+#: The most tokens of the prompt that are fed at a time.
 PREFILL_CHUNK = 512
 #: How many of the likeliest tokens are recorded for a row.
 LIKELIEST = 5

@@ -32,7 +32,7 @@ from hsd_viz.native.structures import (
 )
 from hsd_viz.ranges import MAX_BUDGET
 
-#: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
+#: The most tokens of a key that the library has room for.
 LONGEST = 16
 
 

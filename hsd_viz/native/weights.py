@@ -59,7 +59,7 @@ _LAYER = {
 }
 _NORM_SLOTS = ("q_norm", "k_norm")
 _BIAS_SLOTS = ("q_bias", "k_bias", "v_bias")
-#: All slots, in the order of ``Slot`` in ``src/model.hpp``.
+#: All slots, by the library's numbers of them.
 SLOTS = (*_LAYER, "embedding", "final_norm", "head")
 
 

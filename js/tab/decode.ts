@@ -19,7 +19,7 @@ export interface DecodeSettings {
   sampling: Sampling;
   max_new_tokens: number;
 }
-/** Tokens of the prompt fed at a time: PREFILL_CHUNK of loop.hpp. */
+/** Tokens of the prompt fed at a time: PREFILL_CHUNK of hsd_viz/decoding/decode.py. */
 const PREFILL_CHUNK = 512;
 
 /** The names of a stack's levels, the lowest first; a target of the ladder may be below another. */

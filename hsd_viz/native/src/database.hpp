@@ -10,7 +10,6 @@
 
 namespace hsd {
 
-constexpr int MOST_KEY = 16;           // tokens of the longest key that any database here may have
 constexpr int MOST_CONTINUATIONS = 8;  // given for one key; an index has at most seven
 
 struct Continuation {

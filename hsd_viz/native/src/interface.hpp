@@ -9,6 +9,19 @@ struct Session;
 class Drafter;
 struct Decode;
 
+// The types of weights.
+enum Storage { FLOAT32, FLOAT64, BFLOAT16, INT8, INT8_GROUPS };
+
+// The vectors and matrices of a layer, then those of a whole model.
+enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q_BIAS, K_BIAS,
+    V_BIAS, EMBEDDING, FINAL_NORM, HEAD };
+
+// The most tokens of the prompt that are fed at a time.
+constexpr int PREFILL_CHUNK = 512;
+
+// The most tokens of a key that a database of the drafter has.
+constexpr int MOST_KEY = 16;
+
 // A model's measures.
 struct ModelShape {
     int32_t type;  // of its weights: a number of hsd_viz.native.weights.STORAGE

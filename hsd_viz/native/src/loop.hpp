@@ -361,8 +361,6 @@ template <class T> class Loop : public Decode {
         return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
     }
 
-    static constexpr int PREFILL_CHUNK = 512;
-
     const DecodeSettings s_;
     std::vector<Level<T>> levels_;  // the lowest first, the drafter's among them
     int top_ = 0, filling_ = 0;

@@ -33,27 +33,6 @@ template <class T, class W> using HeadScratch = typename Kept<T, W>::Scratch;
 // Whether vectors are floats where matrices are integers.
 template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_same_v<W, grouped>;
 
-// The order of SLOTS in native/weights.py.
-enum Slot {
-    Q,
-    K,
-    V,
-    O,
-    GATE,
-    UP,
-    DOWN,
-    INPUT_NORM,
-    POST_NORM,
-    Q_NORM,
-    K_NORM,
-    Q_BIAS,
-    K_BIAS,
-    V_BIAS,
-    EMBEDDING,
-    FINAL_NORM,
-    HEAD
-};
-
 struct Session {
     virtual ~Session() = default;
     // Logits [rows][vocab] of the last `rows` tokens.

@@ -26,6 +26,14 @@ template <class R, class F> static R guarded(R failure, F&& f) {
 #endif
 }
 
+// Whether a call does not fail.
+template <class F> static int succeeds(F&& call) {
+    return guarded(0, [&] {
+        call();
+        return 1;
+    });
+}
+
 static void failed(const char* what) { std::strncpy(error, what, sizeof error - 1); }
 
 API const char* hsd_error() { return error; }
@@ -35,32 +43,32 @@ API Model* hsd_model_new(const ModelShape* shape) {
     return guarded<Model*>(nullptr, [&]() -> Model* {
         switch (shape->type) {
 #ifndef __wasm__
-            case 0:
+            case FLOAT32:
                 return new_model<float, float>(*shape);
-            case 1:
+            case FLOAT64:
                 return new_model<double, double>(*shape);
-            case 2:
+            case BFLOAT16:
                 return new_model<float, bf16>(*shape);
 #endif
-            case 3:
+            case INT8:
                 return new Weights<float, i8>(*shape);
-            case 4:
+            case INT8_GROUPS:
                 return new_model<float, grouped>(*shape);
         }
         raise(std::invalid_argument("no such type"));
     });
 }
 API int hsd_model_set(Model* model, int layer, int slot, const void* data, const float* scales) {
-    return guarded(0, [&] { return model->set(layer, slot, data, scales), 1; });
+    return succeeds([&] { model->set(layer, slot, data, scales); });
 }
 API int hsd_model_panels(Model* model, int layer, int slot, const void* data, int bits) {
-    return guarded(0, [&] { return model->set_panels(layer, slot, data, bits), 1; });
+    return succeeds([&] { model->set_panels(layer, slot, data, bits); });
 }
 API int hsd_model_unturned(Model* model, int layer) {
-    return guarded(0, [&] { return model->unturned(layer), 1; });
+    return succeeds([&] { model->unturned(layer); });
 }
 API int hsd_model_head_tokens(Model* model, const int32_t* tokens, int n) {
-    return guarded(0, [&] { return model->head_of(tokens, n), 1; });
+    return succeeds([&] { model->head_of(tokens, n); });
 }
 API int64_t hsd_model_bytes(const Model* model) { return (int64_t)model->bytes(); }
 API int64_t hsd_model_cache_bytes(const Model* model) { return (int64_t)model->cache_bytes(); }
@@ -72,22 +80,22 @@ API Session* hsd_session_new(const Model* model) {
 API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents,
                             int rows, void* logits, const void* cos, const void* sin, int cached,
                             int threads) {
-    return guarded(0, [&] {
-        return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1;
+    return succeeds([&] {
+        session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads);
     });
 }
 API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens,
                              int n, void* logits, const void* cos, const void* sin,
                              const int32_t* cached, int threads) {
-    return guarded(0, [&] {
-        return session->together(sessions, tokens, n, logits, cos, sin, cached, threads), 1;
+    return succeeds([&] {
+        session->together(sessions, tokens, n, logits, cos, sin, cached, threads);
     });
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
     session->keep(base, places, n);
 }
 API int hsd_session_watch(Session* session, int layer) {
-    return guarded(0, [&] { return session->watch(layer), 1; });
+    return succeeds([&] { session->watch(layer); });
 }
 API void hsd_session_states(const Session* session, int n, int8_t* numbers) {
     for (int i = 0; i < n; ++i) session->state(i, numbers + (size_t)i * session->width());
@@ -96,38 +104,42 @@ API void hsd_session_free(Session* session) { delete session; }
 
 API Drafter* hsd_drafter_new(const DrafterSettings* settings) {
     return guarded<Drafter*>(nullptr, [&]() -> Drafter* {
-        if (!Drafter::accepts(*settings))
-            return failed("keys of this length are not for the native drafter"), nullptr;
+        if (!Drafter::accepts(*settings)) {
+            failed("keys of this length are not for the native drafter");
+            return nullptr;
+        }
         return new Drafter(*settings);
     });
 }
 API int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double* priors,
                         double discount) {
-    return guarded(0, [&] { return drafter->add(file, priors, discount), 1; });
+    return succeeds([&] { drafter->add(file, priors, discount); });
 }
 API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings, const double* priors,
                                  double discount) {
-    return guarded(0, [&] { return drafter->add_semantic(*settings, priors, discount), 1; });
+    return succeeds([&] { drafter->add_semantic(*settings, priors, discount); });
 }
 API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
-    return guarded(0, [&] { return drafter->observe_states(numbers, n, width), 1; });
+    return succeeds([&] { drafter->observe_states(numbers, n, width); });
 }
 API int hsd_drafter_costs(Drafter* drafter, const double* at, const double* slopes, int n,
                           double least_slope, double floor) {
-    return guarded(0, [&] { return drafter->costs(at, slopes, n, least_slope, floor), 1; });
+    return succeeds([&] { drafter->costs(at, slopes, n, least_slope, floor); });
 }
 API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
-    return guarded(0, [&] { return drafter->ends(tokens, n), 1; });
+    return succeeds([&] { drafter->ends(tokens, n); });
 }
 API int hsd_drafter_extend(Drafter* drafter, const int32_t* tokens, int n) {
-    return guarded(0, [&] { return drafter->extend(tokens, n), 1; });
+    return succeeds([&] { drafter->extend(tokens, n); });
 }
 API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t length, int budget,
                           DraftedNode* nodes) {
     return guarded(-2, [&] {
-        if (!drafter->ready(n, length, budget))
-            return failed("emitted tokens or the costs of so many nodes are missing"), -2;
+        if (!drafter->ready(n, length, budget)) {
+            failed("emitted tokens or the costs of so many nodes are missing");
+            return -2;
+        }
         const auto& tree = drafter->draft(text, n, length, budget);
         for (const auto& it : tree) {
             DraftedNode& node = *nodes++;
