@@ -137,15 +137,21 @@ def verify_step(
     tokens = state.text[at + numbered[:places]]
     due = _is_due(state, plan, level, at)
     if plan.by_points(level):
-        made = judge_points(state, plan, level, rows, tokens, n, at)
+        decision = judge_points(state, plan, level, rows, tokens, n, at)
     else:
-        made = judge_chain(state, plan, level, rows, tokens, n, at)
-    write_line(state, plan, level, rows, tokens, n, at, due, made)
-    _commit(state, plan, level, tokens, at, due, made)
+        decision = judge_chain(state, plan, level, rows, tokens, n, at)
+    write_line(state, plan, level, rows, tokens, n, at, due, decision)
+    _commit(state, plan, level, tokens, at, due, decision)
 
 
 def _commit(
-    state: State, plan: Plan, level: int, tokens: Tensor, at: Tensor, due: Tensor, made: Decision
+    state: State,
+    plan: Plan,
+    level: int,
+    tokens: Tensor,
+    at: Tensor,
+    due: Tensor,
+    decision: Decision,
 ) -> None:
     """Write the accepted tokens and the level's own into the text; an accepted end token is the
     last one.
@@ -153,27 +159,27 @@ def _commit(
     m = len(tokens)
     marks = state.marks
     places = torch.arange(m + 1, device=at.device)
-    path = tokens[made.nodes]
-    ending = _ends(state, path) & (places[:m] < made.count)
+    path = tokens[decision.nodes]
+    ending = _ends(state, path) & (places[:m] < decision.count)
     stopped = ending.any()
     first_end = torch.where(ending, places[:m] + 1, m + 1)
-    count = made.count if not m else torch.minimum(made.count, first_end.amin())
+    count = decision.count if not m else torch.minimum(decision.count, first_end.amin())
     emitted = torch.where(due, count + ~stopped, 0)
-    written = torch.where(places == count, made.token, torch.cat([path, made.token[None]]))
+    written = torch.where(places == count, decision.token, torch.cat([path, decision.token[None]]))
     state.text.index_copy_(0, at + places, written)
     if plan.is_tree(level):
         numbered = torch.arange(len(state.path), device=at.device)
-        moved = torch.cat([made.nodes, numbered[m:]])
+        moved = torch.cat([decision.nodes, numbered[m:]])
         state.path.copy_(torch.where(numbered < count, moved, numbered))
     if level < plan.top and not plan.shaping.greedy:
         held = at - marks[base_mark(plan, level)]
         most = len(state.rows[level]) - 1
-        state.rows[level].index_copy_(0, (held + places).clamp(0, most), made.path_rows)
+        state.rows[level].index_copy_(0, (held + places).clamp(0, most), decision.path_rows)
     changes = {END: at + emitted, LINE: marks[LINE] + 1}
     if level == plan.top:
         changes[LINE] = torch.zeros_like(at)
     if not plan.shaping.greedy:
-        changes[USED] = marks[USED] + torch.where(due, made.used, 0)
+        changes[USED] = marks[USED] + torch.where(due, decision.used, 0)
     for below in range(1 if plan.drafter else 0, level):
         kept = torch.minimum(marks[cached_mark(below)], at + count)
         changes[cached_mark(below)] = torch.where(due, kept, marks[cached_mark(below)])

@@ -90,11 +90,7 @@ def judge_points(
             if m:
                 used = 1 + torch.where(places < n, depths, 0).amax()
     if not m:
-        nothing = own.new_zeros((0,))
-        columns = torch.zeros((4, 0), dtype=torch.float64, device=own.device)
-        zero = own.new_zeros(())
-        mass = torch.zeros((), dtype=torch.float64, device=own.device)
-        return Decision(zero, own[0], zero, nothing, columns, mass, p[0], p, used)
+        return _without_draft(p, own[0], used)
     walked = rules.walk_tree(tokens, parents, n, lineage, own)
     rank = walked.accepted.cumsum(0)
     is_next = walked.accepted[None, :] & (rank[None, :] == places[:, None] + 1)
@@ -126,6 +122,22 @@ def judge_points(
         mass=mass,
         weights=weights,
         path_rows=p if plan.shaping.greedy else p[path],
+        used=used,
+    )
+
+
+def _without_draft(p: Tensor, token: Tensor, used: Tensor) -> Decision:
+    """Return the decision where there is no place for a draft: the level's own token."""
+    zero = token.new_zeros(())
+    return Decision(
+        count=zero,
+        token=token,
+        row=zero,
+        nodes=token.new_zeros((0,)),
+        columns=torch.zeros((4, 0), dtype=torch.float64, device=token.device),
+        mass=torch.zeros((), dtype=torch.float64, device=token.device),
+        weights=p[0],
+        path_rows=p,
         used=used,
     )
 

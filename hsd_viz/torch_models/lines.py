@@ -36,30 +36,30 @@ def write_line(
     n: Tensor,
     at: Tensor,
     due: Tensor,
-    made: Decision,
+    decision: Decision,
 ) -> None:
     """Write the line of a verification of a draft of ``n`` of these ``tokens``: what
     :func:`hsd_viz.torch_models.report.read_line` reads.
     """
     marks = state.marks
-    used = marks[USED] + torch.where(due, made.used, 0)
-    heads = [due, at, n, made.count, made.token, made.row, made.mass, used]
+    used = marks[USED] + torch.where(due, decision.used, 0)
+    heads = [due, at, n, decision.count, decision.token, decision.row, decision.mass, used]
     parts = [torch.stack([head.double() for head in heads])]
-    parts += [tokens.double(), made.nodes.double(), made.columns.flatten()]
+    parts += [tokens.double(), decision.nodes.double(), decision.columns.flatten()]
     is_top = level == plan.top
     if is_top and plan.details:
-        rows = torch.cat([made.nodes.new_zeros(1), made.nodes + 1])
+        rows = torch.cat([decision.nodes.new_zeros(1), decision.nodes + 1])
         places = torch.arange(len(rows), device=rows.device)
-        emitted = torch.cat([tokens[made.nodes], made.token[None]])
-        emitted = torch.where(places == made.count, made.token, emitted)
+        emitted = torch.cat([tokens[decision.nodes], decision.token[None]])
+        emitted = torch.where(places == decision.count, decision.token, emitted)
         parts.append(describe(scores[rows], emitted, plan.details).flatten())
-        parts += _top_of(made.weights, plan.details)
+        parts += _top_of(decision.weights, plan.details)
         if plan.by_points(level):
             parts.append(torch.zeros_like(parts[-1]))
             parts.append(torch.zeros_like(parts[-1]))
         else:
             q = state.rows[level - 1]
-            parts += _top_of(row_of(q, made.row), plan.details)
+            parts += _top_of(row_of(q, decision.row), plan.details)
     if is_top and plan.observe:
         seen = scores
         if plan.warm:

@@ -109,15 +109,15 @@ template <class T> class Loop : public Decode {
         const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
         target_rows_.clear();
         verify(top_, drafted, target_rows_);
-        recorder_.tokens(drafted, made_, target_rows_, stack_top_, s_.details,
+        recorder_.tokens(drafted, verified_, target_rows_, stack_top_, s_.details,
                          [this](int start) { return path_from(start); });
         if (drafter_) {
             const int64_t start = record.now();
-            observe_states(levels_[top_], made_.pending, made_.accepted);
-            drafter_->extend(made_.emitted.data(), (int)made_.emitted.size());
-            record.call(0, CallRow::UPDATE, start, (int)made_.emitted.size());
+            observe_states(levels_[top_], verified_.pending, verified_.accepted);
+            drafter_->extend(verified_.emitted.data(), (int)verified_.emitted.size());
+            record.call(0, CallRow::UPDATE, start, (int)verified_.emitted.size());
         }
-        text_.insert(text_.end(), made_.emitted.begin(), made_.emitted.end());
+        text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
         close(top_, drafted);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
@@ -156,7 +156,7 @@ template <class T> class Loop : public Decode {
             verify(i, below, out.rows);
             propose(i, below);
             if (level.spec.confidence > 0) reach *= chance_of_emitted(out);
-            text_.insert(text_.end(), made_.emitted.begin(), made_.emitted.end());
+            text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
             close(i, below);
         }
         text_.resize(base);
@@ -168,50 +168,50 @@ template <class T> class Loop : public Decode {
     // rows; with greedy decoding at temperature 1.
     double chance_of_emitted(const Draft<T>& out) {
         double product = 1;
-        const int n = (int)made_.emitted.size();
+        const int n = (int)verified_.emitted.size();
         for (int k = 0; k < n; ++k) {
             if (out.sampled) {
-                product *= (double)out.rows.row(out.size() - n + k)[made_.emitted[k]];
+                product *= (double)out.rows.row(out.size() - n + k)[verified_.emitted[k]];
             } else {
                 double p, entropy;
                 Top top;
-                verifier_.describe_walked(k, made_.emitted[k], 1, p, entropy, top);
+                verifier_.describe_walked(k, verified_.emitted[k], 1, p, entropy, top);
                 product *= p;
             }
         }
         return product;
     }
 
-    // Feed level i its uncached tokens and the draft once: in made_ are then the accepted tokens
+    // Feed level i its uncached tokens and the draft once: verified_ then has the accepted tokens
     // and one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level<T>& level = levels_[i];
         const int base = (int)text_.size(), cached = level.length;
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
-        made_.pending = base - cached;
+        verified_.pending = base - cached;
         feed_with_draft(level, draft, chain);
         draw_numbers(i, draft);
         verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
         record.inside += record.now() - start;
 
         accept(draft);
-        const int kept = (int)made_.accepted.size();
+        const int kept = (int)verified_.accepted.size();
         if (!chain) {
             places_.clear();
-            for (int node : made_.accepted) places_.push_back(base + node);
+            for (int node : verified_.accepted) places_.push_back(base + node);
             level.spec.session->keep(base, places_.data(), kept);
         }
         level.length = base + kept;
         for (int below = 0; below < i; ++below)
             levels_[below].length = std::min(levels_[below].length, base + kept);
-        record.call(level.place, CallRow::VERIFY, start, made_.pending + draft.size(), cached);
+        record.call(level.place, CallRow::VERIFY, start, verified_.pending + draft.size(), cached);
         add_own_token(draft);
     }
 
     // Feed a level its uncached tokens and the draft, for the logits after the text and each node.
     void feed_with_draft(Level<T>& level, const Draft<T>& draft, bool chain) {
-        const int pending = made_.pending;
+        const int pending = verified_.pending;
         fed_.assign(text_.begin() + level.length, text_.end());
         parents_.clear();
         for (int k = 0; k < pending && !chain; ++k) parents_.push_back(k - 1);
@@ -225,27 +225,27 @@ template <class T> class Loop : public Decode {
 
     // Take from the verdict the accepted nodes up to an end token, and emit their tokens.
     void accept(const Draft<T>& draft) {
-        made_.accepted = verdict_.accepted;
-        made_.emitted.clear();
-        for (int k = 0; k < (int)made_.accepted.size(); ++k) {
-            made_.emitted.push_back(draft.nodes[made_.accepted[k]].token);
-            if (ends_text(made_.emitted.back())) made_.accepted.resize(k + 1);
+        verified_.accepted = verdict_.accepted;
+        verified_.emitted.clear();
+        for (int k = 0; k < (int)verified_.accepted.size(); ++k) {
+            verified_.emitted.push_back(draft.nodes[verified_.accepted[k]].token);
+            if (ends_text(verified_.emitted.back())) verified_.accepted.resize(k + 1);
         }
     }
 
     // Emit the level's own token, unless an end token was accepted.
     void add_own_token(const Draft<T>& draft) {
-        const int accepted = (int)made_.accepted.size();
-        if (accepted && ends_text(made_.emitted.back())) {
-            made_.outcome = RoundRow::STOPPED;
+        const int accepted = (int)verified_.accepted.size();
+        if (accepted && ends_text(verified_.emitted.back())) {
+            verified_.outcome = RoundRow::STOPPED;
             return;
         }
-        made_.emitted.push_back(verdict_.token);
+        verified_.emitted.push_back(verdict_.token);
         if (verdict_.examined > accepted)
             // A place that was examined and led no further had draft tokens, all of them wrong.
-            made_.outcome = RoundRow::CORRECTION;
+            verified_.outcome = RoundRow::CORRECTION;
         else
-            made_.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
+            verified_.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
     }
 
     // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r
@@ -322,12 +322,12 @@ template <class T> class Loop : public Decode {
     void propose(int i, const Draft<T>& from) {
         Draft<T>& out = levels_[i].draft;
         out.sampled = !greedy_;
-        for (int k = 0; k < (int)made_.emitted.size(); ++k) {
+        for (int k = 0; k < (int)verified_.emitted.size(); ++k) {
             Node node;
-            if (k < (int)made_.accepted.size()) {
-                node = from.nodes[made_.accepted[k]];
+            if (k < (int)verified_.accepted.size()) {
+                node = from.nodes[verified_.accepted[k]];
             } else {
-                node.token = made_.emitted[k];
+                node.token = verified_.emitted[k];
                 node.source = node.start = levels_[i].place;
             }
             node.parent = out.size() - 1;
@@ -349,8 +349,8 @@ template <class T> class Loop : public Decode {
     // Record the draft of level i's verification and end the round.
     void close(int i, const Draft<T>& draft) {
         const Level<T>& level = levels_[i];
-        recorder_.draft(level.place, draft, made_);
-        recorder_.close_round(level.place, draft, made_, level.spec.rule);
+        recorder_.draft(level.place, draft, verified_);
+        recorder_.close_round(level.place, draft, verified_, level.spec.rule);
     }
 
     void fresh(std::vector<double>& numbers, int n) {
@@ -376,7 +376,7 @@ template <class T> class Loop : public Decode {
     const bool greedy_;
     // Of the verification that was made last.
     const Verdict& verdict_;
-    Verification made_;
+    Verification verified_;
     Recorder<T> recorder_;
     // Room.
     std::vector<int32_t> fed_, parents_, places_;

@@ -15,36 +15,36 @@ template <class T> class Recorder {
     // tokens (0: not described). `target` is its place in the stack; `path(start)` gives the path
     // of a token from a level.
     template <class Path>
-    void tokens(const Draft<T>& draft, const Verification& made, const RowStore<T>& rows,
+    void tokens(const Draft<T>& draft, const Verification& verified, const RowStore<T>& rows,
                 int target, int details, Path&& path) {
-        const int most = std::min(LIKELIEST, details), count = (int)made.accepted.size();
-        for (int k = 0; k < (int)made.emitted.size(); ++k) {
+        const int most = std::min(LIKELIEST, details), count = (int)verified.accepted.size();
+        for (int k = 0; k < (int)verified.emitted.size(); ++k) {
             TokenRow row;
             row.index = record_.emitted++;
-            row.token_id = made.emitted[k];
+            row.token_id = verified.emitted[k];
             row.round = record_.round();
             if (k < count) {
-                const Node& node = draft.nodes[made.accepted[k]];
+                const Node& node = draft.nodes[verified.accepted[k]];
                 row.kind = TokenRow::ACCEPTED;
                 row.source = node.source;
                 row.path = path(node.start);
                 row.depth = node.depth;
             } else {
-                row.kind = own_kind(made.outcome);
+                row.kind = own_kind(verified.outcome);
                 row.source = target;
                 row.path = path(target);
                 row.depth = 0;
             }
-            if (most) describe(k, made, most, row);
-            if (most && k == count) describe_correction(draft, made, rows, most, row);
+            if (most) describe(k, verified, most, row);
+            if (most && k == count) describe_correction(draft, verified, rows, most, row);
             record_.tokens.push_back(row);
         }
     }
 
     // The draft of the innermost open round, which a level at a place of the stack verified.
-    void draft(int place, const Draft<T>& draft, const Verification& made) {
+    void draft(int place, const Draft<T>& draft, const Verification& verified) {
         const Verdict& verdict = verifier_.verdict;
-        const std::vector<DraftRow::Verdict>& fates = fates_of(draft, made);
+        const std::vector<DraftRow::Verdict>& fates = fates_of(draft, verified);
         for (int k = 0; k < draft.size(); ++k) {
             const Node& node = draft.nodes[k];
             DraftRow row;
@@ -70,15 +70,15 @@ template <class T> class Recorder {
     }
 
     // End the innermost open round, of a level at a place of the stack that verified by `rule`.
-    void close_round(int place, const Draft<T>& draft, const Verification& made, int rule) {
-        const int accepted = (int)made.accepted.size();
+    void close_round(int place, const Draft<T>& draft, const Verification& verified, int rule) {
+        const int accepted = (int)verified.accepted.size();
         RoundRow row = record_.close();
         row.level = place;
         row.drafted = draft.size();
         row.examined =
-            made.outcome == RoundRow::STOPPED ? accepted : verifier_.verdict.examined;
+            verified.outcome == RoundRow::STOPPED ? accepted : verifier_.verdict.examined;
         row.accepted = accepted;
-        row.outcome = made.outcome;
+        row.outcome = verified.outcome;
         if (!draft.size()) row.why_no_draft = draft.why;
         row.rule = draft.sampled ? rule : RoundRow::TOKEN;
         if (draft.size() && draft.has_end) row.draft_end = draft.end;
@@ -104,17 +104,17 @@ template <class T> class Recorder {
     }
 
     // The row that emitted token k came from.
-    void describe(int k, const Verification& made, int most, TokenRow& row) {
+    void describe(int k, const Verification& verified, int most, TokenRow& row) {
         Top top;
-        verifier_.describe_walked(k, made.emitted[k], most, row.p, row.entropy, top);
+        verifier_.describe_walked(k, verified.emitted[k], most, row.p, row.entropy, top);
         row.top = likely(top);
     }
 
     // What a sampled correction was drawn from.
-    void describe_correction(const Draft<T>& draft, const Verification& made,
+    void describe_correction(const Draft<T>& draft, const Verification& verified,
                              const RowStore<T>& rows, int most, TokenRow& row) {
-        if (made.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
-        const T* last = rows.row(made.accepted.size());
+        if (verified.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
+        const T* last = rows.row(verified.accepted.size());
         Top residual, q;
         row.residual_sum =
             verifier_.describe_correction(draft.nodes, draft.q(), last, most, residual, q);
@@ -124,14 +124,14 @@ template <class T> class Recorder {
 
     // The verdict on each node.
     const std::vector<DraftRow::Verdict>& fates_of(const Draft<T>& draft,
-                                                   const Verification& made) {
+                                                   const Verification& verified) {
         const Verdict& verdict = verifier_.verdict;
         fates_.assign(draft.size(), DraftRow::UNREACHED);
         for (int node = 0; node < draft.size(); ++node)
             if (!std::isnan(verdict.p[node])) fates_[node] = DraftRow::REJECTED;
         // A node that was accepted is cut where an end token came before it.
         for (int node : verdict.accepted) fates_[node] = DraftRow::CUT;
-        for (int node : made.accepted) fates_[node] = DraftRow::ACCEPTED;
+        for (int node : verified.accepted) fates_[node] = DraftRow::ACCEPTED;
         return fates_;
     }
 
