@@ -52,10 +52,10 @@ class PartLimits:
     """
 
     mean_line: float = 46.0
-    splats: int = 40
-    comprehensions: float = 5.0
+    splats: int = 20
+    comprehensions: float = 4.0
     lambdas: int = 0
-    nested: int = 10
+    nested: int = 0
 
 
 @dataclass(slots=True)

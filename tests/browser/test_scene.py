@@ -162,9 +162,8 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
     )
     for k, (left, top, right, bottom) in enumerate(boxes):
         assert right - left >= 36 and bottom - top >= 26
-        assert all(
-            o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top for o in boxes[k + 1 :]
-        )
+        for o in boxes[k + 1 :]:
+            assert o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top
     texts = page.eval_on_selector_all(
         ".hsd-sc-chip[data-key] code", "all => all.map(n => n.textContent)"
     )

@@ -21,6 +21,16 @@ def chains(tree):
     return [path for node, path in enumerate(paths(tree)) if node not in inner]
 
 
+def heads(tree):
+    """The first tokens of the drafts of a tree."""
+    return [chain[0] for chain in chains(tree)]
+
+
+def at_tokens(tree, values, *tokens):
+    """The values of a tree at the nodes of tokens."""
+    return [values[tree.tokens.index(token)] for token in tokens]
+
+
 def gram(i):
     return [1, 10 + i, 20 + i, 30 + i, 40 + i]
 
@@ -40,9 +50,10 @@ class Ranked:
         self.asked.append(key)
         found = self.grams.get(ord(key[0]), [])
         rank = ord(key[1])
-        return (
-            (2, 9 - rank, [(t, 9 - rank, None) for t in found[rank]]) if rank < len(found) else None
-        )
+        if rank >= len(found):
+            return None
+        count = 9 - rank
+        return 2, count, [(token, count, None) for token in found[rank]]
 
 
 def drafter(sources=("context",), **shared):
@@ -64,7 +75,7 @@ def test_a_full_bucket_drops_its_oldest_five_gram():
     hd = drafter()
     text = [*chain(*map(gram, range(8))), 1]
     hd.start(text)
-    assert [chain[0] for chain in chains(hd.draft(text, 28))] == [17, 16, 15, 14, 13, 12, 11]
+    assert heads(hd.draft(text, 28)) == [17, 16, 15, 14, 13, 12, 11]
 
 
 def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
@@ -97,18 +108,12 @@ def test_each_database_tops_up_the_one_before():
     text = [*gram(0), *gram(1), 8, 1]
     hd.start(text)
     tree = hd.draft(text, 28)
-    assert [c[0] for c in chains(tree)] == [11, 10, 50, 51, 52, 53, 60], (
-        "two, four, and room for one"
-    )
-    assert [tree.sources[tree.tokens.index(t)] for t in (11, 53, 60)] == [
-        "context",
-        "model",
-        "statistics",
-    ]
+    assert heads(tree) == [11, 10, 50, 51, 52, 53, 60], "two, four, and room for one"
+    assert at_tokens(tree, tree.sources, 11, 53, 60) == ["context", "model", "statistics"]
     assert tree.key_lengths[tree.tokens.index(60)] == 2
     turned = drafter(("statistics", "model"), fivegrams=model, statistics=statistics)
     turned.start(text)
-    assert [c[0] for c in chains(turned.draft(text, 28))] == [60, 61, 50, 51, 52, 53]
+    assert heads(turned.draft(text, 28)) == [60, 61, 50, 51, 52, 53]
 
 
 def test_statistics_asks_two_tokens_then_one():
@@ -117,7 +122,7 @@ def test_statistics_asks_two_tokens_then_one():
     tree = hd.draft([7, 1], 28)
     # Longest first, cut to four; the two-token key's rows before the one-token key's.
     assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
-    assert [tree.key_lengths[tree.tokens.index(t)] for t in (4, 3, 9)] == [2, 2, 1]
+    assert at_tokens(tree, tree.key_lengths, 4, 3, 9) == [2, 2, 1]
     assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), (
         "no pair"
     )
@@ -126,10 +131,8 @@ def test_statistics_asks_two_tokens_then_one():
 def test_the_longest_path_decides_even_beyond_four_tokens():
     # Both rows show four tokens; the rarer one goes on for longer.
     corpus = Exact([[1, 2, 4, 5, 6, 7, 8], [1, 3, 14, 15, 16], [1, 3, 14, 15, 16]])
-    assert [c[0] for c in chains(drafter(("statistics",), statistics=corpus).draft([1], 28))] == [
-        2,
-        3,
-    ]
+    tree = drafter(("statistics",), statistics=corpus).draft([1], 28)
+    assert heads(tree) == [2, 3]
 
 
 def test_the_budget_cuts_the_last_draft():
@@ -163,7 +166,7 @@ def test_the_tree_is_the_published_chains_merged(text, given_first, stored, orde
     hd.start(text[:given_first])
     for token in text[given_first:]:
         hd.extend([token])
-    buckets = {k: [] for k in range(4)}
+    buckets = {0: [], 1: [], 2: [], 3: []}
     for i in range(len(text) - 4):
         bucket = buckets[text[i]]
         four = tuple(text[i + 1 : i + 5])

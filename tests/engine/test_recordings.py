@@ -26,16 +26,16 @@ from hsd_viz.native.build import kernels
 from hsd_viz.stack import split_copy
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
-from tests.rows import column
-from tools import answers, record
+from tests.rows import column, find, keyed
+from tools import answers, recipes, record
 from tools.selection import FASTER, facts, opening, speedup
 
-NAMES = [r.name for r in bundled()]
-SELECTED = {one.name: one for one in (record.MIXED, *record.PARTS)}
+NAMES = column(bundled(), "name")
+SELECTED = keyed((recipes.MIXED, *recipes.PARTS), "name")
 
 
 def test_all_recipes_were_recorded():
-    assert sorted([*SELECTED, *(r.name for r in record.RECIPES)]) == sorted(NAMES)
+    assert sorted([*SELECTED, *column(recipes.RECIPES, "name")]) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,17 +43,17 @@ def test_bundled_trace(name):
     trace = load_bundled(name)
     if name in SELECTED:
         stacks = SELECTED[name].stacks
-        prompts = [record.PRESETS[p] for p in SELECTED[name].prompts]
+        prompts = [recipes.PRESETS[p] for p in SELECTED[name].prompts]
         assert trace.meta["sampling"]["temperature"] == TEMPERATURE
     else:
-        recipe = next(r for r in record.RECIPES if r.name == name)
+        recipe = find(recipes.RECIPES, name=name)
         stacks = [recipe.stack]
         prompts = [recipe.prompt]
     assert trace.meta["stack"] in stacks
     assert trace.meta["prompt"] in prompts
     # The reference: plain decoding of the same prompt, interleaved with it.
     assert ("plain" in trace.meta) == (trace.meta["stack"] != "target")
-    (recording,) = [r for r in bundled() if r.name == name]
+    recording = find(bundled(), name=name)
     assert recording.stack == trace.meta["stack"]
     assert recording.speedup == (
         None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3)
@@ -153,9 +153,7 @@ def test_replayed_on_every_kernel(kernel):
 
 
 def test_the_answers_that_the_page_opens_with_are_readable_and_were_recorded_by_the_rule():
-    assert [recording.name for recording in bundled(ANSWERS)] == [
-        answer.name for answer in answers.ANSWERS_OF
-    ]
+    assert column(bundled(ANSWERS), "name") == column(answers.ANSWERS_OF, "name")
     for recording in bundled(ANSWERS):
         trace = load_bundled(recording.name, ANSWERS)
         assert answers.is_readable(trace), recording.name
@@ -177,7 +175,7 @@ def test_a_hierarchy_is_said_to_pay_only_where_the_benchmark_finds_it():
     results = (TRACES.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
     (row,) = re.findall(r"^\| T = 0\.7 \| `target\+24` .*$", results, re.M)
     low = float(re.findall(r"\[([\d.]+), [\d.]+\]", row)[0])
-    (padded,) = [recording for recording in bundled() if recording.name == "padded"]
+    padded = find(bundled(), name="padded")
     assert load_bundled("padded").meta["models"][-1]["model"] == "target+24"
     assert ("pays" in padded.title) == (low > 1)
     assert ("no faster than one draft model" in padded.blurb) == (low <= 1)
@@ -209,7 +207,7 @@ def test_each_database_does_its_part():
 def test_recording_writes_checked_traces_and_an_index(tmp_path):
     lines = []
     paths = record.record_traces(tmp_path, tokens=6, repeats=1, seeds=[1], progress=lines.append)
-    assert set(os.listdir(tmp_path)) == {p.name for p in paths}
+    assert set(os.listdir(tmp_path)) == set(column(paths, "name"))
     assert {p.name.split(".")[0] for p in paths} == {*NAMES, "index"}
     assert lines
     index = json.loads((tmp_path / "index.json").read_text())

@@ -78,12 +78,16 @@ def decode(
 
 def priced(trace: Trace, costs) -> float:
     """What the forwards of a run would have cost, ms per token."""
-    calls = [c for c in trace.call_rows if c.kind in ("draft", "verify")]
-    # A call of several steps: a forward pass over the pending tokens, then one for each token but
-    # the last.
-    first = sum(costs[c.name].verifying(c.fed - c.steps + 1) for c in calls)
-    spent = first + sum((c.steps - 1) * costs[c.name].verifying(1) for c in calls)
-    spent += sum(costs[c.name].overhead for c in calls if c.kind == "verify")
+    spent = 0.0
+    for call in trace.call_rows:
+        if call.kind not in ("draft", "verify"):
+            continue
+        cost = costs[call.name]
+        # A call of several steps: a forward pass over the pending tokens, then one for each token
+        # but the last.
+        spent += cost.verifying(call.fed - call.steps + 1) + (call.steps - 1) * cost.verifying(1)
+        if call.kind == "verify":
+            spent += cost.overhead
     return spent / trace.meta["tokens"]
 
 
@@ -109,13 +113,12 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     rounds, _ = rounds_of([trace])
 
     # Acceptance estimated from the run: as measured curves, and independent.
-    def sums(rows, name):
-        return sum(getattr(row, name) for row in rows)
-
     flat = {}
     for pair, rows in rounds.items():
-        flat[pair] = Edge(tail=sums(rows, "accepted") / sums(rows, "examined"))
-    assert all(abs(error(trace, edges, known.tiers)) <= 0.01 for edges in (known.edges, flat))
+        accepted = sum(column(rows, "accepted"))
+        flat[pair] = Edge(tail=accepted / sum(column(rows, "examined")))
+    for edges in (known.edges, flat):
+        assert abs(error(trace, edges, known.tiers)) <= 0.01
     # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run, whose
     # own luck remains.
     p = [softmax(table[0]) for table in tables]
