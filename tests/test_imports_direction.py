@@ -53,8 +53,8 @@ _ALLOWED_NAMES = {
     "figures": "disk drafting engine latency measure records stack trace results",
     "measure": "decoding disk drafting engine latency machine models native options prompts "
     "records stack terminal trace results",
-    "views": "decoding records disk drafting engine exercises figures latency machine measure models "
-    "prompts stack terminal trace options results",
+    "views": "decoding records disk drafting engine exercises figures latency machine measure "
+    "models prompts stack terminal trace options results",
     "exercises": "audit decoding disk drafting engine latency models prompts trace results",
     "serve": "decoding engine machine models stack trace options",
     "mcp": "engine measure models options results stack trace",

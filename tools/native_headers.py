@@ -1,11 +1,12 @@
 """The headers of the native runtime that follow from declarations in Python; ``python -m
 tools.reference`` writes them.
 
-- ``hsd_viz/native/src/rows.hpp`` has a structure for the rows of each table of a trace. The C++ sets
-  a column by its name, so that a column that is added or moved in ``tables.toml`` cannot be mistaken
-  for another one.
+- ``hsd_viz/native/src/rows.hpp`` has a structure for the rows of each table of a trace. The C++
+  sets a column by its name, so that a column that is added or moved in ``tables.toml`` cannot be
+  mistaken for another one.
 - ``hsd_viz/native/src/interface.hpp`` has the structures and functions of
-  :mod:`hsd_viz.native.structures` and :mod:`hsd_viz.native.interface`. The compiler compares them with the definitions.
+  :mod:`hsd_viz.native.structures` and :mod:`hsd_viz.native.interface`. The compiler compares them
+  with the definitions.
 """
 
 from __future__ import annotations

@@ -64,9 +64,13 @@ class Page:
             self.news.notify_all()
 
     def send(self, kind: str, files=(), key: str = "1", **content) -> None:
+        self.post({"id": key, "kind": kind, **content}, files)
+
+    def post(self, message: dict, files=()) -> None:
+        """Send a message of the browser with its files."""
         names = [name for name, _ in files]
-        message = {"id": key, "kind": kind, "names": names, **content}
-        self.app._on_message(None, message, [memoryview(content) for _, content in files])
+        contents = [memoryview(content) for _, content in files]
+        self.app._on_message(None, {"names": names, **message}, contents)
 
     def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
         def found():
@@ -78,8 +82,12 @@ class Page:
 
     def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:
         """Send a request and return its last message, ``done`` or ``failed``."""
+        return self.answer_to({"kind": kind, **content}, files)
+
+    def answer_to(self, message: dict, files=()) -> tuple[dict, list]:
+        """Return the last message that answers a message of the browser."""
         self.heard.clear()
-        self.send(kind, files, **content)
+        self.post({"id": "1", **message}, files)
         with self.news:
 
             def last():

@@ -197,7 +197,7 @@ def test_paths_of_the_server_become_names(page):
     ids=str,
 )
 def test_every_request_is_answered_and_what_is_none_is_no_fault(page, content):
-    message, _ = page.ask(**content)
+    message, _ = page.answer_to(content)
     assert message["kind"] == "failed"
     assert "fault" not in message["message"]
 
@@ -262,4 +262,4 @@ def test_strange_messages_change_nothing(page):
         {"kind": "take", "snapshot": {"meta": {}}},
         {"kind": "open"},
     ):
-        assert page.ask(**message)[0]["kind"] == "failed"
+        assert page.answer_to(message)[0]["kind"] == "failed"
