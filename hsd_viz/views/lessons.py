@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from fractions import Fraction
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -126,18 +128,34 @@ def add_figures(notebook: Path, master: Path) -> None:
 _TOUR = re.compile(r"^\[Tour\]\(http://127\.0\.0\.1:[^\n]*\n?", re.M)
 
 
-def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
-    """Return a lesson as a page. ``others`` are all lessons, linked as pages of the same folder, as
-    is ``slides``, the file of the deck; with them, links to a dashboard on the reader's own machine
-    are left out.
+#: Runs a lesson: returns its cells with their outputs.
+Runner = Callable[[Path], Iterable[CellOutput]]
+
+
+def each_once() -> Runner:
+    """Return a runner that runs each lesson once, for all pages and slides that show it."""
+    return cache(lambda path: list(run(path)))
+
+
+def page(
+    path: Path, others: Sequence[Path] = (), slides: str = "", runner: Runner | None = None
+) -> str:
+    """Return a lesson as a page.
+
+    Args:
+        path: of the lesson.
+        others: all lessons, linked as pages of the same folder; with them, links to a dashboard on
+            the reader's own machine are left out.
+        slides: the file of the deck, linked, too.
+        runner: runs the lesson.
     """
     writer = Writer()
-    body = "\n".join(
-        _cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB
-    )
-    body = _html(
-        "page", body, title_of(path), [(f"{p.stem}.html", title_of(p)) for p in others], slides
-    )
+    cells = []
+    for step in (runner or run)(path):
+        if step.text != editions.COLAB:
+            cells.append(_cell(writer, step, tour=not others))
+    links = [(f"{other.stem}.html", title_of(other)) for other in others]
+    body = _html("page", "\n".join(cells), title_of(path), links, slides)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
@@ -147,26 +165,26 @@ def _cell(writer: Writer, step: CellOutput, *, tour: bool) -> str:
     return f'<pre class="code"><code>{escape(step.text)}</code></pre>\n{writer.shown(step)}'
 
 
-def deck(paths: Sequence[Path] | None = None) -> str:
+def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> str:
     """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows
     the next one.
 
     A slide is a section of a lesson with all that its cells show, or its summary; exercises are
-    left out.
+    left out. ``runner`` runs the lessons.
     """
     paths = paths or editions.masters()
     writer = Writer()
     slides = []
     for path in paths:
-        for slide in _slides(writer, path):
+        for slide in _slides(writer, path, runner or run):
             slides.append((path.stem[0], slide))
     body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
     return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
 
 
-def _slides(writer: Writer, path: Path) -> Iterator[str]:
+def _slides(writer: Writer, path: Path, runner: Runner) -> Iterator[str]:
     slides: list[str] = []
-    for step in run(path):
+    for step in runner(path):
         if step.kind == "markdown":
             for part in re.split(r"\n(?=## )", step.text):
                 html = writer.markdown(part)
@@ -176,7 +194,10 @@ def _slides(writer: Writer, path: Path) -> Iterator[str]:
                     slides[-1] += html
         else:
             if _is_figure(step.value):
-                step.value.update_layout(height=_SLIDE_FIGURE, margin={"t": 60, "b": 50})
+                # A copy: the page of the lesson shows the figure at its own height.
+                figure = deepcopy(step.value)
+                figure.update_layout(height=_SLIDE_FIGURE, margin={"t": 60, "b": 50})
+                step = step._replace(value=figure)
             slides[-1] += writer.shown(step)
     title = f"<small>{escape(title_of(path))}</small>"
     yield from (

@@ -66,13 +66,17 @@ def sections() -> list[tuple[str, str, list[Page]]]:
             "Several stacks, side by side and on one clock.",
         )
     )
-    masters, taught, measurements = editions.masters(), [], []
+    masters = editions.masters()
+    runner = lessons.each_once()
+    taught = []
+    measurements = []
     for path in editions.notebooks():
         goal = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        content = partial(lessons.page, path, masters, "slides.html")
+        content = partial(lessons.page, path, masters, "slides.html", runner)
         taught.append(Page(f"lessons/{path.stem}.html", lessons.title_of(path), goal, content))
     about_slides = "All lessons, to project: figures, recorded runs, questions."
-    taught.append(Page("lessons/slides.html", "Slides", about_slides, lessons.deck))
+    slides = partial(lessons.deck, masters, runner)
+    taught.append(Page("lessons/slides.html", "Slides", about_slides, slides))
     for title, path in saved_reports().items():
         content = partial(report_page, read_report(path.read_bytes(), path.name))
         measurements.append(Page(f"reports/{path.stem}.html", title, "", content))

@@ -5,7 +5,6 @@ tests, or by themselves after a while.
 from __future__ import annotations
 
 import fcntl
-import functools
 import json
 import os
 import shutil
@@ -20,8 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.exercises import editions
-from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.machine import free_port
 from hsd_viz.views.site import build
 
@@ -73,16 +70,8 @@ def built_site(tmp_path_factory) -> Path:
     with (folder / "built.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not out.exists():
-            with pytest.MonkeyPatch.context() as patch:
-                # The page of a lesson and its slides show the cells of one run.
-                patch.setattr("hsd_viz.views.lessons.run", functools.cache(cells_of))
-                build(out)
+            build(out)
     return out
-
-
-def cells_of(path: Path) -> list[CellOutput]:
-    """Return the cells of a lesson after a run."""
-    return list(editions.run(path))
 
 
 #: Resolves when nothing changed for so many frames: no node, no place of a scrolled pane, no size,

@@ -63,6 +63,22 @@ def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(
     assert len(deck) < 1_500_000
 
 
+def test_a_page_and_slides_share_one_run_and_each_has_its_own_height(run_once, monkeypatch):
+    ran = []
+
+    def run(path):
+        ran.append(path)
+        return run_once(path)
+
+    monkeypatch.setattr(lessons, "run", run)
+    runner = lessons.each_once()
+    height = first_figure(run_once(MASTERS[0])).layout.height
+    lessons.page(MASTERS[0], runner=runner)
+    lessons.deck(MASTERS[:1], runner)
+    assert ran == MASTERS[:1]
+    assert first_figure(run_once(MASTERS[0])).layout.height == height
+
+
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_slide_shows_all_that_its_text_can_name(path, run_once):
     """Everything that a section prints is on its slide; exercises have none."""
