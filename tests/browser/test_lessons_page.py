@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 from hsd_viz.exercises import editions
 from hsd_viz.views import lessons
 
+from .conftest import quiet
+
 pytestmark = pytest.mark.browser
 
 
@@ -53,20 +55,25 @@ DEPTHS = """[...document.querySelectorAll(".deck > section")].map((slide) => {
 })"""
 
 
+#: Whether all views and charts of a slide are drawn.
+DRAWN = """(slide) => [...slide.querySelectorAll(".view")].every(
+    (view) => view.querySelector(view.closest("figure") ? ".main-svg" : "*"))"""
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
 def test_every_slide_fits_the_screen(chromium, all_slides, width, height):
     page = chromium.new_page(viewport={"width": width, "height": height})
     page.goto(all_slides.as_uri())
     page.wait_for_selector("#view-0 *", state="attached")
-    count = page.locator(".deck > section").count()
-    for k in range(count):  # views are drawn when they come into sight
-        page.locator(".deck > section").nth(k).evaluate("slide => slide.scrollIntoView()")
-        page.wait_for_timeout(100)
-    page.wait_for_timeout(1500)
+    sections = page.locator(".deck > section").element_handles()
+    for section in sections:  # views are drawn when they come into sight
+        section.evaluate("slide => slide.scrollIntoView()")
+        page.wait_for_function(DRAWN, arg=section)
+    quiet(page)
 
     slides = page.evaluate(DEPTHS)
 
-    assert count > 60
+    assert len(sections) > 60
     assert [s for s in slides if s["height"] != height] == []
     assert [s for s in slides if s["depth"] > height or s["rise"] < 0] == []
     page.close()
