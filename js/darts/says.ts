@@ -4,6 +4,8 @@ export const ENGLISH = {
   probability: "probability",
   key_accepted: "accepted: kept, under both p and q",
   key_residual: "residual: redrawn from the rest, p above q",
+  key_drawn: "accepted: the proposed token is drawn",
+  key_other: "residual: another token is drawn",
   key_surplus: "q above p: rejected",
   key_recorded: "recorded",
   key_share: "share of the darts so far",

@@ -24,14 +24,15 @@ export interface Shown extends Drawn {
 function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
   // Its sample has the colour of what is accepted here.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
+  const isRatio = board.rule === "ratio";
   const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
     ><span><i class="hsd-dt-k6"></i>${say(says.key_off, { near: PILE.near })}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     <span data-family=${accepted ?? nothing}
-      ><i class="hsd-dt-k1"></i><span>${says.key_accepted}</span></span
-    ><span><i class="hsd-dt-k2"></i>${says.key_residual}</span>${
-      board.rule === "ratio" ? surplus : nothing
+      ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
+    ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
+      isRatio ? surplus : nothing
     }${recorded ? html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>` : nothing}${shares}
   </p>`;
 }

@@ -6,8 +6,10 @@ import type { Corner } from "./score";
 /** The least pixels of a cell, and of a block that has its figure inside. */
 const CELL = 5;
 const INSIDE = 22;
-/** Pixels of a letter of a figure. */
+/** Pixels of a letter of a figure, its margins inside a block, and the room that one above needs. */
 const LETTER = 8;
+const MARGIN = 8;
+const ABOVE = 40;
 /** Pixels of the base line of a figure below the middle of its block, and above a block. */
 const BASE = { below: 5, above: 6 };
 
@@ -45,8 +47,10 @@ function figureTemplate({ left, right, edges, tokens }: Block) {
   const words = `+${tokens}`;
   const foot = edges[0];
   const top = edges[edges.length - 1];
-  if (right - left < LETTER * words.length) return nothing;
   const isInside = foot - top >= INSIDE;
+  // Narrow stairs are steep: a figure above a step would be on the next one.
+  const least = isInside ? LETTER * words.length + MARGIN : ABOVE;
+  if (right - left < least) return nothing;
   const y = isInside ? (foot + top) / 2 + BASE.below : top - BASE.above;
   return svg`<text class="hsd-gm-gain" x=${(left + right) / 2} y=${y}
     text-anchor="middle">${words}</text>`;

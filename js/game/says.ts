@@ -10,8 +10,8 @@ export const ENGLISH = {
   lead: "Guess what a language model writes next.",
   promise: "One pass checks all your words at once.",
   premise:
-    "Without a guess, a slow pass brings one token, a word piece or a comma. " +
-    "This is speculative decoding: same text, faster.",
+    "That is speculative decoding: same text, faster. " +
+    "Without a guess, a slow pass brings one token, a word piece or a comma.",
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",
