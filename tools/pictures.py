@@ -116,7 +116,7 @@ def game(browser: Browser, url: str) -> Path:
             page.evaluate(SEEK, 1000)
             take(1.4)
         frames[-1] = (frames[-1][0], 3.5)
-        path = _animated(frames, HERE / f"{name}.webp")
+        path = _animated(frames, HERE / f"{name}.webp", quality=75)
         page.close()
     return path
 
@@ -256,7 +256,7 @@ def _image(data: bytes) -> Image:
     return image.resize((KEPT, image.height * KEPT // image.width), Image.Resampling.LANCZOS)
 
 
-def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
+def _animated(frames: list[tuple[Image, float]], path: Path, quality: int = 50) -> Path:
     out = io.BytesIO()
     images, times = zip(
         *((image, max(20, round(seconds * 1000))) for image, seconds in frames), strict=True
@@ -268,7 +268,7 @@ def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
         append_images=images[1:],
         duration=list(times),
         loop=0,
-        quality=50,
+        quality=quality,
         method=6,
     )
     write_whole(path, out.getvalue())
