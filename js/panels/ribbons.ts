@@ -247,7 +247,9 @@ function headPlace(stage: Stage, { lefts, width, isWide }: Layout, k: number) {
 function headTemplate(stage: Stage, layout: Layout, k: number) {
   const accepted = sumOf(stage.flows, (flow) => flow.accepted);
   const drafted = draftedIn(stage);
-  const words = isText(stage) ? plural(drafted, "token") : `accepts ${accepted} of ${drafted}`;
+  // Heads of three columns touch on a phone.
+  const verb = layout.isWide || layout.lefts.length < 3 ? "accepts " : "";
+  const words = isText(stage) ? plural(drafted, "token") : `${verb}${accepted} of ${drafted}`;
   const { x, anchor } = headPlace(stage, layout, k);
   return svg`<text class="hsd-rb-name" x=${x} y="13" text-anchor=${anchor}>${stage.name}</text>
     <text class="hsd-rb-label" x=${x} y="30" text-anchor=${anchor}>${words}</text>`;

@@ -60,7 +60,7 @@ export default templated<{ spec: Replayed }>(
           <tr>
             <td></td>
             <td></td>
-            <td class="hsd-tr-even">pays from 1 ×</td>
+            <td><span class="hsd-tr-even">pays from 1 ×</span></td>
           </tr>
         </tfoot>
       </table>
