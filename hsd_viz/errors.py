@@ -32,9 +32,10 @@ DEBUG_VARIABLE = "HSD_VIZ_DEBUG"
 FAULTS_VARIABLE = "HSD_VIZ_FAULTS"
 #: An absolute path of two or more parts.
 _PATH = re.compile(r"(?<![\w.~:/])/[^\s'\"`:;,()\[\]/]+(?:/[^\s'\"`:;,()\[\]/]*)+")
-#: What follows names what is caught where content of others is read; each is a kind of content, and
-#: only the code that reads it belongs in such a block. What ``json.loads`` raises: text that is not
-#: JSON, or that is nested too deeply.
+#: What follows names what is caught where content of others is read. Each is a kind of content,
+#: and only the code that reads it belongs in such a block.
+#:
+#: What ``json.loads`` raises: text that is not JSON, or that is nested too deeply.
 INVALID_JSON = (ValueError, RecursionError)
 #: What code that reads a file of another program raises if the file does not have the form.
 MALFORMED = (
@@ -45,17 +46,22 @@ MALFORMED = (
     RecursionError,
     ValueError,
 )
-#: What data raise that are of another form than the expected one: a key is missing, or a value is of
-#: another type. A value out of range (``ValueError``) has a message of its own, which must pass.
+#: What data raise that are of another form than the expected one.
+#:
+#: A key is missing, or a value is of another type. A value out of range (``ValueError``) has a
+#: message of its own, which must pass.
 OF_ANOTHER_FORM = (LookupError, TypeError, AttributeError)
 #: What a compressed file raises that cannot be read, or that ends too early.
 CUT_SHORT = (OSError, EOFError)
-#: What the memory map of a file raises: an empty file cannot be mapped, which is a ``ValueError``.
+#: What the memory map of a file raises. An empty file cannot be mapped: ``ValueError``.
 UNMAPPED = (OSError, ValueError)
 
 
 class UserError(ValueError):
-    """Input that cannot be used. The message is one line: what was wrong, and what is allowed."""
+    """Input that cannot be used.
+
+    The message is one line: what was wrong, and what is allowed.
+    """
 
 
 class BadFile(UserError):
@@ -67,11 +73,17 @@ class PromptError(UserError):
 
 
 class MissingPackage(UserError):
-    """An optional package is not installed; the message contains the command that installs it."""
+    """An optional package is not installed.
+
+    The message contains the command that installs it.
+    """
 
 
 class Unsupported(UserError):
-    """A valid input of a form that this package does not handle; the message gives the reason."""
+    """A valid input of a form that this package does not handle.
+
+    The message gives the reason.
+    """
 
 
 @contextmanager

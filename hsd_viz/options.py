@@ -1,9 +1,10 @@
 """The settings of a decode, declared once.
 
 The fields of :class:`Sampling` and :class:`DecodingOptions` are the declaration: their types,
-defaults and :class:`~hsd_viz.declare.Setting` marks. The options of the command line, the body of a request to a
-server, the form of the page and its ranges (``js/lib/options.ts``), the settings of reports and the
-reference are derived from it. A new setting is a field here, and code that acts on it.
+defaults and :class:`~hsd_viz.declare.Setting` marks. The options of the command line, the body of
+a request to a server, the form of the page and its ranges (``js/lib/options.ts``), the settings of
+reports and the reference are derived from it. A new setting is a field here, and code that acts on
+it.
 """
 
 from __future__ import annotations

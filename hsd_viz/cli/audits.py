@@ -27,7 +27,8 @@ def audit(
         tuple[str, ...],
         Setting(
             metavar="S",
-            help="audit the loop of this stack over toy models, in place of its own; may be repeated",
+            help="audit the loop of this stack over toy models, in place of its own; "
+            "may be repeated",
         ),
     ] = (),
     rule: RuleOption = "block",

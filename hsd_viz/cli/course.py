@@ -53,7 +53,8 @@ def build_course(
     figures: A[
         bool,
         Setting(
-            help="store the figures in the student edition, which web pages then show without running it",
+            help="store the figures in the student edition, which web pages then show without "
+            "running it",
         ),
     ] = False,
 ) -> None:

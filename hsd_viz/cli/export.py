@@ -24,7 +24,8 @@ def export(
         tuple[Path, ...],
         Setting(
             metavar="TRACE",
-            help="a trace of decode --save; several with --html, to compare, with --aiperf or with --costs",
+            help="a trace of decode --save; several with --html, to compare, with --aiperf or with "
+            "--costs",
         ),
     ],
     *,

@@ -32,7 +32,8 @@ def dashboard(
         Path | None,
         Setting(
             metavar="F",
-            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than "
+            "loopback",
         ),
     ] = None,
     allow_models: A[
@@ -58,7 +59,8 @@ def dashboard(
         str | None,
         Setting(
             metavar="URL",
-            help="a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
+            help="a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its "
+            "token",
         ),
     ] = None,
     pages: A[
@@ -116,7 +118,8 @@ def serve(
         Path | None,
         Setting(
             metavar="F",
-            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than "
+            "loopback",
         ),
     ] = None,
     address: A[
@@ -255,7 +258,8 @@ def classroom(
         Path | None,
         Setting(
             metavar="F",
-            help="a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where needed)",
+            help="a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where "
+            "needed)",
         ),
     ] = None,
     pages: A[

@@ -1,4 +1,4 @@
-"""What a loop reports to the runtime of its sessions: for a runtime that works ahead of the loop."""
+"""What a loop reports to the runtime of its sessions, which may work ahead of the loop."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ until it has at least its lookahead). What keeps it lossless:
    seen. Limits by position are fine: they do not look at the token. Stopping by
    confidence follows this: whether place t + 1 is drafted depends on the tokens up
    to t, which stay in the draft.
-5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled.
+5. q is the row after temperature, top-k, top-p and min-p:
+   the row that was sampled.
 6. A draft by arg-max or from a database is a point mass, never its softmax.
 """
 

@@ -1,4 +1,4 @@
-"""What the host of a decode writes to the device: its text, its marks, drafts and random numbers."""
+"""What the host of a decode writes to the device: text, marks, drafts and random numbers."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class ReplayReport(Result):
             return
         rows = [["accepted at position", *map(str, range(1, depth + 1))]]
         for drafter in self.drafters:
-            cells = [f"{rate:.2f}" for rate in drafter.rates_by_position()[:depth]]
+            cells = list(map("{:.2f}".format, drafter.rates_by_position()[:depth]))
             cells += ["-"] * (depth - len(cells))
             rows.append([drafter.name, *cells])
         note = "rounds that accepted k or more, of the rounds that drafted k:"
