@@ -56,15 +56,15 @@ class KeptDecodes:
             UserError: if it is of another bench.
         """
         self.path = path
-        self._found: dict[tuple[str, str, int], Output] = {}
-        own = _Bench(FORMAT, msgspec.to_builtins(dict(facts)))
+        self._outputs: dict[tuple[str, str, int], Output] = {}
+        present = _Bench(FORMAT, msgspec.to_builtins(dict(facts)))
         with disk.writing(path):
-            whole = self._read(own) if path.exists() and path.stat().st_size else 0
+            whole = self._read(present) if path.exists() and path.stat().st_size else 0
             self._file = path.open("r+b" if whole else "wb")
             self._file.truncate(whole)
             self._file.seek(whole)
         if not whole:
-            self._write(own)
+            self._write(present)
 
     def __enter__(self) -> KeptDecodes:
         return self
@@ -74,7 +74,7 @@ class KeptDecodes:
 
     def get(self, row: str, prompt: str, repeat: int) -> Output | None:
         """Return a decode that has ended, else ``None``."""
-        return self._found.get((row, prompt, repeat))
+        return self._outputs.get((row, prompt, repeat))
 
     def add(self, row: str, prompt: str, repeat: int, output: Output) -> None:
         """Keep a decode that has ended."""
@@ -85,7 +85,7 @@ class KeptDecodes:
             self._file.write(msgspec.json.encode(line) + b"\n")
             self._file.flush()
 
-    def _read(self, own: _Bench) -> int:
+    def _read(self, present: _Bench) -> int:
         """Read the decodes of the file; return the bytes of its whole lines."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
@@ -97,17 +97,17 @@ class KeptDecodes:
             raise BadFile(f"{self.path} is not a file of --resume: {error}") from None
         if bench.format != FORMAT:
             raise BadFile(f"{self.path} is not a file of --resume: its format is {bench.format!r}")
-        _check_same(self.path, bench.facts, own.facts)
+        _check_same(self.path, bench.facts, present.facts)
         for decode in decodes:
-            self._found[decode.row, decode.prompt, decode.repeat] = decode.output
+            self._outputs[decode.row, decode.prompt, decode.repeat] = decode.output
         return whole
 
 
-def _check_same(path: Path, kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+def _check_same(path: Path, kept: Mapping[str, Any], present: Mapping[str, Any]) -> None:
     """Raise a UserError with the first fact in which two benches differ."""
-    for name in (*own, *kept):
-        if kept.get(name) != own.get(name):
+    for name in (*present, *kept):
+        if kept.get(name) != present.get(name):
             raise UserError(
                 f"{path} has decodes of another bench: its {name} is {kept.get(name)!r}, "
-                f"not {own.get(name)!r}; choose another file for --resume"
+                f"not {present.get(name)!r}; choose another file for --resume"
             )

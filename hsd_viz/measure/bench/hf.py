@@ -84,12 +84,12 @@ class HFDecoder:
         positions = self._positions()
         if positions is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
-        seen = _Times()
+        times = _Times()
         config = self._config(new_tokens, sampling)
         if assistant is not None:
             # transformers changes some of the assistant's settings.
-            own = assistant.generation_config
-            assistant.generation_config = deepcopy(own)
+            settings = assistant.generation_config
+            assistant.generation_config = deepcopy(settings)
         widths: list[int] = []
 
         def note_width(module: Any, args: tuple, kwargs: dict[str, Any]) -> None:
@@ -109,17 +109,17 @@ class HFDecoder:
                     ids,
                     attention_mask=torch.ones_like(ids),
                     generation_config=config,
-                    streamer=seen,
+                    streamer=times,
                     assistant_model=assistant,
                 )
                 ended = perf_counter()
         finally:
             logging.set_verbosity(verbosity)
             if assistant is not None:
-                assistant.generation_config = own
+                assistant.generation_config = settings
             hook.remove()
         tokens = made[0, ids.shape[1] :].tolist()
-        arrivals = [(at - started, count) for at, count in seen[1:]]
+        arrivals = [(at - started, count) for at, count in times[1:]]
         prefill, first = arrivals[0]
         return Generated(
             token_ids=tuple(tokens),

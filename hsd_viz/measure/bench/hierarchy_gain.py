@@ -106,7 +106,7 @@ def hierarchy_gain(
     single_draft = _fastest(outputs, single_drafts)
     by_category = {}
     for category in categories:
-        chosen = [k for k, own in enumerate(used) if own == category]
+        chosen = [k for k, of_prompt in enumerate(used) if of_prompt == category]
         by_category[category] = _gain(outputs[hierarchy], outputs[single_draft], chosen)
     whole = _gain(outputs[hierarchy], outputs[single_draft], range(len(used)))
     return HierarchyGain(

@@ -115,9 +115,9 @@ COLLAPSES_IN_TIME = Sign(
 
 
 def _collapse(changes: Sequence[Change]) -> Iterator[Finding]:
-    for one in changes:
-        if one.figure == "acceptance" and one.after <= COLLAPSED * one.before:
-            yield Finding(COLLAPSES_IN_TIME, one.words)
+    for change in changes:
+        if change.figure == "acceptance" and change.after <= COLLAPSED * change.before:
+            yield Finding(COLLAPSES_IN_TIME, change.words)
 
 
 EVERYTHING_ACCEPTED = Sign(
@@ -234,10 +234,15 @@ FALLS_WITH_CACHED_PREFIXES = Sign(
 
 def _requests(requests: Sequence[Served]) -> Iterator[Finding]:
     """Acceptance falls with the context, or with cached prefixes."""
-    known = sorted((one for one in requests if one.context), key=lambda one: one.context or 0)
-    yield from _context(known)
-    fresh = [one for one in requests if one.cached == 0]
-    cached = [one for one in known if one.cached and one.cached > 0.5 * (one.context or 0)]
+    with_context = [request for request in requests if request.context]
+    with_context.sort(key=lambda request: request.context or 0)
+    yield from _context(with_context)
+    fresh = [request for request in requests if request.cached == 0]
+    cached = [
+        request
+        for request in with_context
+        if request.cached and request.cached > 0.5 * (request.context or 0)
+    ]
     if left := _left(fresh, cached):
         evidence = (
             f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance of "
@@ -259,15 +264,15 @@ FALLS_WITH_CONTEXT = Sign(
 )
 
 
-def _context(known: Sequence[Served]) -> Iterator[Finding]:
+def _context(requests: Sequence[Served]) -> Iterator[Finding]:
     """Acceptance falls with the context, along a line over all requests."""
-    if len(known) < 3 * REQUESTS:
+    if len(requests) < 3 * REQUESTS:
         return
-    contexts = [one.context or 0.0 for one in known]
-    rates = [one.accepted / one.rounds for one in known]
+    contexts = [request.context or 0.0 for request in requests]
+    rates = [request.accepted / request.rounds for request in requests]
     line = trend(contexts, rates)
-    short = known[: len(known) // 3]
-    long = known[len(known) - len(known) // 3 :]
+    short = requests[: len(requests) // 3]
+    long = requests[len(requests) - len(requests) // 3 :]
     most = short[-1].context or 0
     least = long[0].context or 0
     if line is None or least < 2 * most:
@@ -289,8 +294,8 @@ def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
     """
     if min(len(before), len(after)) < REQUESTS:
         return None
-    first = [one.accepted / one.rounds for one in before]
-    second = [one.accepted / one.rounds for one in after]
+    first = [request.accepted / request.rounds for request in before]
+    second = [request.accepted / request.rounds for request in after]
     high = fmean(first)
     low = fmean(second)
     error = (variance(first) / len(first) + variance(second) / len(second)) ** 0.5

@@ -132,33 +132,33 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
 
 
-def with_figures(seen: Observation, known: KnownFigures) -> Observation:
+def with_figures(seen: Observation, figures: KnownFigures) -> Observation:
     """Return the observation with known figures.
 
     Raises:
         UserError: if the figures contradict each other.
     """
-    step = known.step
-    if step is None and known.plain_speed is not None:
-        step = 1e3 / known.plain_speed
-    times = (step, known.verify, known.draft, known.overhead, known.speed)
+    step = figures.step
+    if step is None and figures.plain_speed is not None:
+        step = 1e3 / figures.plain_speed
+    times = (step, figures.verify, figures.draft, figures.overhead, figures.speed)
     if any(time is not None for time in times):
         seen = replace(
             seen,
             step=seen.step if step is None else step,
-            verify=seen.verify if known.verify is None else known.verify,
-            draft=seen.draft if known.draft is None else known.draft,
-            overhead=seen.overhead if known.overhead is None else known.overhead,
-            round=seen.round if known.speed is None else 1e3 * seen.length / known.speed,
+            verify=seen.verify if figures.verify is None else figures.verify,
+            draft=seen.draft if figures.draft is None else figures.draft,
+            overhead=seen.overhead if figures.overhead is None else figures.overhead,
+            round=seen.round if figures.speed is None else 1e3 * seen.length / figures.speed,
             # Repeated pairs do not apply to given times.
             speedups=(),
         )
-        seen = _with_rest(seen, known.overhead is not None)
+        seen = _with_rest(seen, figures.overhead is not None)
     return replace(
         seen,
-        batch=seen.batch if known.batch is None else known.batch,
-        method=seen.method if known.method is None else method_of(known.method),
-        draft_model=known.draft_model or seen.draft_model,
+        batch=seen.batch if figures.batch is None else figures.batch,
+        method=seen.method if figures.method is None else method_of(figures.method),
+        draft_model=figures.draft_model or seen.draft_model,
     )
 
 

@@ -87,15 +87,15 @@ def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
     [] where there is one cell.
     """
     sums: dict[tuple[str, float, float], list[float]] = {}
-    for one in requests:
-        if not one.histogram:
+    for request in requests:
+        if not request.histogram:
             continue
         key = (
-            one.category,
-            _context_cell(one.context),
-            -1.0 if one.temperature is None else one.temperature,
+            request.category,
+            _context_cell(request.context),
+            -1.0 if request.temperature is None else request.temperature,
         )
-        rows = zip_longest(sums.get(key, []), one.histogram, fillvalue=0)
+        rows = zip_longest(sums.get(key, []), request.histogram, fillvalue=0)
         sums[key] = list(map(sum, rows))
     cells = [_cell(key, counts) for key, counts in sorted(sums.items())]
     return cells if len(cells) > 1 else []

@@ -62,26 +62,26 @@ USUAL = 0.05
 
 
 def diagnose(
-    given: Observation, filled: Observation | None = None, changes: Sequence[Change] = ()
+    recorded: Observation, filled: Observation | None = None, changes: Sequence[Change] = ()
 ) -> Diagnosis:
     """Return the diagnosis of an observation.
 
     Args:
-        given: what was observed.
+        recorded: what was observed.
         filled: the same with predicted times where it has none.
         changes: where figures changed in the middle of the record.
     """
-    seen = given if filled is None else filled
+    seen = recorded if filled is None else filled
     predicted = []
     for name in TIMES:
-        if getattr(given, name) is None and getattr(seen, name) is not None:
+        if getattr(recorded, name) is None and getattr(seen, name) is not None:
             predicted.append(name)
     curves = curves_of(seen)
     lengths = curves.tokens[:, seen.deepest] if curves is not None else np.array([seen.length])
     diagnosis = Diagnosis(
         observation=seen,
         length=estimate(lengths, seen.total),
-        findings=tuple(findings(given, None, changes)),
+        findings=tuple(findings(recorded, None, changes)),
         predicted=tuple(predicted),
         changes=tuple(changes),
         lengths=tokens_by_length(seen, curves),
@@ -90,8 +90,8 @@ def diagnose(
     whole = seen.whole()
     if whole is None:
         return _undetermined(diagnosis)
-    modelled = given.whole() is None
-    return _determined(diagnosis, given, curves, lengths, whole, modelled)
+    modelled = recorded.whole() is None
+    return _determined(diagnosis, recorded, curves, lengths, whole, modelled)
 
 
 def _undetermined(diagnosis: Diagnosis) -> Diagnosis:
@@ -116,7 +116,7 @@ def _undetermined(diagnosis: Diagnosis) -> Diagnosis:
 
 def _determined(
     diagnosis: Diagnosis,
-    given: Observation,
+    recorded: Observation,
     curves: Curves | None,
     lengths: np.ndarray,
     whole: float,
@@ -126,7 +126,7 @@ def _determined(
 
     Args:
         diagnosis: what is known without times.
-        given: what was observed.
+        recorded: what was observed.
         curves: tokens of a round by draft length.
         lengths: tokens per forward pass, then those of resamples.
         whole: the time of a round in plain steps.
@@ -153,7 +153,7 @@ def _determined(
     limits = what_limits(seen, cause, whole, shares[cause])
     return replace(
         diagnosis,
-        findings=tuple(findings(given, high if slow_known else None, diagnosis.changes)),
+        findings=tuple(findings(recorded, high if slow_known else None, diagnosis.changes)),
         verdict=(
             f"{'predicted: ' if modelled else ''}{_whether_it_pays(speedup)}: "
             f"{as_text(speedup, '{:.2f}')} times as fast as plain decoding; "

@@ -248,16 +248,16 @@ def recorded_batches(seen: Observation) -> Iterator[Batch]:
 
 
 def predicted_batches(
-    given: Observation, on_card: Callable[[Observation], Observation]
+    recorded: Observation, on_card: Callable[[Observation], Observation]
 ) -> Iterator[Batch]:
     """Yield the speeds of the observed drafts at other batches of a hardware model.
 
     Args:
-        given: what was observed; its times are not used.
+        recorded: what was observed; its times are not used.
         on_card: fills in the times of the hardware model.
     """
     unknown = replace(
-        given, step=None, verify=None, draft=None, overhead=None, round=None, speedups=()
+        recorded, step=None, verify=None, draft=None, overhead=None, round=None, speedups=()
     )
     for batch in WHAT_IF_BATCHES:
         seen = on_card(replace(unknown, batch=batch))

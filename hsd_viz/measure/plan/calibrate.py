@@ -131,13 +131,8 @@ def calibrate(
         decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
     progress(0, total, "timing forward passes")
     engine.wait_ready()
-    who = identity(work.probe(engine))
-    models = {}
-    for name in (*work.drafts, TARGET):
-        model = engine.model(name)
-        if model is not None:
-            models[name] = model
-    shapes = time_forwards(models) if models else {}
+    of_engine = identity(work.probe(engine))
+    shapes = _isolated_forwards(engine, (*work.drafts, TARGET))
     traces: list[Trace] = []
     for k, prompt in enumerate(prompts):
         for stack in stacks:
@@ -151,12 +146,27 @@ def calibrate(
     for name in shapes.keys() & costs.keys() & verified.keys():
         costs[name] = replace(costs[name], forward=fit_curve(shapes[name], verified[name]))
     rounds, looked_up = rounds_of(traces)
-    counts = {pair: len(rows) for pair, rows in rounds.items()} | {
-        pair: n.total() for pair, n in looked_up.items()
-    }
-    known = replace(estimates, costs=costs)
-    behind = {" > ".join(pair): n for pair, n in counts.items()}
-    return StoredCalibration(who, work.texts(), created, time.time() - created, known, behind)
+    counts = {pair: len(rows) for pair, rows in rounds.items()}
+    for pair, lookups in looked_up.items():
+        counts[pair] = lookups.total()
+    return StoredCalibration(
+        identity=of_engine,
+        texts=work.texts(),
+        created=created,
+        seconds=time.time() - created,
+        calibration=replace(estimates, costs=costs),
+        rounds={" > ".join(pair): number for pair, number in counts.items()},
+    )
+
+
+def _isolated_forwards(engine: Engine, names: Sequence[str]) -> dict[str, dict[int, float]]:
+    """Return the times of forward passes of each model of this process, by width."""
+    models = {}
+    for name in names:
+        model = engine.model(name)
+        if model is not None:
+            models[name] = model
+    return time_forwards(models) if models else {}
 
 
 def calibrated(

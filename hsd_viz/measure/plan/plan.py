@@ -16,7 +16,7 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.measure.bench.runner import BenchSettings, run_bench
+from hsd_viz.measure.bench.runner import BenchSettings, Measurement, run_bench
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.measure.plan.report import (
     CalibrationFacts,
@@ -96,14 +96,22 @@ def plan(
     )
     stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
-    outputs: Mapping[str, Sequence[Output]] = {}
-    complete = True
+    measurement: Measurement | None = None
     if measured:
         chosen = _stacks_to_measure(choice, measured)
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
-        complete = measurement.complete
-        outputs = measurement.outputs
-    stacks = _planned_stacks(choice, outputs)
+    calibration = _calibration(stored, was_stored)
+    return _plan_of(choice, (*drafts, TARGET), calibration, measurement)
+
+
+def _plan_of(
+    choice: Choice,
+    models: tuple[str, ...],
+    calibration: CalibrationFacts,
+    measurement: Measurement | None,
+) -> Plan:
+    """Return the plan of a ranking, and of what was measured of it."""
+    stacks = _planned_stacks(choice, {} if measurement is None else measurement.outputs)
     done = {}
     for stack in stacks:
         if stack.measured_ms_per_token is not None:
@@ -113,7 +121,7 @@ def plan(
     single = choice.best_single_draft
     shortest = choice.shortest
     return Plan(
-        models=(*drafts, TARGET),
+        models=models,
         hierarchies=tuple(stacks),
         picked=picked,
         best_single_draft=None if single is None else single.stack,
@@ -123,10 +131,10 @@ def plan(
         ),
         best_measured=best,
         picked_over_best_measured=over_best,
-        measured_prompts=len(others.prompts) if done else None,
+        measured_prompts=len(measurement.suite.prompts) if measurement and done else None,
         errors=_errors(stacks),
-        calibration=_calibration(stored, was_stored),
-        complete=complete,
+        calibration=calibration,
+        complete=measurement is None or measurement.complete,
     )
 
 

@@ -83,7 +83,7 @@ class Acceptance:
 def acceptance_of_pairs(
     shapes: Mapping[str, Shape],
     order: Sequence[str],
-    given: Mapping[str, Given] | Given | None,
+    acceptance: Mapping[str, Given] | Given | None,
     temperature: float,
     text: Text,
 ) -> tuple[dict[tuple[str, str], Acceptance], list[Assumption]]:
@@ -92,7 +92,7 @@ def acceptance_of_pairs(
     Args:
         shapes: the models by name.
         order: their names, from the smallest to the target.
-        given: acceptances by "draft > verifier", or one for all pairs.
+        acceptance: acceptances by "draft > verifier", or one for all pairs.
         temperature: lowers assumed acceptances.
         text: the kind of text.
 
@@ -100,10 +100,10 @@ def acceptance_of_pairs(
         UserError: for a pair that these models do not form, and for an impossible acceptance.
     """
     pairs = _pairs(shapes, order)
-    values = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
+    values = acceptance if isinstance(acceptance, Mapping) else dict.fromkeys(pairs, acceptance)
     for key in values.keys() - pairs:
-        known = ", ".join(pairs) or "a draft model"
-        raise UserError(f"'{key}' is not a pair of these models: use {known}")
+        allowed = ", ".join(pairs) or "a draft model"
+        raise UserError(f"'{key}' is not a pair of these models: use {allowed}")
     edges: dict[tuple[str, str], Acceptance] = {}
     assumptions = []
     for key, (draft, verifier) in pairs.items():
@@ -115,7 +115,7 @@ def acceptance_of_pairs(
             source = f"{band}, {text} text: {source}; measure yours: --acceptance '{key}=…'"
             kind: Kind = "assumed"
         else:
-            accepted = _given(key, value)
+            accepted = _as_given(key, value)
             kind = "measured"
             source = "as given: of a draft token if those before it were accepted"
         edges[draft, verifier] = accepted
@@ -136,7 +136,7 @@ def _pairs(shapes: Mapping[str, Shape], order: Sequence[str]) -> dict[str, tuple
     return pairs
 
 
-def _given(key: str, value: Given) -> Acceptance:
+def _as_given(key: str, value: Given) -> Acceptance:
     """Return an acceptance that was given.
 
     Raises:

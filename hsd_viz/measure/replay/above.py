@@ -63,7 +63,7 @@ class RecordedRounds:
         Raises:
             Unsupported: if they do not add up to the output, or to it less the prefill's token.
         """
-        emitted = [one.accepted + 1 for one in rounds]
+        emitted = [verification.accepted + 1 for verification in rounds]
         first = output - sum(emitted)
         # The last round may be cut by an end token or by the limit.
         if first not in (0, 1) and not (first < 0 and -first < emitted[-1]):
@@ -77,7 +77,7 @@ class RecordedRounds:
     @property
     def mean_accepted(self) -> float:
         """Accepted draft tokens per round."""
-        return sum(one.accepted for one in self.rounds) / len(self.rounds)
+        return sum(verification.accepted for verification in self.rounds) / len(self.rounds)
 
     def emitted_at(self, place: int) -> tuple[int, int]:
         """Return the least and the most tokens that a round of the drafter emits at a place."""

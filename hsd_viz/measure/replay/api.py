@@ -77,11 +77,7 @@ def replay(
     Raises:
         UserError: for bad input.
     """
-    check_budget(budget)
-    if limit is not None:
-        check_range("the limit", limit, 1)
-    if temperature is not None:
-        check_range("the temperature", temperature, 0.0, 100.0)
+    _check(budget, limit, temperature)
     if not isinstance(verify_cost, str):
         verify_cost = ",".join(map(str, verify_cost))
     costs = parse_cost(verify_cost)
@@ -95,7 +91,6 @@ def replay(
     complete = _replay_all(path, tokens, maker, tally, budget, limit, progress)
     if complete and not tally.requests:
         raise _no_request(log, tally)
-    cost = np.array(costs.tables(MAX_BUDGET)[0])
     settings = ReplaySettings(
         drafters=tuple(drafters),
         budget=budget,
@@ -108,11 +103,20 @@ def replay(
     return ReplayReport(
         log=tally.facts(path.name),
         settings=settings,
-        drafters=tally.drafters(cost),
+        drafters=tally.drafters(np.array(costs.tables(MAX_BUDGET)[0])),
         refused=refused,
         complete=complete,
         above=tally.above(),
     )
+
+
+def _check(budget: int | None, limit: int | None, temperature: float | None) -> None:
+    """Raise a UserError for numbers out of range."""
+    check_budget(budget)
+    if limit is not None:
+        check_range("the limit", limit, 1)
+    if temperature is not None:
+        check_range("the temperature", temperature, 0.0, 100.0)
 
 
 def _no_request(log: str | Path, tally: Tally) -> BadFile:

@@ -72,8 +72,7 @@ class ReplayReport(Result):
         """One row per drafter."""
         import pandas as pd
 
-        rows = [drafter.to_dict() for drafter in self.drafters]
-        return pd.DataFrame(rows).set_index("name")
+        return pd.DataFrame(self.to_dict()["drafters"]).set_index("name")
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per drafter."""
@@ -129,7 +128,8 @@ class ReplayReport(Result):
             lines.append(f"{counted(log.cut, 'request')} longer than the limit were cut")
         if not self.complete:
             lines.append("Interrupted: only the requests so far are counted")
-        lines += [f"Not replayed: {name}: {why}" for name, why in self.refused.items()]
+        for name, why in self.refused.items():
+            lines.append(f"Not replayed: {name}: {why}")
         return lines
 
     def _output_lines(self) -> list[str]:

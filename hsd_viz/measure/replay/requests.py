@@ -202,15 +202,15 @@ def _load(name: str) -> tuple[_Encoder, str]:
         return encoder, _end_token(file)
     path = find_family(name).path("target") if name in FAMILIES else Path(name).expanduser()
     if path.suffix == GGUF and path.is_file():
-        own = open_model(path).tokenizer()
-        return _OwnEncoder(own.backend_tokenizer), own.eos_token or ""
+        tokenizer = open_model(path).tokenizer()
+        return _OwnEncoder(tokenizer.backend_tokenizer), tokenizer.eos_token or ""
     file = path / "tokenizer.json" if path.is_dir() else path
     if file.is_file():
         return TokenizerProcess(file), _end_token(file)
     from hsd_viz.engine.databases import find_tokenizer
 
-    whole = find_tokenizer(name)
-    return _OwnEncoder(whole.backend_tokenizer), whole.eos_token or ""
+    tokenizer = find_tokenizer(name)
+    return _OwnEncoder(tokenizer.backend_tokenizer), tokenizer.eos_token or ""
 
 
 def _end_token(file: Path) -> str:
