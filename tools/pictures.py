@@ -52,7 +52,7 @@ def staircase(browser: Browser, url: str) -> Path:
         page.add_style_tag(content=":focus-visible { outline: none !important; }")
         bar = page.get_by_role("slider", name="Events of the run")
         bar.press("Home")
-        top = page.locator(".hsd-transport").bounding_box()["y"]
+        top = page.locator(".hsd-hero").bounding_box()["y"]
         clip = {"x": 0, "y": top, "width": STAIRCASE[0], "height": STAIRCASE[1] - top}
         frames = []
         last = None

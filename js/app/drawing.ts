@@ -23,6 +23,8 @@ const STYLES = [
     "paint-order",
   ],
 ];
+/** Drawings that are controls, of another library, or lines over a text. */
+const NO_CHARTS = "button svg, .js-plotly-plot svg, .hsd-rounds, .hsd-link";
 /** Pixels between charts: labels may be above their chart. */
 const GAP = 36;
 
@@ -80,9 +82,9 @@ const namesBeside = (chart: Element) => {
 
 /** The charts that `page` shows as one SVG; "" without any. */
 export function drawingOf(page: HTMLElement): string {
-  const charts = [
-    ...page.querySelectorAll<SVGSVGElement>("svg:not(button svg, .js-plotly-plot svg)"),
-  ].filter((svg) => svg.checkVisibility() && svg.clientWidth > 100);
+  const charts = [...page.querySelectorAll<SVGSVGElement>(`svg:not(${NO_CHARTS})`)].filter(
+    (svg) => svg.checkVisibility() && svg.clientWidth > 100,
+  );
   if (!charts.length) return "";
   let top = GAP;
   const parts = charts.map((chart) => {

@@ -1,6 +1,6 @@
 // The sentences with which a run and its tabs begin, by hand: their figures, or none.
 import { expect, test } from "vitest";
-import { copiesOf, speedOf, timeOf } from "./headline";
+import { acceptedOf, copiesOf, speedOf, timeOf } from "./headline";
 
 const call = (level: number, kind: string, duration_ns: number) => ({ level, kind, duration_ns });
 /** Eight tokens in four rounds and 40 µs, of which 30 are passes of the target and 2 look-ups. */
@@ -25,23 +25,23 @@ const run = (plain: unknown, stack = "db > target", meta: object = {}): any => (
   meta: { stack, sampling: {}, prefill_ns: 1000, wall_ns: 41_000, plain, ...meta },
 });
 
-test("the speed-up is first, with what a round brought and cost", () => {
+test("the speed-up is first, with what a pass brought and cost", () => {
   const { figure, words } = speedOf(run({ tokens_per_second: 125_000 })) as any;
   expect(figure).toBe("1.60 ×");
   expect(words).toBe(
-    "the speed of plain decoding: a round brought 2.0 tokens and cost 1.3 plain steps.",
+    "the speed of plain decoding: a pass with its draft brought 2.0 tokens and cost 1.3 plain passes.",
   );
 });
-test("a speed-up above the tokens of a round is doubted", () => {
+test("a speed-up above the tokens of a pass is doubted", () => {
   const found = speedOf(run({ tokens_per_second: 50_000 }));
-  expect(found?.words).toBe("is impossible at 2.0 tokens per round: timings were disturbed.");
+  expect(found?.words).toBe("is impossible at 2.0 tokens per pass: timings were disturbed.");
 });
 test("without a plain run the speed is the figure, and so it is of plain decoding", () => {
   expect(speedOf(run(undefined))?.words).toContain("Plain decoding was not measured.");
   const plain = speedOf(run(undefined, "target"));
   expect(plain).toEqual({
     figure: "200000 tokens/s",
-    words: "plain decoding: each forward pass brings one token.",
+    words: "plain decoding: each pass of the model brings one token.",
   });
 });
 test("a text that repeats itself is named at once", () => {
@@ -49,6 +49,15 @@ test("a text that repeats itself is named at once", () => {
   looped.tokens = Array.from({ length: 40 }, () => ({ token_id: 1, source: "context", at: 9 }));
   looped.meta.plain.tokens_per_second = 900_000;
   expect(speedOf(looped)?.words).toContain("The text repeats itself");
+});
+test("accepted draft tokens are a share of all; without a draft there is none", () => {
+  expect(acceptedOf(run(undefined))).toEqual({
+    figure: "50 %",
+    words: "of the draft tokens were accepted: 4 of 8.",
+  });
+  const plain = run(undefined, "target");
+  for (const round of plain.rounds.values()) Object.assign(round, { drafted: 0, accepted: 0 });
+  expect(acceptedOf(plain)).toBe(null);
 });
 test("copied tokens are counted with their passages", () => {
   expect(copiesOf(run(undefined))).toEqual({
@@ -65,5 +74,6 @@ test("the time of the target's passes is a share of decoding, prefill not includ
 test("a run without tokens has no sentence", () => {
   const empty = run(undefined);
   Object.assign(empty, { tokens: [], calls: [], rounds: new Map() });
-  expect([speedOf(empty), copiesOf(empty), timeOf(empty)]).toEqual([null, null, null]);
+  const found = [speedOf, acceptedOf, copiesOf, timeOf].map((said) => said(empty));
+  expect(found).toEqual([null, null, null, null]);
 });

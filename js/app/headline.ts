@@ -31,22 +31,30 @@ export function speedOf(run: Run): Headline | null {
   if (!m.tokens || !m.rounds) return null;
   const speed = `${(m.tokens_per_second ?? 0).toFixed(0)} tokens/s`;
   if (isPlain(run.meta.stack)) {
-    return { figure: speed, words: "plain decoding: each forward pass brings one token." };
+    return { figure: speed, words: "plain decoding: each pass of the model brings one token." };
   }
   const each = m.tokens / m.rounds;
-  const brought = `a round brought ${each.toFixed(1)} tokens`;
+  const brought = `a pass with its draft brought ${each.toFixed(1)} tokens`;
   const gain = gainOf(run, m);
   if (!gain) return { figure: speed, words: `${brought}. Plain decoding was not measured.` };
   const times = `${gain.value.toFixed(2)} ×`;
   if (gain.impossible) {
-    const words = `is impossible at ${each.toFixed(1)} tokens per round: timings were disturbed.`;
+    const words = `is impossible at ${each.toFixed(1)} tokens per pass: timings were disturbed.`;
     return { figure: times, words };
   }
-  const cost = `cost ${(each / gain.value).toFixed(1)} plain steps`;
+  const cost = `cost ${(each / gain.value).toFixed(1)} plain passes`;
   const repeats =
     m.repetition_share >= REPETITIVE ? " The text repeats itself, which favours drafting." : "";
   const words = `the speed of plain decoding: ${brought} and ${cost}.${repeats}`;
   return { figure: times, words };
+}
+
+/** How many of the drafts were accepted. */
+export function acceptedOf(run: Run): Headline | null {
+  const m = metricsOf(run);
+  if (!m.tokens || m.acceptance_rate === null) return null;
+  const words = `of the draft tokens were accepted: ${m.accepted} of ${m.drafted}.`;
+  return { figure: percent(m.acceptance_rate), words };
 }
 
 /** How much of the text is copied. */

@@ -1,7 +1,8 @@
-// The sheet of keys: a dialog that ? opens.
+// The sheet of keys and words: a dialog that ? opens.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import KEYS from "./keys.json";
+import WORDS from "./words.json";
 
 /** Whether a key is not the page's: of a field, or of the notebook around the page. */
 export function typed(e: KeyboardEvent, app: Element | null) {
@@ -18,7 +19,7 @@ export function typed(e: KeyboardEvent, app: Element | null) {
 
 /** The dialog, closed. */
 export function keySheet() {
-  const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys" });
+  const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys and words" });
   const list = (keys: object) =>
     Object.entries(keys).map(
       ([key, words]) =>
@@ -27,7 +28,7 @@ export function keySheet() {
     );
   render(
     html`<form method="dialog" class="hsd-keys-head">
-        <h2>Keys</h2>
+        <h2>Keys and words</h2>
         <button class="hsd-quiet">Close</button>
       </form>
       ${Object.entries(KEYS).map(
@@ -36,7 +37,15 @@ export function keySheet() {
             <h3>${title}</h3>
             <dl>${list(keys)}</dl>
           </section>`,
-      )}`,
+      )}
+      <section>
+        <h3>Words</h3>
+        <dl>${Object.entries(WORDS).map(
+          ([word, means]) =>
+            html`<dt>${word}</dt>
+              <dd>${means}</dd>`,
+        )}</dl>
+      </section>`,
     dialog,
   );
   // A click beside it closes it.

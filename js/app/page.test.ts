@@ -116,11 +116,11 @@ test("without Python the page shows recorded runs, and says what to run for the 
   }
   assert.match(el.textContent ?? "", /hsd-viz replay LOG.jsonl --tokenizer PATH/);
   button(el, "Why").click();
-  button(el, "▸ Show the text").click();
+  button(el, "Show the text").click();
   assert.equal(isFolded(el), false);
-  button(el, "▾ Fold the text").click();
+  button(el, "Hide the text").click();
   assert.equal(isFolded(el), true);
-  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
   select.value = "plain";
   select.dispatchEvent(new Event("change"));
   await vi.waitFor(() => assert.match(text(el, ".hsd-player-place"), /rounds/));
@@ -219,7 +219,7 @@ test("a recording that arrives late replaces neither a newer choice nor a run", 
     });
   };
   const { el, close } = opened({ recording, decode });
-  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
   const [first, second, third] = [...select.options].map((option) => option.value);
   const pick = (name: string) => {
     select.value = name;
@@ -311,11 +311,11 @@ test("a host that is lost during a run frees the page, and what was decoded is k
   assert.match(text(el, ".hsd-lost"), /kernel of this page ended/);
   assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", "the banner says it alone");
   assert.equal(el.querySelectorAll("progress.hsd-meter").length, 0);
-  assert.equal(el.querySelector<HTMLSelectElement>(".hsd-recordings select")?.disabled, false);
+  assert.equal(el.querySelector<HTMLSelectElement>(".hsd-run-select")?.disabled, false);
   assert.match(text(el, ".hsd-verdict"), /Stopped: the host was lost/);
   const kept = JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "null");
   assert.equal(kept.tokens.token_id.length, RECORDED.sampled.tokens.token_id.length);
-  const forms = [...el.querySelectorAll(".hsd-save [role=menuitem]")].map(
+  const forms = [...el.querySelectorAll(".hsd-run-menu [role=group] [role=menuitem]")].map(
     (one) => one.textContent ?? "",
   );
   assert.ok(
@@ -329,19 +329,37 @@ test("nothing can be saved while a run is in progress", { skip, timeout: 60_000 
   const { host } = waitingHost();
   const { el, close } = opened(host);
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
-  const save = el.querySelector<HTMLDetailsElement>(".hsd-save") as HTMLDetailsElement;
-  const summary = save.querySelector("summary") as HTMLElement;
-  const press = () => {
-    const click = new MouseEvent("click", { bubbles: true, cancelable: true });
-    return summary.dispatchEvent(click);
-  };
-  assert.equal(press(), true);
-  save.open = true;
+  const items = () => [
+    ...el.querySelectorAll<HTMLButtonElement>(".hsd-run-menu [role=group] [role=menuitem]"),
+  ];
+  assert.deepEqual(
+    items().map(({ disabled }) => disabled),
+    [false, false],
+  );
   button(el, "New run").click();
   button(el, "Run").click();
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
-  assert.equal(save.open, false);
-  assert.equal(press(), false);
+  assert.deepEqual(
+    items().map(({ disabled }) => disabled),
+    [true, true],
+  );
+  close();
+});
+
+test("arrow keys go round the menu of the run", { skip, timeout: 60_000 }, async () => {
+  const { el, close } = opened();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "Why").click();
+  const items = [...el.querySelectorAll<HTMLElement>(".hsd-run-menu [role=menuitem]")];
+  const press = (key: string) =>
+    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  items[0].focus();
+  press("ArrowUp");
+  assert.equal(document.activeElement, items.at(-1));
+  press("ArrowDown");
+  assert.equal(document.activeElement, items[0]);
+  press("End");
+  assert.equal(document.activeElement, items.at(-1));
   close();
 });
 
@@ -381,6 +399,7 @@ test("the tabs are above the run, and every headline names where its figure come
     );
   for (const title of ["Watch", "Why", "Databases", "Time"]) {
     button(el, title).click();
+    assert.ok(main.children[1].matches(".hsd-runbar"), "the bar of the run is below the tabs");
     await vi.waitFor(() =>
       assert.match(headline()?.querySelector(".hsd-chip")?.textContent ?? "", / · recorded$/),
     );
@@ -528,7 +547,7 @@ test("another token continues the run, and both are shown from their common root
     return { ...head, run: name };
   };
   const { el, close } = opened({ decode });
-  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
   select.value = "sampled";
   select.dispatchEvent(new Event("change"));

@@ -14,8 +14,9 @@ import { AddressBar } from "./addressbar";
 import { dropZone } from "./files";
 import { formOf } from "./form";
 import { keySheet, typed } from "./keys";
-import { header, headline, lost, type Page, panel, picker, tabBar, textSwitch } from "./parts";
+import { header, headline, lost, type Page, panel, tabBar } from "./parts";
 import { Playing } from "./playing";
+import { runBar, status } from "./runbar";
 import { Runs } from "./runs";
 import { shellOf } from "./shell";
 import * as kept from "./state";
@@ -31,6 +32,7 @@ class OpenPage {
   private readonly page: Page;
   private readonly bar: AddressBar;
   // Parts that stay: what is around them is drawn again.
+  private readonly player: Mounted;
   private readonly stairs: Mounted;
   private readonly stream: Mounted;
   private readonly form: ReturnType<typeof formOf> | null;
@@ -53,7 +55,8 @@ class OpenPage {
     const game = new Playing(shell, runs);
     this.page = { ...shell, runs, tour, game, sheet: keySheet() };
     this.bar = new AddressBar(shell, runs, tour, game);
-    this.stairs = mount("staircase", shell.state);
+    this.player = mount("staircase", { ...shell.state, show: "bar" });
+    this.stairs = mount("staircase", { ...shell.state, show: "chart" });
     this.stream = mount("stream", { ...shell.state, pinned: -1, live: false, ghosts: true });
     const cancel = () => runs.cancel();
     this.form = host.decode ? formOf(shell.store, host, this.start, cancel) : null;
@@ -106,7 +109,8 @@ class OpenPage {
     removeEventListener("popstate", this.bar.goBack);
     for (const end of this.ends) end();
     runs.abort();
-    for (const part of [this.stairs, this.stream, tour, game, this.branches]) part.close();
+    const parts = [this.player, this.stairs, this.stream, tour, game, this.branches];
+    for (const part of parts) part.close();
     root.remove();
   }
 
@@ -254,17 +258,16 @@ class OpenPage {
     const kinds = {
       "hsd-main": true,
       "hsd-apart": isApart,
-      "hsd-slim": !isWatch && !isApart,
+      "hsd-watch": isWatch,
       "hsd-folded": folds && !text,
     };
     const { run, meta } = page.group.store;
     const facts = run ? factsOf(meta, kind === "recording") : [];
     const { el, parts } = this.panelOf(tab);
     return html`<div class=${classMap(kinds)} id=${page.uid}>
-      ${tabBar(page, parts)}${picker(page)}${headline(page)}${this.notice}
-      ${this.forks}
-      <div class="hsd-transport">${this.stairs.el}</div>
-      ${folds ? textSwitch(page) : nothing}
+      ${tabBar(page, parts)}${runBar(page, this.player.el, folds)}${headline(page)}${status(page)}
+      ${this.notice}${this.forks}
+      <div class="hsd-hero">${this.stairs.el}</div>
       <div class="hsd-text-view">${this.stream.el}</div>
       ${panel(page, el)}
       <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>

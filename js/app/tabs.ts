@@ -13,7 +13,7 @@ import { AnswerView } from "./answer";
 import { compareView } from "./compare";
 import { decoded } from "./decode";
 import { choose, read } from "./files";
-import { copiesOf, type Headline, headlineOf, timeOf } from "./headline";
+import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
 import { originOf } from "./origin";
 import { requestOf, type Store } from "./state";
@@ -186,27 +186,30 @@ const SERVER: Headline = {
 const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
 export const tabsOf = (host: Host): Tab[] => [
   tab("Watch", ["", asked("doctor", "What limits the speed-up")]),
-  tab(
-    "Why",
-    ["The round", view("scene")],
-    ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
-    [
-      "You are the drafter",
-      closed(
+  {
+    title: "Why",
+    says: acceptedOf,
+    parts: [
+      ["The round", view("scene")],
+      ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
+      [
         "You are the drafter",
-        "Propose the next tokens of this run, or of a live one.",
-        drafter,
-      ),
-    ],
-    [
-      "Verification rules",
-      closed(
+        closed(
+          "You are the drafter",
+          "Propose the next tokens of this run, or of a live one.",
+          drafter,
+        ),
+      ],
+      [
         "Verification rules",
-        "One draft under four rules, three of them lossless.",
-        view("rule_lab", "", RULE_LAB),
-      ),
+        closed(
+          "Verification rules",
+          "One draft under four rules, three of them lossless.",
+          view("rule_lab", "", RULE_LAB),
+        ),
+      ],
     ],
-  ),
+  },
   {
     title: "Databases",
     says: copiesOf,

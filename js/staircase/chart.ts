@@ -6,18 +6,14 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { drawRamp, drawStairs } from "./drawing";
 import { endsOf, type Label, LIFT, labelsOf, timeWords } from "./ends";
-import { type Stairs, stairsOf, timeOf } from "./stairs";
+import type { Picture } from "./picture";
+import { type Stairs, stairsOf, stepAt, timeOf } from "./stairs";
 
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
+/** Pixels across below which words are few. */
+const NARROW = 520;
 /** Pixels of a number of the axes. */
 const TICK = { across: 110, up: 48 };
-
-export interface Chart {
-  stairs: Stairs;
-  frame: Frame;
-  /** What does not change with the cursor. */
-  still: unknown;
-}
 
 /** The frame of a staircase; its labels need another row where one of them is lifted. */
 function frameFor(stairs: Stairs, width: number, height: number, isLifted: boolean): Frame {
@@ -35,16 +31,38 @@ function labelTemplate({ at, title, words, cls, x, lift }: Label, frame: Frame, 
       text-anchor="middle">${words}</text>`;
 }
 
-/** The chart of a run on so many pixels. */
-export function chartOf(store: Store, palette: Palette, width: number, height: number): Chart {
+/** The veil over what comes after the cursor, while the run is played. */
+function later({ top, foot, end }: Frame, x: number) {
+  return svg`<rect class="hsd-stairs-later" x=${x} y=${top}
+    width=${Math.max(0, end - x + 6)} height=${foot - top}></rect>`;
+}
+/** The line under the pointer. */
+function pointer({ top, foot }: Frame, x: number) {
+  return svg`<line class="hsd-stairs-pointer" x1=${x} x2=${x}
+    y1=${top} y2=${foot}></line>`;
+}
+/** The cursor, at the height of the tokens that are shown. */
+function head({ top, foot, y }: Frame, x: number, tokens: number, isPinned: boolean) {
+  return svg`<g class=${isPinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line
+    x1=${x} x2=${x} y1=${top} y2=${foot}></line
+    ><circle r="4.5" cx=${x} cy=${y(tokens)}></circle></g>`;
+}
+
+/** The staircase of a run on so many pixels. */
+export function chartOf(store: Store, palette: Palette, width: number, height: number): Picture {
   const stairs = stairsOf(store);
   const { timed, plain, tokens } = stairs;
-  const labels = labelsOf(endsOf(store, stairs), frameFor(stairs, width, height, false));
+  const { events, rounds } = store.index();
+  const labels = labelsOf(
+    endsOf(store, stairs, width < NARROW),
+    frameFor(stairs, width, height, false),
+  );
   const isLifted = labels.some(({ lift }) => lift > 0);
   const frame = frameFor(stairs, width, height, isLifted);
   const rows = Math.max(2, (frame.foot - frame.top) / TICK.up);
   const columns = (frame.end - frame.left) / TICK.across;
   const time = (ns: number) => timeWords(stairs, ns);
+  // What does not change with the cursor.
   const still = svg`${axisY(frame, rows, String, "tokens")}${axisX(
     frame,
     columns,
@@ -55,37 +73,17 @@ export function chartOf(store: Store, palette: Palette, width: number, height: n
     ${drawStairs(stairs, store.tokens, palette.family, frame)}${labels.map((label) =>
       labelTemplate(label, frame, tokens),
     )}`;
-  return { stairs, frame, still };
-}
 
-/** The veil over what comes after the cursor, while the run is played. */
-function later({ top, foot, end }: Frame, x: number) {
-  return svg`<rect class="hsd-stairs-later" x=${x} y=${top}
-    width=${Math.max(0, end - x + 6)} height=${foot - top}></rect>`;
-}
-/** The line under the pointer. */
-function glance({ top, foot }: Frame, x: number) {
-  return svg`<line class="hsd-stairs-glance" x1=${x} x2=${x}
-    y1=${top} y2=${foot}></line>`;
-}
-/** The cursor, at the height of the tokens that are shown. */
-function head({ top, foot, y }: Frame, x: number, tokens: number, isPinned: boolean) {
-  return svg`<g class=${isPinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line
-    x1=${x} x2=${x} y1=${top} y2=${foot}></line
-    ><circle r="4.5" cx=${x} cy=${y(tokens)}></circle></g>`;
-}
-
-/** The chart with its cursor. */
-export function chartTemplate({ stairs, frame, still }: Chart, store: Store, cursor: Cursor) {
-  const { step, shown, hover, pinned } = cursor;
-  const { events, rounds } = store.index();
-  const event = events[step];
-  const xOf = (at: number) => frame.x(timeOf(stairs, at, rounds));
-  const x = event ? xOf(step) : 0;
-  const isOver = hover !== null && hover.step !== step;
-  return svg`<svg class="hsd-stairs" viewBox="0 0 ${frame.width} ${frame.height}"
-    aria-hidden="true">${still}
-    ${shown === null ? nothing : later(frame, x)}
-    ${isOver ? glance(frame, xOf(hover.step)) : nothing}
-    ${event ? head(frame, x, event.shown, pinned) : nothing}</svg>`;
+  function drawn({ step, shown, hover, pinned }: Cursor) {
+    const event = events[step];
+    const xOf = (at: number) => frame.x(timeOf(stairs, at, rounds));
+    const x = event ? xOf(step) : 0;
+    const isOver = hover !== null && hover.step !== step;
+    return svg`<svg class="hsd-stairs" viewBox="0 0 ${frame.width} ${frame.height}"
+      aria-hidden="true">${still}
+      ${shown === null ? nothing : later(frame, x)}
+      ${isOver ? pointer(frame, xOf(hover.step)) : nothing}
+      ${event ? head(frame, x, event.shown, pinned) : nothing}</svg>`;
+  }
+  return { stepAt: (pixel) => stepAt(stairs, frame.valueAt(pixel), rounds), drawn };
 }

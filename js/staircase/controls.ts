@@ -1,19 +1,24 @@
-// The controls of the player: buttons to step and play, the speed, and words for the place of the
-// cursor.
-import { html } from "lit-html";
+// The controls of the player: buttons to play and to step, the speed, and words for the place of
+// the cursor.
+import { html, nothing } from "lit-html";
 import { menu } from "../lib/fields";
 import type { Cursor, Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { eventWords, plural } from "../lib/words";
 
-const SPEEDS = [
+export const SPEEDS = [
   ["1", "1 event/s"],
   ["4", "4 events/s"],
   ["12", "12 events/s"],
   ["40", "40 events/s"],
   ["recorded", "as recorded"],
 ];
+/** The same where room is short. */
+export const SHORT_SPEEDS = SPEEDS.map(([value, words]) => [
+  value,
+  words.replace(/ events?/, " ").replace("as ", ""),
+]);
 const ICONS = {
   play: "M5 3v14l12-7z",
   pause: "M5 3h4v14H5zM11 3h4v14h-4z",
@@ -25,11 +30,19 @@ const ICONS = {
 interface Unit {
   way: "round" | "token" | "move";
   name: string;
+  /** What it is: for a word that needs it. */
+  means?: string;
   back: string;
   on: string;
 }
 const UNITS: Unit[] = [
-  { way: "round", name: "round", back: "Shift ←", on: "Shift →" },
+  {
+    way: "round",
+    name: "round",
+    means: "A round: a draft, and the pass of the target that checks it",
+    back: "Shift ←",
+    on: "Shift →",
+  },
   { way: "token", name: "token", back: ",", on: "." },
   { way: "move", name: "event", back: "←", on: "→" },
 ];
@@ -39,16 +52,20 @@ export interface Place {
   place: string;
   words: string;
 }
+/** The round under the cursor among all. */
+const roundOf = ({ order }: Store, round: number | null) =>
+  `Round ${order.get(round ?? NaN)} of ${order.size}`;
+
 export function placeOf(store: Store, palette: Palette, { step, round }: Cursor): Place {
   const { events, rounds } = store.index();
   if (!events[step]) {
     const place = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
-    const hint = "Tread: a round’s cost; riser: what it brought. Play, or drag.";
+    const hint =
+      "A round: a draft, and the pass that checks it. Tread: its cost; riser: its tokens.";
     return { place, words: events.length ? hint : "Waiting for the first token." };
   }
-  const at = `Round ${store.order.get(round ?? NaN)} of ${store.order.size}`;
   return {
-    place: `${at}, event ${step + 1} of ${events.length}`,
+    place: `${roundOf(store, round)}, event ${step + 1} of ${events.length}`,
     words: eventWords(store, palette, step),
   };
 }
@@ -67,23 +84,25 @@ function button(icon: string, label: string, act: () => void, cls = "") {
 }
 
 /** Buttons back and on by a unit. */
-function stepper({ way, name, back, on }: Unit, group: Group) {
+function stepper({ way, name, means, back, on }: Unit, group: Group) {
   const walk = (by: number) => () => {
     group.pause();
     group.follow();
     group[way](by);
   };
-  return html`<span class="hsd-player-unit" role="group" aria-label=${name}
-    >${button(ICONS.back, `Previous ${name} (${back})`, walk(-1))}<span aria-hidden="true"
+  return html`<span class="hsd-player-unit hsd-player-${name}" role="group" aria-label=${name}
+    >${button(ICONS.back, `Previous ${name} (${back})`, walk(-1))}<span
+      aria-hidden="true"
+      title=${means ?? nothing}
       >${name}</span
     >${button(ICONS.on, `Next ${name} (${on})`, walk(1))}</span
   >`;
 }
 
-export function controls(group: Group, { place, words }: Place) {
-  const { playing, speed, shown } = group.cursor;
+/** Buttons to play and to step. */
+export function buttons(group: Group) {
+  const { playing } = group.cursor;
   const toggle = () => (group.cursor.playing ? group.pause() : group.play());
-  const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
   const main = button(
     playing ? ICONS.pause : ICONS.play,
     playing ? "Pause (Space)" : "Play (Space)",
@@ -91,19 +110,29 @@ export function controls(group: Group, { place, words }: Place) {
     "hsd-player-main hsd-primary",
   );
   return html`<div class="hsd-player-buttons">
-      ${main}${UNITS.map((unit) => stepper(unit, group))}
-    </div>
-    ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
-    <div class="hsd-player-line">
-      <span class="hsd-player-place">${place}</span
-      ><span class="hsd-player-words" title=${words}>${words}</span
-      ><button
-        class="hsd-player-whole"
-        title="Escape"
-        ?hidden=${shown === null}
-        @click=${() => group.release()}
-      >
-        Show whole text
-      </button>
-    </div>`;
+    ${main}${UNITS.map((unit) => stepper(unit, group))}
+  </div>`;
+}
+
+/** The speed, with words of this length. */
+export function speedMenu(group: Group, speeds: string[][]) {
+  const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
+  const more = { class: "hsd-player-speed", label: "Speed", title: "Speed" };
+  return menu(speeds, String(group.cursor.speed), pace, more);
+}
+
+/** Words for the place of the cursor, and the way back to the whole text. */
+export function line(group: Group, { place, words }: Place) {
+  return html`<div class="hsd-player-line">
+    <span class="hsd-player-place">${place}</span
+    ><span class="hsd-player-words" title=${words}>${words}</span
+    ><button
+      class="hsd-player-whole"
+      title="Escape"
+      ?hidden=${group.cursor.shown === null}
+      @click=${() => group.release()}
+    >
+      Show whole text
+    </button>
+  </div>`;
 }

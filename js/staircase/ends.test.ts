@@ -41,7 +41,7 @@ test("the ends are those of the run and of plain decoding, with the speed-up", (
     ends.map(({ title, at }) => [title, at]),
     [
       ["nano > target", 8e6],
-      ["plain", 6e6],
+      ["plain decoding", 6e6],
     ],
   );
   assert.match(ends[0].words, /^8\.00 ms · 0\.75×/);

@@ -28,8 +28,8 @@ export interface Label extends End {
 export const timeWords = ({ timed }: Pick<Stairs, "timed">, ns: number): string =>
   timed ? duration(ns) : plural(Math.round(ns), "round");
 
-/** The ends of the run and of plain decoding, with what they took. */
-export function endsOf(store: Store, stairs: Stairs): End[] {
+/** The ends of the run and of plain decoding, with what they took; in few words if `isNarrow`. */
+export function endsOf(store: Store, stairs: Stairs, isNarrow = false): End[] {
   const { gain, end, plain, tokens } = stairs;
   if (!tokens) return [];
   // A caveat belongs beside its number.
@@ -43,7 +43,10 @@ export function endsOf(store: Store, stairs: Stairs): End[] {
   };
   if (plain === null) return [own];
   const words = timeWords(stairs, plain);
-  return [own, { at: plain, title: "plain", words, cls: "hsd-stairs-plain-end" }];
+  return [
+    own,
+    { at: plain, title: isNarrow ? "plain" : "plain decoding", words, cls: "hsd-stairs-plain-end" },
+  ];
 }
 
 /** Places of labels above their ends: a row higher where two would touch. */

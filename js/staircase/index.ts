@@ -1,28 +1,44 @@
-// The player: the staircase of the run (stairs.ts) as its scrub bar, and buttons to step and play.
-import { render } from "lit-html";
+// The player: a picture of the run that is scrubbed, and what is around it. By itself it is the
+// staircase with its buttons; the page has the buttons and a strip of the rounds in its bar, and the
+// staircase with the words for the cursor's place below.
+import { html, render } from "lit-html";
 import { make, setAttributes } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
-import { type Chart, chartOf, chartTemplate } from "./chart";
-import { controls, type Place, placeOf } from "./controls";
-import { stepAt } from "./stairs";
+import { chartOf } from "./chart";
+import { buttons, line, type Place, placeOf, SHORT_SPEEDS, SPEEDS, speedMenu } from "./controls";
+import type { Picture } from "./picture";
+import { stripOf } from "./strip";
 
-/** The view: its scrub bar with the chart, and the row of its controls. */
+/** What is shown: staircase and buttons, the staircase alone, or the buttons with a strip. */
+type Show = "all" | "chart" | "bar";
+interface Traits {
+  show?: Show;
+}
+
+const NAMES = {
+  all: "Staircase and player",
+  chart: "Staircase of the run",
+  bar: "Player",
+};
+
 class StaircaseView {
-  private readonly bar = make("div", "hsd-player-bar", "", {
-    tabindex: 0,
-    role: "slider",
-    "aria-label": "Events of the run",
-    "aria-valuemin": 1,
-  });
+  private readonly show: Show;
+  private readonly bar = make("div", "hsd-player-bar");
   private readonly row = make("div", "hsd-player-row");
   /** Null until there is a run. */
-  private chart: Chart | null = null;
+  private picture: Picture | null = null;
 
-  constructor(private readonly view: View<object>) {
-    const { root, group } = view;
-    root.classList.add("hsd-player");
-    setAttributes(root, { role: "group", "aria-label": "Staircase and player" });
-    root.append(make("h2", "hsd-heard", "Staircase of the run"), this.bar, this.row);
+  constructor(private readonly view: View<Traits>) {
+    const { root, model, group } = view;
+    this.show = model.get("show") ?? "all";
+    root.classList.add("hsd-player", `hsd-player-shows-${this.show}`);
+    setAttributes(root, { role: "group", "aria-label": NAMES[this.show] });
+    if (this.show !== "bar") root.append(make("h2", "hsd-heard", "Staircase of the run"));
+    // Beside the strip the staircase is for the pointer alone.
+    if (this.show === "chart") this.bar.setAttribute("aria-hidden", "true");
+    else this.makeSlider();
+    const parts = [this.bar, this.row];
+    root.append(...(this.show === "bar" ? parts.reverse() : parts));
     // With reduced motion, start at one event per second.
     if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing)
       group.pace(1);
@@ -32,6 +48,15 @@ class StaircaseView {
     view.follow(null, () => this.paintCursor());
     view.resized(this.bar, () => this.paint());
     this.paint();
+  }
+
+  private makeSlider() {
+    setAttributes(this.bar, {
+      tabindex: 0,
+      role: "slider",
+      "aria-label": "Events of the run",
+      "aria-valuemin": 1,
+    });
   }
 
   private listen() {
@@ -52,10 +77,8 @@ class StaircaseView {
 
   /** The event under the pointer. */
   private under(event: PointerEvent): number {
-    if (!this.chart) return 0;
-    const { stairs, frame } = this.chart;
-    const x = event.clientX - this.bar.getBoundingClientRect().left;
-    return stepAt(stairs, frame.valueAt(x), this.view.store.index().rounds);
+    const left = this.bar.getBoundingClientRect().left;
+    return this.picture?.stepAt(event.clientX - left) ?? 0;
   }
 
   private paint() {
@@ -63,17 +86,26 @@ class StaircaseView {
     // The place of a run that has begun is kept: nothing below it moves when its first token comes.
     root.hidden = store.run === "";
     if (root.hidden) return;
-    this.chart = chartOf(store, palette, this.bar.clientWidth, this.bar.clientHeight);
+    const { clientWidth, clientHeight } = this.bar;
+    const draw = this.show === "bar" ? stripOf : chartOf;
+    this.picture = draw(store, palette, clientWidth, clientHeight);
     this.paintCursor();
   }
 
   private paintCursor() {
     const { group, store, palette } = this.view;
-    if (!this.chart) return;
-    render(chartTemplate(this.chart, store, group.cursor), this.bar);
+    if (!this.picture) return;
+    render(this.picture.drawn(group.cursor), this.bar);
     const place = placeOf(store, palette, group.cursor);
-    this.describe(place);
-    render(controls(group, place), this.row);
+    if (this.show !== "chart") this.describe(place);
+    render(this.controls(place), this.row);
+  }
+
+  private controls(place: Place) {
+    const { group } = this.view;
+    if (this.show === "chart") return line(group, place);
+    if (this.show === "bar") return html`${buttons(group)}${speedMenu(group, SHORT_SPEEDS)}`;
+    return html`${buttons(group)}${speedMenu(group, SPEEDS)}${line(group, place)}`;
   }
 
   /** The values of the slider; playing and hovering are not announced. */
@@ -92,7 +124,7 @@ class StaircaseView {
   }
 }
 
-export function staircaseView(view: View<object>): void {
+export function staircaseView(view: View<Traits>): void {
   new StaircaseView(view);
 }
 export default linkedWidget(staircaseView);

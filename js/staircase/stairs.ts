@@ -1,9 +1,20 @@
 // The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a
 // riser what it brought. Pure.
 import { gainOf } from "../lib/metrics";
-import type { Store } from "../lib/run";
+import type { Span, Store } from "../lib/run";
 
 export type Stairs = ReturnType<typeof stairsOf>;
+
+/** What a round cost (`from` … `to`), and the tokens before and after it. */
+export interface Tread {
+  round: number;
+  from: number;
+  to: number;
+  low: number;
+  high: number;
+}
+/** Where the treads of a picture are, in its own unit. */
+type Placed = Pick<Stairs, "treads" | "end">;
 
 /**
  * The treads, one per target round: nanoseconds from the first round's start, and the tokens before
@@ -17,11 +28,11 @@ export function stairsOf(store: Store) {
   const rows = rounds.map((span) => store.rounds.get(span.id));
   const timed = rows.every((row) => row && row.start_ns !== null && row.duration_ns !== null);
   const zero = rows[0]?.start_ns ?? 0;
-  const treads = rounds.map((span, k) => {
+  const treads = evenTreads(rounds).map((tread, k) => {
     const row = rows[k];
-    const from = timed && row ? row.start_ns - zero : k;
-    const to = timed && row ? from + row.duration_ns : k + 1;
-    return { round: span.id, from, to, low: span.first, high: span.first + span.count };
+    if (!timed || !row) return tread;
+    const from = row.start_ns - zero;
+    return { ...tread, from, to: from + row.duration_ns };
   });
   const tokens = store.tokens.length;
   const { wall_ns, prefill_ns } = store.meta;
@@ -30,9 +41,19 @@ export function stairsOf(store: Store) {
   return { treads, tokens, end, gain, plain: gain ? end * gain.value : null, timed };
 }
 
+/** Treads of one width: of a run without times, and where rounds are only to be found. */
+export const evenTreads = (rounds: readonly Span[]): Tread[] =>
+  rounds.map(({ id, first, count }, k) => ({
+    round: id,
+    from: k,
+    to: k + 1,
+    low: first,
+    high: first + count,
+  }));
+
 /** The event at a time: within a round, events are spread evenly over its duration. */
 export function stepAt(
-  stairs: Stairs,
+  stairs: Placed,
   ns: number,
   spans: readonly { begin: number; end: number }[],
 ): number {
@@ -50,7 +71,7 @@ export function stepAt(
 
 /** The time of an event: the inverse of {@link stepAt}, at the middle of its share of the round. */
 export function timeOf(
-  stairs: Stairs,
+  stairs: Placed,
   step: number,
   spans: readonly { begin: number; end: number }[],
 ): number {

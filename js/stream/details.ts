@@ -20,6 +20,12 @@ const kindKey = (kind: string, count: number) =>
     ><span>${kind}</span><b>${count}</b></span
   >`;
 
+/** What the game calls a source. */
+const ALSO: Record<string, string> = { context: "copying", nano: "tiny model" };
+/** A source by its name, and by that of the game. */
+const named = (words: string, source: string) =>
+  ALSO[source] ? `${words} (${ALSO[source]})` : words;
+
 /** The legend: sources and shapes with counts. */
 export function legendOf({ tokens }: Store, palette: Palette) {
   const sources = Object.entries(bySource(tokens)).sort((a, b) => b[1] - a[1]);
@@ -27,7 +33,8 @@ export function legendOf({ tokens }: Store, palette: Palette) {
   const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
   const sourceKey = ([source, count]: [string, number]) =>
     html`<span class="hsd-key"
-      >${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${count}</b></span
+      >${sample(palette.family(source))}<span>${named(palette.words(source), source)}</span
+      ><b>${count}</b></span
     >`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
     <div class="hsd-keys">
@@ -45,7 +52,9 @@ export function legendOf({ tokens }: Store, palette: Palette) {
 /** The card without a token: of a run that is not decoded now, an example. */
 export function emptyCard(store: Store, card: Card, isLive: boolean) {
   const example = isLive ? null : exampleOf(store);
-  const words = store.tokens.length ? "Select a token." : "Tokens appear here as they are decoded.";
+  const words = store.tokens.length
+    ? "Select a token for its details."
+    : "Tokens appear here as they are decoded.";
   if (!example)
     return html`<h3>Token details</h3>
       <p class="hsd-note">${words}</p>`;

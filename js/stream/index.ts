@@ -5,21 +5,24 @@ import { createCard } from "../lib/card";
 import { make } from "../lib/dom";
 import { check } from "../lib/fields";
 import type { Cursor, Where } from "../lib/group";
+import { exampleOf } from "../lib/lesson";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
+import { Connection } from "./connection";
+import { type Copy, copyAt, firstCopy } from "./copy";
 import { closeButton, emptyCard, legendOf, tokenCard } from "./details";
 import { TokenPane } from "./pane";
+import { PromptBox } from "./prompt";
 
-/** Pixels of a usual line, and around the text. */
-const LINE = 26;
-const PADDING = 16;
+/** Families of sources that copy from the text of the run alone. */
+const LOCAL = ["context", "baseline"];
 /** Pixels from the edge at which a token is in view, or the end of the text. */
 const EDGE = 24;
 /** Tokens of a short run. */
 const SHORT = 80;
 /** Milliseconds after which new steps are drawn in a hidden tab, which gets no frames. */
 const HIDDEN = 250;
-const MARKS = ["hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"];
+const MARKS = ["hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit2"];
 
 interface Traits {
   pinned: number;
@@ -44,7 +47,11 @@ class StreamView {
     role: "group",
     "aria-label": "Token details",
   });
+  private readonly prompt = new PromptBox(() => this.connection.draw());
   private readonly pane: TokenPane;
+  private readonly connection: Connection;
+  /** The copy that is shown while no token is selected. */
+  private usual: Copy | null = null;
   private readonly details: ReturnType<typeof createCard>;
   /** Whether the end of the text is followed: until the user scrolls away. */
   private isStuck = true;
@@ -55,29 +62,28 @@ class StreamView {
   private marked: HTMLElement[] = [];
   /** What the card was drawn from. */
   private cardKey = "";
-  /** Waits for the first layout. */
   private readonly layout = new ResizeObserver(() => this.onLayout());
 
   constructor(private readonly view: View<Traits>) {
     const { root, store, palette, group } = view;
-    const prompt = make("span", "hsd-prompt", "", {
-      role: "note",
-      "aria-label": "Tokens of the prompt",
-    });
-    this.pane = new TokenPane(prompt, this.out, store, palette);
+    const { box } = this.prompt;
+    this.pane = new TokenPane(box, this.out, store, palette);
+    this.connection = new Connection(this.text, box, this.pane, store, palette);
     const light = (position: number) => group.light(position, true);
     this.details = createCard(store, palette, light, () => group.branch);
     const body = make("div", "hsd-body");
-    this.text.append(prompt, this.out);
+    const said = make("div", "hsd-said");
+    said.append(make("span", "", "Output"), this.connection.words);
+    this.text.prepend(this.prompt.head, box, said, this.out);
     this.scroll.append(this.text);
     body.append(this.scroll, this.card);
     root.classList.add("hsd-stream");
-    root.append(this.bar, body);
+    root.append(make("h2", "hsd-heard", "Text of the run"), this.bar, body);
     this.listen();
     this.onPinned();
     this.onLive();
     this.reset();
-    this.layout.observe(this.scroll);
+    this.layout.observe(this.text);
   }
 
   close() {
@@ -143,17 +149,16 @@ class StreamView {
 
   private onLive() {
     this.view.root.classList.toggle("hsd-live", this.isLive());
+    this.findUsual();
     this.setSize();
     this.show();
   }
 
-  /** The first drawing happens before layout: scroll again afterwards. */
+  /** Places in the text have changed. */
   private onLayout() {
     if (!this.scroll.clientHeight) return;
-    this.layout.disconnect();
-    requestAnimationFrame(() => {
-      if (!this.isLive()) this.scroll.scrollTop = this.start();
-    });
+    this.prompt.fit();
+    this.connection.draw();
   }
 
   /** A token, or the event of a rejected draft token. */
@@ -168,6 +173,12 @@ class StreamView {
   private isLive() {
     return this.view.model.get("live");
   }
+  /** The example of a whole run; none while it grows. */
+  private findUsual() {
+    const { store } = this.view;
+    this.usual = this.isLive() ? null : firstCopy(store, this.isLocal, exampleOf(store));
+  }
+  private readonly isLocal = (source: string) => LOCAL.includes(this.view.palette.family(source));
 
   /** Draw another run. */
   private reset() {
@@ -176,8 +187,10 @@ class StreamView {
     this.isStuck = true;
     this.marked = [];
     this.pane.clear();
+    this.prompt.show(this.view.store.prompt);
+    this.findUsual();
     this.drawBar();
-    this.scroll.scrollTop = this.isLive() ? this.scroll.scrollHeight : this.start();
+    this.scroll.scrollTop = this.isLive() ? this.scroll.scrollHeight : 0;
     this.show();
   }
 
@@ -217,15 +230,6 @@ class StreamView {
   }
 
   // --- scrolling
-  /**
-   * Initial scroll position: the top if the emitted text is visible there, else two lines above it.
-   */
-  private start(): number {
-    const before = this.out.getBoundingClientRect().top - this.text.getBoundingClientRect().top;
-    const line = Number.parseFloat(getComputedStyle(this.text).lineHeight) || LINE;
-    return before < this.scroll.clientHeight / 2 ? 0 : before - 2 * line + PADDING / 2;
-  }
-
   /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
   private reveal(span: HTMLElement | null | undefined) {
     const { scroll } = this;
@@ -254,7 +258,16 @@ class StreamView {
     this.unmark();
     this.markPointer();
     this.markCursor();
+    this.showCopy();
     this.showCard();
+  }
+
+  /** The connection of what is under the cursor; without a cursor an example. */
+  private showCopy() {
+    const { store, group } = this.view;
+    const { step } = group.cursor;
+    const copy = step < 0 ? this.usual : copyAt(store, this.isLocal, step);
+    this.connection.show(copy, true);
   }
 
   private mark(node: HTMLElement | null | undefined, cls: string) {
@@ -281,7 +294,7 @@ class StreamView {
     if (hover && hover.step !== step) this.mark(pane.ghostOf(hover.step), "hsd-on");
   }
 
-  /** Mark the cursor's ghost, its token with the others of the round, and where it was copied. */
+  /** Mark the cursor's ghost, and its token with the others of the round. */
   private markCursor() {
     const { pane, out } = this;
     const { model, group, store } = this.view;
@@ -298,7 +311,6 @@ class StreamView {
     const isMate = (place: number) => store.tokens[place]?.round === token.round;
     for (let place = here - 1; isMate(place); place--) this.mark(pane.spans[place], "hsd-mate");
     for (let place = here + 1; isMate(place); place++) this.mark(pane.spans[place], "hsd-mate");
-    this.mark(pane.place(store.ownDraft(token)?.position), "hsd-lit");
   }
 
   private showCard() {

@@ -91,6 +91,11 @@ export class TokenPane {
     return this.strips[event.token]?.querySelector<HTMLElement>(query) ?? null;
   }
 
+  /** The ghost of a draft token, if it is drawn. */
+  ghostNode(round: number, node: number): HTMLElement | null {
+    return this.out.querySelector(`.hsd-ghost[data-round="${round}"][data-node="${node}"]`);
+  }
+
   /** The node at a text position (0: the first prompt token), or null. */
   place(position: number | null | undefined): HTMLElement | null {
     if (position === null || position === undefined) return null;
@@ -123,11 +128,7 @@ export class TokenPane {
     if (isKnown) texts = promptPieces(pieces, store.prompt);
     this.promptSpans = texts.map((text) => written("hsd-ptok", text));
     prompt.replaceChildren(...this.promptSpans);
-    // A conversation has a template around it: its end is in view, the rest scrolls.
-    const isChat = Boolean(store.meta.chat);
-    prompt.classList.toggle("hsd-chat", isChat);
-    prompt.tabIndex = isChat ? 0 : -1;
-    prompt.scrollTop = prompt.scrollHeight;
+    prompt.scrollTop = 0;
   }
 
   private drawToken(place: number) {
@@ -185,7 +186,6 @@ export class TokenPane {
   /** Begin a chunk, whose first token begins a round or not. */
   private begin(isFirst = false): Chunk {
     if (this.tail) closeChunk(this.tail.el, isFirst);
-    // The first chunk continues the prompt's last line.
     const el = make(this.tail ? "div" : "span", "hsd-chunk", "", { role: "presentation" });
     this.out.append(el);
     this.tail = { el, count: 0 };

@@ -83,7 +83,8 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, played, width,
         page.get_by_role("tab", name=name, exact=True).click()
         look(name)
         if name == "Why":
-            page.get_by_role("button", name="Show the text").click()
+            page.get_by_role("button", name="Run: files, tour and text").click()
+            page.get_by_role("menuitem", name="Show the text").click()
             page.locator(".hsd-out .hsd-tok[data-kind=correction]").nth(3).click()
             look("a correction and its board")
             page.get_by_role("button", name="Throw 1 000", exact=True).first.click()

@@ -44,6 +44,23 @@ CANCEL = """(tokens) => {
   });
   watch.observe(document, { subtree: true, childList: true, characterData: true });
 }"""
+#: Pixels between the ends of the line and the passages that it connects.
+LINK_ENDS = """() => {
+  const path = document.querySelector(".hsd-link-line");
+  const origin = document.querySelector(".hsd-text").getBoundingClientRect();
+  const distance = (point, selector) => {
+    const x = point.x + origin.left;
+    const y = point.y + origin.top;
+    const boxes = [...document.querySelectorAll(selector)].flatMap((e) => [...e.getClientRects()]);
+    return Math.min(...boxes.map((box) => Math.hypot(
+      Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom))));
+  };
+  const whole = path.getTotalLength();
+  return {
+    from: distance(path.getPointAtLength(0), ".hsd-lit"),
+    to: distance(path.getPointAtLength(whole), ".hsd-out .hsd-copy"),
+  };
+}"""
 #: A file dropped on an element.
 LOG_FIELD = ".hsd-drop-field input[accept^='.jsonl']"
 DROP = """([selector, name, text]) => {
@@ -93,7 +110,7 @@ HIGHEST = {
     "Databases": 1650,
     "Time": 2000,
     "Compare": 2900,
-    "Your traffic": 2200,
+    "Your traffic": 2350,
 }
 HEIGHT = "document.querySelector('.hsd-app').getBoundingClientRect().height"
 #: Pixels between the last content of a tab and what follows it.
@@ -106,6 +123,63 @@ VOID = """() => {
 }"""
 
 
+def of_run(page, name: str | re.Pattern[str]) -> None:
+    """Choose an item of the menu of the run."""
+    page.get_by_role("button", name=re.compile("^Run: files")).click()
+    page.get_by_role("menuitem", name=name).click()
+
+
+def test_the_bar_of_the_run_is_one_row_and_its_menu_opens_by_keyboard(open_page, voila):
+    shown = opened(open_page, voila)
+    page = shown.page
+    button = page.get_by_role("button", name=re.compile("^Run: files"))
+    for width, tallest in ((1440, 52), (420, 52)):
+        page.set_viewport_size({"width": width, "height": 900})
+        for name in TABS[:4]:
+            tab(page, name)
+            bar = page.locator(".hsd-runbar").bounding_box()
+            assert bar["height"] <= tallest, f"{name} at {width}"
+            tabs = page.get_by_role("tablist").bounding_box()
+            subject = page.locator(".hsd-panel" if name != "Watch" else ".hsd-hero")
+            assert abs(bar["y"] - tabs["y"] - tabs["height"]) <= 12
+            if name != "Watch":
+                assert subject.bounding_box()["y"] - bar["y"] - bar["height"] <= 30, name
+    button.focus()
+    page.keyboard.press("Enter")
+    items = page.get_by_role("menuitem")
+    expect(items.first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(items.last).to_be_focused()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(items.first).to_be_hidden()
+    expect(button).to_be_focused()
+    shown.check()
+
+
+def test_a_copied_passage_is_connected_with_its_source(open_page, voila):
+    """On first sight an example is; then the selected token, by its recorded position."""
+    shown = opened(open_page, voila)
+    page = shown.page
+    line = page.locator(".hsd-link-line")
+    expect(line).to_be_in_viewport()
+    expect(page.locator(".hsd-prompt .hsd-lit").first).to_be_in_viewport()
+    expect(page.locator(".hsd-copied")).to_contain_text("Copied from the prompt")
+    before = line.get_attribute("d")
+    copied = page.locator(".hsd-out .hsd-tok[data-family=context]").first
+    copied.click()
+    expect(line).not_to_have_attribute("d", before)
+    source = page.locator(".hsd-prompt .hsd-lit").all_inner_texts()
+    assert copied.inner_text() in source
+    ends = page.evaluate(LINK_ENDS)
+    assert ends["from"] <= 6 and ends["to"] <= 10, ends
+    # The target's own token was copied from nowhere.
+    page.locator(".hsd-out .hsd-tok[data-kind=correction]").first.click()
+    expect(line).to_have_count(0)
+    expect(page.locator(".hsd-copied")).to_be_empty()
+    shown.check()
+
+
 def test_a_tab_is_read_from_its_beginning(open_page, voila):
     """Also where the page was scrolled: the tabs go to the top, with what a reader needs first."""
     shown = opened(open_page, voila)
@@ -116,7 +190,7 @@ def test_a_tab_is_read_from_its_beginning(open_page, voila):
         tab(page, name)
         main = page.locator(".hsd-main").bounding_box()
         assert main["y"] >= -1, name
-    first = [".hsd-main > .hsd-headline", ".hsd-transport", ".hsd-text-view"]
+    first = [".hsd-main > .hsd-headline", ".hsd-hero", ".hsd-text-view"]
     for part in first:
         expect(page.locator(part)).to_be_in_viewport(ratio=0.75)
     expect(page.locator(".hsd-tile").first).not_to_be_in_viewport(ratio=1)
@@ -134,8 +208,8 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, (
             "a link decides for its page alone"
         )
-        # Two lines of the conversation come before the answer.
-        assert page.locator(TOKENS).first.bounding_box()["y"] <= (520 if width > 900 else 570)
+        # The prompt comes before the answer: what was copied is there.
+        assert page.locator(TOKENS).first.bounding_box()["y"] <= (640 if width > 900 else 570)
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
         for name in TABS:
@@ -173,19 +247,20 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     shown = opened(open_page, f"{voila}?trace=both&step=5&tab=why")
     page = shown.page
     expect(page.locator(".hsd-out [aria-selected=true]")).to_have_count(1)
-    expect(page.locator(".hsd-player-place")).to_contain_text("event 5")
+    slider = page.get_by_role("slider", name="Events of the run")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("event 5 of"))
     expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute(
         "aria-selected", "true"
     )
-    page.get_by_role("slider", name="Events of the run").focus()
+    slider.focus()
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".hsd-player-place")).to_contain_text("event 2")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("event 2 of"))
     page.keyboard.press("Shift+ArrowRight")
-    expect(page.locator(".hsd-player-place")).to_contain_text("Round 2")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^Round 2 of"))
     page.keyboard.press("Enter")
-    expect(page.locator(".hsd-stairs-pinned")).to_have_count(1)
+    expect(page.locator(".hsd-rounds .hsd-stairs-pinned")).to_have_count(1)
     page.keyboard.press("Escape")
     page.keyboard.press("Space")
     expect(page.locator(".hsd-player-main")).to_have_attribute("aria-label", "Pause (Space)")
@@ -194,13 +269,13 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     # The text is closed beside a tab; a rejected token of it can be selected.
     expect(page.locator(".hsd-stream .hsd-legend")).to_be_hidden()
     assert page.locator(".hsd-text-view").bounding_box()["height"] < 100
-    page.get_by_role("button", name="Show the text").click()
+    of_run(page, "Show the text")
     expect(page.locator(".hsd-stream .hsd-legend")).to_be_visible()
     page.locator(".hsd-out .hsd-ghost").first.click()
     expect(page.locator(".hsd-stream .hsd-facts")).to_be_visible()
-    bar = page.locator(".hsd-player-bar").bounding_box()
-    page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
-    expect(page.locator(".hsd-player-whole")).to_be_visible()
+    strip = slider.bounding_box()
+    page.mouse.click(strip["x"] + strip["width"] / 2, strip["y"] + strip["height"] / 2)
+    expect(page.locator(".hsd-rounds .hsd-stairs-later")).to_be_visible()
     # From the tabs, by keys alone.
     page.get_by_role("tab", name="Why", exact=True).focus()
     page.keyboard.press("ArrowRight")
@@ -293,18 +368,17 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
 def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path):
     shown = opened(open_page, voila)
     page = shown.page
-    page.locator(".hsd-save summary").click()
     with page.expect_download() as saved:
-        page.get_by_role("menuitem", name=re.compile("^Trace")).click()
+        of_run(page, re.compile("^Trace"))
     path = tmp_path / saved.value.suggested_filename
     saved.value.save_as(path)
     assert len(hsd.Trace.load(path)) == page.locator(TOKENS).count()
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a trace").click()
+        of_run(page, "Open a trace")
     chooser.value.set_files(
         {"name": "mine.json.gz", "mimeType": "", "buffer": load_bundled("sampled").to_bytes()}
     )
-    expect(page.locator(".hsd-now")).to_contain_text("Opened from mine.json.gz")
+    expect(page.locator(".hsd-main > .hsd-headline")).to_contain_text("Opened from mine.json.gz")
     expect(page.locator(".hsd-origin-stack")).to_have_text("nano:4 > target")
     page.evaluate(DROP, [".hsd-main", "broken.json", "{"])
     expect(page.get_by_role("alert").first).to_contain_text("broken.json is not a valid trace")
@@ -343,7 +417,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
         label="Python model, temperature 0.7"
     )
     expect(page.locator(".hsd-separate")).to_be_visible()
-    expect(page.locator(".hsd-transport")).to_be_hidden()
+    expect(page.locator(".hsd-runbar")).to_be_hidden()
     page.get_by_role("group", name="Stacks (two or three)").locator(
         "[aria-pressed=true]"
     ).last.click()
@@ -363,7 +437,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
 def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila):
     shown = opened(open_page, f"{voila}?trace=both&theme=dark")
     page = shown.page
-    page.locator(".hsd-tour-button").click()
+    of_run(page, "Take the tour")
     card = page.locator(".hsd-tour-card")
     expect(card).to_be_visible()
     titles = []
@@ -405,21 +479,21 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         assert violations(page) == [], name
     if "media" not in media:
         tab(page, "Databases")
-        page.locator(".hsd-save summary").click()
         with page.expect_download() as saved:
-            page.get_by_role("menuitem", name=re.compile("^Vector drawing")).click()
+            of_run(page, re.compile("^Vector drawing"))
         drawn = ElementTree.parse(saved.value.path()).getroot()
         kinds = {element.tag.partition("}")[2] for element in drawn.iter()}
         assert {"svg", "path", "text", "rect"} <= kinds and "foreignObject" not in kinds
-        assert len(drawn.findall("{http://www.w3.org/2000/svg}svg")) >= 3, "staircase, strip, arcs"
-        stacks = 0
+        charts = drawn.findall("{http://www.w3.org/2000/svg}svg")
+        assert len(charts) == 2, "tokens by source, arcs"
+        names = 0
         for element in drawn.iter():
             for value in element.attrib.values():
                 assert "var(" not in value and "color(" not in value
-            if element.text and element.text.startswith("db > "):
-                stacks += 1
+            if element.text == "context database":
+                names += 1
                 assert element.get("fill").startswith("rgb")
-        assert stacks
+        assert names
         tab(page, "Your traffic")
         cards = page.locator(".hsd-elsewhere")
         expect(cards.filter(has_text="Replaying a log")).to_contain_text("hsd-viz replay")
@@ -511,7 +585,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.locator(".hsd-gm-explore").press("Enter")
     page.wait_for_selector(TOKENS)
     expect(page.locator(".hsd-game")).to_have_count(0)
-    expect(page.locator(".hsd-recordings select")).to_be_focused()
+    expect(page.locator(".hsd-run-select")).to_be_focused()
     expect(page.locator(".hsd-origin-stack")).to_have_text("you > target")
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
@@ -560,7 +634,7 @@ def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
     )
     trace = load_bundled("both")
     for view, mark in (
-        (views.Staircase, "plain"),
+        (views.Staircase, "plain decoding"),
         (views.Timeline, "target"),
         (views.LocalityMap, "50"),
     ):

@@ -283,7 +283,7 @@ def test_the_explorer_decodes_in_the_tab(chromium, address, width):
         # The stack changes when this very run begins, together with the badge.
         expect(shown).to_have_text(stack)
         expect(badge).to_have_text("Finished run")
-        expect(page.locator(".hsd-recordings select")).to_have_value("here")
+        expect(page.locator(".hsd-run-select")).to_have_value("here")
         expect(page.get_by_role("group", name="Legend")).to_contain_text(source)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.reload()  # the next run is another one than the kept one

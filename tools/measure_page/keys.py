@@ -67,7 +67,8 @@ def taken(page: Page, file: Path, tokens: int) -> float:
     """
     page.evaluate("(tokens) => hsdMeasure.open(tokens)", tokens)
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a trace").click()
+        page.get_by_role("button", name="Run: files, tour and text").click()
+        page.get_by_role("menuitem", name="Open a trace").click()
     chooser.value.set_files(file)
     page.wait_for_function("hsdMeasure.took")
     page.wait_for_timeout(1000)
