@@ -158,9 +158,18 @@ class NativeSession(Session):
         logits = np.empty((rows, model.vocab_size), model.compute)
         fed = integers(tokens)
         lineage = None if parents is None else integers(parents)
-        sequence = *self._turns, cached, model.threads_for(n)
+        cos, sin = self._turns
         self._library.hsd_session_forward(
-            self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence
+            self._handle,
+            fed,
+            n,
+            lineage,
+            rows,
+            logits.ctypes.data,
+            cos,
+            sin,
+            cached,
+            model.threads_for(n),
         )
         self.length = cached + n
         return logits
@@ -240,13 +249,15 @@ class NativeBatch:
             self._places, self._turns = model.turns(max(lengths) + 1)
         logits = np.empty((n, model.vocab_size), model.compute)
         handles = (c_void_p * n)(*(session._handle for session in sessions))
+        cos, sin = self._turns
         model.library.hsd_session_together(
             self._room._handle,
             handles,
             integers(tokens),
             n,
             logits.ctypes.data,
-            *self._turns,
+            cos,
+            sin,
             integers(lengths),
             model.threads_for(n),
         )
