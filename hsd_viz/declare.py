@@ -189,6 +189,14 @@ def check_settings(value: Any) -> None:
         declared.setting.check(given)
 
 
+@cache
+def _types_of(declaration: Any) -> dict[str, Any]:
+    """Return the types of a dataclass's fields. They are evaluated once: a help text among them
+    reads which packages are installed.
+    """
+    return get_type_hints(declaration)
+
+
 def from_data(declaration: Callable[..., T], data: Mapping[str, Any]) -> T:
     """Return the dataclass whose fields are the members of a JSON object; an object within is the
     dataclass of its field.
@@ -196,7 +204,7 @@ def from_data(declaration: Callable[..., T], data: Mapping[str, Any]) -> T:
     Raises:
         TypeError: if a field is unknown or missing.
     """
-    types_of_fields = get_type_hints(declaration)
+    types_of_fields = _types_of(declaration)
     values: dict[str, Any] = {}
     for name, value in data.items():
         inner: Any = read_type(types_of_fields.get(name))

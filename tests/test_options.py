@@ -133,6 +133,15 @@ def test_a_whole_temperature_is_a_temperature():
     assert isinstance(sampling.temperature, float)
 
 
+def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):
+    """It takes milliseconds, as many as a short decode."""
+    sampling_of(DEFAULTS)
+    asked: list[str] = []
+    monkeypatch.setattr(options, "entry_points", lambda group: asked.append(group) or [])
+    sampling_of(DEFAULTS)
+    assert asked == []
+
+
 def test_the_limit_of_tokens_is_checked():
     limit = settings()["max_new_tokens"]
     limit.check(options.MAX_NEW_TOKENS)
