@@ -140,7 +140,7 @@ class CalibrationFacts:
 
     Attributes:
         kept: whether it was stored before.
-        created: when it was measured, in seconds since 1970.
+        created: when it was measured, in seconds since 1970; None in old plans.
         age_seconds: since then.
         seconds: how long that took.
         identity: of the engine (:func:`hsd_viz.latency.stored.identity`).
@@ -150,7 +150,7 @@ class CalibrationFacts:
     """
 
     kept: bool
-    created: float
+    created: float | None = None
     age_seconds: float
     seconds: float
     identity: dict[str, Any]
