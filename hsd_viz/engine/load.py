@@ -6,9 +6,6 @@ their form; others need torch and transformers, which are imported on first use.
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +15,13 @@ from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine.access import Access
+from hsd_viz.engine.device import find_device
 from hsd_viz.engine.once import Made, Results, key_of, once
+from hsd_viz.engine.places import place_of
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
 from hsd_viz.errors import MissingPackage, PromptError, Unsupported, UserError
-from hsd_viz.latency.configs import is_draft_head
-from hsd_viz.models.config import read_config
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
 from hsd_viz.native.build import Build, default_build
@@ -116,7 +113,7 @@ class Models:
         _check_option("dtype", dtype, DTYPES)
         self.family = find_family(family)
         self.target = target
-        self.device = _device(device)
+        self.device = find_device(device)
         on_gpu = self.device.startswith("cuda")
         if dtype == "int8" and on_gpu:
             raise UserError("int8 is for the CPU: on a GPU use bfloat16")
@@ -132,41 +129,10 @@ class Models:
     def where(self, name: str) -> str:
         """Return the folder, the GGUF file or the hub id behind a name.
 
-        A copy is that of its original.
-
         Raises:
             UserError: if it is not a model, or is not allowed here.
         """
-        original, copied = split_copy(name)
-        if copied is not None:
-            # Each copy takes memory of its own: like other models, where these are allowed.
-            self._access.check("model", name)
-        name = original
-        if name in LEVELS or name in self.family.models:
-            return str(self.family.path(name))
-        is_path = name.startswith(("./", "../", "/", "~"))
-        present = ", ".join(self.family.names)
-        if not is_path and name.count("/") != 1:
-            raise UserError(
-                f"unknown model '{name}': the family {self.family.name} has {present}; "
-                "others are hub ids with one '/' or paths"
-            )
-        self._access.check("model", name)
-        if not is_path:
-            return name
-        path = Path(name).expanduser()
-        is_model = path.suffix == GGUF and path.is_file()
-        if not is_model and not (path / "config.json").is_file():
-            raise UserError(
-                f"{name} is not a model: a model is a folder with a config.json and weights, "
-                "or a GGUF file"
-            )
-        if not is_model and is_draft_head(read_config(path)):
-            raise Unsupported(
-                f"{name} is a draft head: draft heads run in serving engines only; "
-                "`hsd-viz predict` reads its config.json"
-            )
-        return str(path.absolute())
+        return place_of(name, self.family, self._access)
 
     @once(Made.TEXT)
     def text(self, name: str) -> TokenText:
@@ -438,29 +404,3 @@ def _check_option(name: str, value: str | None, allowed: Sequence[str] | Mapping
     if value is not None and value not in allowed:
         hint = did_you_mean(value, allowed)
         raise UserError(f"unknown {name} {value!r}: it is one of {', '.join(allowed)}{hint}")
-
-
-def _device(device: str | None) -> str:
-    """Return the device of that name, by default the best; torch is only asked where there may be
-    another than the CPU.
-    """
-    has_torch = importlib.util.find_spec("torch") is not None
-    # The devices of the drivers of NVIDIA, AMD and of Windows.
-    driver = (
-        any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg"))
-        or os.name == "nt"
-    )
-    if device == "cpu" or (device is None and not (has_torch and driver)):
-        return "cpu"
-    if device is not None and not re.fullmatch(r"cuda(:\d+)?", str(device)):
-        raise UserError(f"unknown device {device!r}: it is cpu or cuda")
-    if not has_torch:
-        raise UserError(
-            f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`"
-        )
-    import torch
-
-    available = torch.cuda.is_available()
-    if device is not None and not available:
-        raise UserError("there is no CUDA device here: use the device cpu")
-    return "cpu" if not available else device or "cuda"

@@ -8,7 +8,7 @@ Append .hint() to the check for a hint.
 
 import os
 
-from hsd_viz.exercises import cases  # noqa: F401 (they register)
+from hsd_viz.exercises import cases, unsure_cases  # noqa: F401 (they register)
 from hsd_viz.exercises.check import EXERCISES as EXERCISES
 from hsd_viz.exercises.check import CheckResult as CheckResult
 from hsd_viz.exercises.check import Exercise as Exercise
