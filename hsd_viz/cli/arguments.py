@@ -144,16 +144,27 @@ def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
 
 
 def _add_options(parser: Parser, command: Callable[..., Any]) -> None:
-    """Add the parameters of a function to a parser."""
+    """Add the parameters of a function to a parser: its own options, then the groups."""
     hints = get_type_hints(command, include_extras=True)
+    groups: list[type] = []
     for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
         owners = _dataclasses_of(hint)
         for owner in owners:
-            _add_fields(parser, parser, owner)
+            if _title_of(owner) == OWN_GROUP:
+                _add_fields(parser, parser, owner)
+            else:
+                groups.append(owner)
         if not owners and hint is not CommandLine:
             is_option = parameter.kind is Parameter.KEYWORD_ONLY
             _add_option(parser, _Declared.of(parameter, hint, is_option))
+    for owner in groups:
+        _add_fields(parser, parser, owner)
+
+
+def _title_of(owner: type) -> str:
+    """Return the title of the group of a dataclass: the first line of its docstring."""
+    return (getdoc(owner) or "").partition("\n")[0].rstrip(".").lower()
 
 
 def _dataclasses_of(hint: Any) -> list[type]:
@@ -175,7 +186,7 @@ def _add_fields(parser: Parser, where: Any, owner: Any) -> None:
     hints = get_type_hints(owner, include_extras=True)
     parameters = signature(owner).parameters
     own = [name for name in vars(owner).get("__annotations__", ()) if name in parameters]
-    title = (getdoc(owner) or "").partition("\n")[0].rstrip(".").lower()
+    title = _title_of(owner)
     if own and where is parser and title != OWN_GROUP:
         where = parser.add_argument_group(title)
     for name in own:

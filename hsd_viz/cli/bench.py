@@ -12,9 +12,8 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.models.families import find_family
-from hsd_viz.options import DecodingOptions
-from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 
@@ -47,32 +46,7 @@ def bench(
             help="use N prompts, from all categories in turn",
         ),
     ] = None,
-    state: A[
-        Literal["cold", "warm", "both"],
-        Setting(
-            help="drafters that learn start empty, keep their memory, or both",
-        ),
-    ] = "cold",
-    budget: A[
-        int | None,
-        Setting(
-            metavar="N",
-            help=f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, regardless of their cost",
-        ),
-    ] = None,
-    repeats: A[
-        int,
-        Setting(
-            metavar="N",
-            help="runs of each prompt and stack; times are medians",
-        ),
-    ] = 3,
-    profile: A[
-        bool,
-        Setting(
-            help="show where the time of a round goes (our own loop)",
-        ),
-    ] = False,
+    settings: BenchSettings,
     resume: A[
         Out | None,
         Setting(
@@ -89,7 +63,6 @@ def bench(
             help="show a saved --json report instead of measuring",
         ),
     ] = None,
-    decoding: DecodingOptions,
     machine: EngineOptions,
     command_line: CommandLine,
 ) -> int:
@@ -98,7 +71,6 @@ def bench(
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult, measure_stacks
-    from hsd_viz.measure.bench.runner import BenchSettings
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show
 
@@ -109,14 +81,6 @@ def bench(
 
     if not stack:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
-    settings = BenchSettings(
-        max_new_tokens=decoding.max_new_tokens,
-        sampling=decoding.sampling,
-        repeats=repeats,
-        profile=profile,
-        state=state,
-        budget=budget,
-    )
     prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
     engine = LocalEngine.of(machine.on_one_thread())
     with terminal.progress_bar() as bar:

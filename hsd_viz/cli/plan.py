@@ -72,7 +72,7 @@ def plan(
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.machine import describe
-    from hsd_viz.measure.bench.runner import BenchSettings
+    from hsd_viz.measure.bench.settings import BenchSettings
     from hsd_viz.measure.plan import plan as planning
     from hsd_viz.measure.plan.result import PlanResult
     from hsd_viz.prompts.suites import load_suite
@@ -82,7 +82,11 @@ def plan(
     planned = planning.plan(
         LocalEngine.of(machine.on_one_thread()),
         load_suite(suite or find_family(machine.family).suite),
-        BenchSettings(decoding.max_new_tokens, decoding.sampling, repeats),
+        BenchSettings(
+            max_new_tokens=decoding.max_new_tokens,
+            sampling=decoding.sampling,
+            repeats=repeats,
+        ),
         models=drafts,
         max_levels=max_levels,
         measured=measure,

@@ -11,7 +11,8 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.result import BenchResult
-from hsd_viz.measure.bench.runner import BenchSettings, ask, run_bench
+from hsd_viz.measure.bench.runner import ask, run_bench
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import choose_template, opening
 from tests.changes import plain_trace

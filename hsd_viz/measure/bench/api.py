@@ -9,7 +9,7 @@ from typing import Unpack
 
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.measure.bench.result import BenchResult, measure_stacks
-from hsd_viz.measure.bench.runner import BenchSettings
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.options import SamplingOptions, sampling_from
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import Stack

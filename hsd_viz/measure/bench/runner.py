@@ -22,15 +22,15 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
-from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.errors import PromptError, UserError
 from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
-from hsd_viz.ranges import check_budget, check_range
 from hsd_viz.stack import TARGET, HFStack, ModelPart, Stack, parse_bench
 from hsd_viz.terminal import Progress
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 #: The stack that all others are compared with.
 PLAIN = TARGET
 WARM_UP_TOKENS = 8
-STATES = ("cold", "warm", "both")
 
 
 def ask(
@@ -67,38 +66,6 @@ def ask(
         accepted=sum(output.accepted for output in outputs),
         calls=dict(calls),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class BenchSettings:
-    """The settings that all runs share.
-
-    Attributes:
-        max_new_tokens: the most tokens of an output.
-        sampling: how tokens are drawn.
-        repeats: runs of each prompt and stack; times are their medians.
-        profile: whether to report where the time of a round goes.
-        state: ``cold``, ``warm`` or ``both``, for drafters that learn.
-        budget: the most draft tokens that a database or baseline proposes at a time, without cost
-            stopping.
-    """
-
-    max_new_tokens: int = 128
-    sampling: Sampling = field(default_factory=Sampling)
-    repeats: int = 3
-    profile: bool = False
-    state: str = "cold"
-    budget: int | None = None
-
-    def __post_init__(self) -> None:
-        check_range("max new tokens", self.max_new_tokens, 1)
-        check_range("the number of repeats", self.repeats, 1, 1_000_000)
-        if self.state not in STATES:
-            raise UserError(
-                f"the state '{self.state}' is unknown: it is "
-                f"{', '.join(STATES[:-1])} or {STATES[-1]}"
-            )
-        check_budget(self.budget)
 
 
 @dataclass(frozen=True, slots=True)

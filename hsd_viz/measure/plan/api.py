@@ -9,7 +9,7 @@ from typing import Unpack
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
-from hsd_viz.measure.bench.runner import BenchSettings
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan import plan as planning
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.options import SamplingOptions, sampling_from
@@ -49,7 +49,11 @@ def plan(
     """
     if not {"costs", "acceptance"}.isdisjoint(sampling):
         raise TypeError("plan() measures the costs: use hsd.choose(costs=..., acceptance=...)")
-    settings = BenchSettings(max_new_tokens, sampling_from(sampling), repeats)
+    settings = BenchSettings(
+        max_new_tokens=max_new_tokens,
+        sampling=sampling_from(sampling),
+        repeats=repeats,
+    )
     with progress_bar() as update:
         planned = planning.plan(
             engine or measuring_engine(),

@@ -16,7 +16,8 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.measure.bench.runner import BenchSettings, Measurement, run_bench
+from hsd_viz.measure.bench.runner import Measurement, run_bench
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.measure.plan.report import (
     CalibrationFacts,

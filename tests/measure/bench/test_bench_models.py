@@ -10,7 +10,8 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.hf import HFDecoder
-from hsd_viz.measure.bench.runner import BenchSettings, run_bench
+from hsd_viz.measure.bench.runner import run_bench
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import parse_bench
 from tests.rows import column, find

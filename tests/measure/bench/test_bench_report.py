@@ -11,7 +11,8 @@ from hsd_viz.measure.bench.figures import build_report, figures
 from hsd_viz.measure.bench.output import Output, waits_between
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import BenchResult, page
-from hsd_viz.measure.bench.runner import BenchSettings, Measurement
+from hsd_viz.measure.bench.runner import Measurement
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.bench.words import warnings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.results.text import plain
@@ -113,9 +114,9 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     looping = output([7] * 30, 3.0, 3, 40, 27, (1e-6,))
     outputs = {"target": (PLAIN[0], output([7] * 30, 20.0, 30)), "db > target": (FAST[0], looping)}
     suite = Suite("small", {"tables": "Tables.", "prose": "Prose.", "unused": "None."}, prompts)
-    return Measurement(
-        suite, BenchSettings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete
-    )
+    sampling = Sampling(0.0 if greedy else 0.5)
+    settings = BenchSettings(max_new_tokens=30, sampling=sampling, repeats=1)
+    return Measurement(suite, settings, prompts, outputs, complete)
 
 
 BESIDE = {"state", "runtime", "profile"}

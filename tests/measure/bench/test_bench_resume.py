@@ -10,7 +10,7 @@ from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.result import measure_stacks
-from hsd_viz.measure.bench.runner import BenchSettings
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.options import Sampling
 
 STACKS = ["db > target", "target"]

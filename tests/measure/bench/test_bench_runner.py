@@ -13,7 +13,8 @@ from hsd_viz.errors import PromptError, UserError
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.output import DRAFTING, REST, Output, from_trace, median_of, round_parts
 from hsd_viz.measure.bench.result import BenchResult
-from hsd_viz.measure.bench.runner import BenchSettings, read_stacks, rows_of, run_bench
+from hsd_viz.measure.bench.runner import read_stacks, rows_of, run_bench
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -83,7 +84,12 @@ def test_sampling_and_budget_reach_the_engine():
         engine,
         ["target"],
         SUITE,
-        BenchSettings(4, Sampling(0.7, 5, 0.9, 0.1, 11, "token"), 1, budget=7),
+        BenchSettings(
+            max_new_tokens=4,
+            sampling=Sampling(0.7, 5, 0.9, 0.1, 11, "token"),
+            repeats=1,
+            budget=7,
+        ),
     )
     wanted = {
         "temperature": 0.7,
@@ -126,7 +132,7 @@ def test_a_complaint_about_a_prompt_names_it():
             return super().run(prompt, stack, **options)
 
     with pytest.raises(UserError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
-        run_bench(Strict(), ["target"], SUITE, BenchSettings(4))
+        run_bench(Strict(), ["target"], SUITE, BenchSettings(max_new_tokens=4))
 
 
 def test_a_fault_that_mentions_a_prompt_is_not_an_error_of_the_user():
@@ -135,7 +141,7 @@ def test_a_fault_that_mentions_a_prompt_is_not_an_error_of_the_user():
             raise ValueError("the prompt's rows have another shape")
 
     with pytest.raises(ValueError, match=r"\Athe prompt's rows") as caught:
-        run_bench(Faulty(), ["target"], SUITE, BenchSettings(4))
+        run_bench(Faulty(), ["target"], SUITE, BenchSettings(max_new_tokens=4))
     assert not isinstance(caught.value, UserError)
 
 
@@ -213,7 +219,9 @@ def test_repeats_give_median_times_and_pooled_rounds():
 
 def test_warm_rows_keep_one_memory_through_a_repeat():
     engine = FakeEngine()
-    run_bench(engine, ["suffix > target"], SUITE, BenchSettings(4, repeats=2, state="both"))
+    run_bench(
+        engine, ["suffix > target"], SUITE, BenchSettings(max_new_tokens=4, repeats=2, state="both")
+    )
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     for option in engine.options[:3]:
         assert "memory" not in option
@@ -290,7 +298,10 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
 
 def test_a_profile_is_in_the_report(engine):
     measured = run_bench(
-        engine, ["db > target", "hf-lookup"], ONE, BenchSettings(12, repeats=1, profile=True)
+        engine,
+        ["db > target", "hf-lookup"],
+        ONE,
+        BenchSettings(max_new_tokens=12, repeats=1, profile=True),
     )
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
@@ -316,7 +327,7 @@ def test_nothing_is_measured_while_the_engine_compiles():
             raise KeyboardInterrupt
 
     seen = []
-    settings = BenchSettings(4)
+    settings = BenchSettings(max_new_tokens=4)
     assert not run_bench(
         Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)
     ).complete

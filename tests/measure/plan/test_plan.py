@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.measure.bench.runner import BenchSettings
+from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan.plan import plan, split
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite

@@ -1,0 +1,82 @@
+"""The settings of a bench, declared once: for its command, for Python and for the runner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated as A
+from typing import Literal, get_args
+
+from hsd_viz.declare import Setting, check_settings
+from hsd_viz.errors import UserError
+from hsd_viz.options import DecodingOptions
+from hsd_viz.ranges import MAX_BUDGET
+
+#: Whether drafters that learn start empty for each decode, or keep their memory.
+State = Literal["cold", "warm", "both"]
+STATES: tuple[str, ...] = get_args(State)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchSettings(DecodingOptions):
+    """Options.
+
+    The settings that all runs of a bench share.
+
+    Attributes:
+        max_new_tokens: the most tokens of an output.
+        sampling: how tokens are drawn.
+        state: ``cold``, ``warm`` or ``both``, for drafters that learn.
+        budget: the most draft tokens that a database or baseline proposes at a time, without cost
+            stopping.
+        repeats: runs of each prompt and stack; times are their medians.
+        profile: whether to report where the time of a round goes.
+
+    Raises:
+        UserError: if a value is out of range.
+    """
+
+    state: A[
+        State | str,
+        Setting(
+            help="drafters that learn start empty, keep their memory, or both",
+        ),
+    ] = "cold"
+    budget: A[
+        int | None,
+        Setting(
+            metavar="N",
+            help=(
+                f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, "
+                "regardless of their cost"
+            ),
+            words="the budget",
+            low=1,
+            high=MAX_BUDGET,
+            parse_range=False,
+        ),
+    ] = None
+    repeats: A[
+        int,
+        Setting(
+            metavar="N",
+            help="runs of each prompt and stack; times are medians",
+            words="the number of repeats",
+            low=1,
+            high=1_000_000,
+            parse_range=False,
+        ),
+    ] = 3
+    profile: A[
+        bool,
+        Setting(
+            help="show where the time of a round goes (our own loop)",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.state not in STATES:
+            raise UserError(
+                f"the state '{self.state}' is unknown: it is "
+                f"{', '.join(STATES[:-1])} or {STATES[-1]}"
+            )
