@@ -349,7 +349,7 @@ def _whole_number(text: str) -> int:
 
 def _names(text: str) -> tuple[str, ...]:
     """Read names separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def _path(text: str, *checks: Callable[[Path], Any]) -> Path:

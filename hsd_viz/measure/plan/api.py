@@ -9,9 +9,9 @@ from typing import Unpack
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
-from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan import plan as planning
 from hsd_viz.measure.plan.result import PlanResult
+from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.options import SamplingOptions, sampling_from
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.terminal import progress_bar
@@ -49,21 +49,21 @@ def plan(
     """
     if not {"costs", "acceptance"}.isdisjoint(sampling):
         raise TypeError("plan() measures the costs: use hsd.choose(costs=..., acceptance=...)")
-    settings = BenchSettings(
+    settings = PlanSettings(
         max_new_tokens=max_new_tokens,
         sampling=sampling_from(sampling),
+        models=models,
+        max_levels=max_levels,
+        measure=measure,
+        limit=limit,
         repeats=repeats,
+        fresh=fresh,
     )
     with progress_bar() as update:
         planned = planning.plan(
             engine or measuring_engine(),
             load_suite(str(suite)),
             settings,
-            models=models,
-            max_levels=max_levels,
-            measured=measure,
-            fresh=fresh,
-            limit=limit,
             progress=update,
         )
     return PlanResult(planned, describe())

@@ -17,7 +17,6 @@ from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.runner import Measurement, run_bench
-from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.measure.plan.report import (
     CalibrationFacts,
@@ -29,15 +28,12 @@ from hsd_viz.measure.plan.report import (
     ShortestPath,
     Spread,
 )
+from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.ranges import check_range
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import DATABASE
 from hsd_viz.terminal import Progress, ignore_progress
-
-#: Prompts to calibrate on, and as many to measure on.
-PROMPTS = 24
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
@@ -54,13 +50,7 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 def plan(
     engine: Engine,
     suite: Suite,
-    settings: BenchSettings | None = None,
-    *,
-    models: Sequence[str] | None = None,
-    max_levels: int | None = None,
-    measured: int = 0,
-    fresh: bool = False,
-    limit: int = PROMPTS,
+    settings: PlanSettings | None = None,
     progress: Progress = ignore_progress,
 ) -> Plan:
     """Calibrate, rank and measure; return a partial plan after Ctrl-C during the measurement.
@@ -68,26 +58,20 @@ def plan(
     Args:
         engine: what decodes.
         suite: prompts to calibrate on, and other ones of it to measure on.
-        settings: of the measured decodes.
-        models: the draft models; by default those of the ladder below the target.
-        max_levels: the most parts of a stack.
-        measured: so many of the ranked stacks are measured, too.
-        fresh: whether to calibrate again where a stored calibration fits.
-        limit: the most prompts of each.
+        settings: what is searched, and how it is measured.
         progress: called before each decode.
 
     Raises:
         UserError: for bad input.
     """
-    settings = settings or BenchSettings()
-    _check(models, max_levels, measured)
-    texts, others = split(suite, limit)
-    if measured and not others.prompts:
+    settings = settings or PlanSettings()
+    texts, others = split(suite, settings.limit)
+    if settings.measure and not others.prompts:
         raise UserError(
             f"the suite {suite.name} has one prompt, and a measurement needs others than those of "
             "the calibration: add one; in a text file three or more blank lines separate prompts"
         )
-    drafts = _drafts(engine, texts, models, settings.sampling)
+    drafts = _drafts(engine, texts, settings.models, settings.sampling)
     work = Workload(
         suite=texts,
         drafts=drafts,
@@ -95,12 +79,12 @@ def plan(
         sampling=settings.sampling,
         max_new_tokens=min(TOKENS, settings.max_new_tokens),
     )
-    stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
-    choice = select(stored.calibration, max_levels=max_levels)
+    stored, was_stored = calibrated(engine, work, progress, fresh=settings.fresh)
+    choice = select(stored.calibration, max_levels=settings.max_levels)
     measurement: Measurement | None = None
-    if measured:
-        chosen = _stacks_to_measure(choice, measured)
-        measurement = run_bench(engine, chosen, others, settings, progress=progress)
+    if settings.measure:
+        chosen = _stacks_to_measure(choice, settings.measure)
+        measurement = run_bench(engine, chosen, others, settings.bench, progress=progress)
     calibration = _calibration(stored, was_stored)
     return _plan_of(choice, (*drafts, TARGET), calibration, measurement)
 
@@ -137,17 +121,6 @@ def _plan_of(
         calibration=calibration,
         complete=measurement is None or measurement.complete,
     )
-
-
-def _check(models: Sequence[str] | None, max_levels: int | None, measured: int) -> None:
-    """Raise a UserError for models and numbers that are not usable."""
-    if max_levels is not None:
-        check_range("the number of levels", max_levels, 1)
-    check_range("the number of stacks to measure", measured, 0)
-    if models is not None and (not all(models) or len(set(models)) < len(models)):
-        raise UserError(
-            f"the models '{','.join(models)}' are not readable: name each once, separated by commas"
-        )
 
 
 def _stacks_to_measure(choice: Choice, number: int) -> tuple[str, ...]:

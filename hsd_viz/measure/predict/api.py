@@ -56,7 +56,7 @@ def predicted(options: PredictOptions) -> HardwarePlan:
         UserError: for an unknown GPU or model, or an impossible combination.
     """
     acceptance = given_acceptance(options)
-    shapes = _shapes(options.models)
+    shapes = _shapes([name for name in options.models if name])
     card = gpu_of(options.gpu, options.bandwidth, options.flops, options.memory)
     machine = Machine(card, options.tp, efficiency_of(card))
     check_setting(shapes[0], options.tp, options.weights, options.cache, options.context)

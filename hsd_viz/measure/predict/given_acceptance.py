@@ -50,7 +50,7 @@ def _read(texts: Sequence[str]) -> Mapping[str, float] | float:
 
 
 def _check_one_draft(models: Sequence[str]) -> None:
-    if len(models) != 2:
+    if len([name for name in models if name]) != 2:
         raise UserError(
             "a profile is of one draft model: name the target and that model in --models"
         )

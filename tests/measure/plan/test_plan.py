@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.plan.plan import plan, split
 from hsd_viz.measure.plan.result import PlanResult
+from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 from tests.measure.fake_engine import WORLD, FakeEngine
@@ -37,12 +37,15 @@ def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh
     found = plan(
         engine,
         suite,
-        BenchSettings(sampling=WARM, repeats=1),
-        models=("mid", "tiny"),
-        limit=limit,
-        max_levels=max_levels,
-        measured=measured,
-        fresh=fresh,
+        PlanSettings(
+            sampling=WARM,
+            repeats=1,
+            models=("mid", "tiny"),
+            limit=limit,
+            max_levels=max_levels,
+            measure=measured,
+            fresh=fresh,
+        ),
     )
     return json.loads(json.dumps(found.to_dict()))
 
