@@ -30,7 +30,10 @@ def bench(
         str | None,
         Setting(
             metavar="NAME|PATH",
-            help="prompts: a suite, a .jsonl file of questions or a text file (default: the family's suite)",
+            help=(
+                "prompts: a suite, a .jsonl file of questions or a "
+                "text file (default: the family's suite)"
+            ),
         ),
     ] = None,
     template: A[

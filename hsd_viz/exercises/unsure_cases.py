@@ -1,5 +1,5 @@
-"""The inputs of lesson 9, stopping when unsure: what an answer drafts is enumerated, so that laws of
-texts and of drafts are compared.
+"""The inputs of lesson 9, stopping when unsure: what an answer drafts is enumerated, so that laws
+of texts and of drafts are compared.
 """
 
 from collections.abc import Iterator, Sequence
