@@ -29,7 +29,8 @@ test("the speed-up is first, with what a pass brought and cost", () => {
   const { figure, words } = speedOf(run({ tokens_per_second: 125_000 })) as any;
   expect(figure).toBe("1.60 ×");
   expect(words).toBe(
-    "the speed of plain decoding: a pass with its draft brought 2.0 tokens and cost 1.3 plain passes.",
+    "the speed of plain decoding: " +
+      "a pass with its draft brought 2.0 tokens and cost 1.3 plain passes.",
   );
 });
 test("a speed-up above the tokens of a pass is doubted", () => {

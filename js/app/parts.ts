@@ -76,7 +76,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
     ${sheet}
   </div>`;
 }
-/** What the run shown says at once, on the first tab: others have their own; hidden while it grows. */
+/** What the run shown says at once, on the first tab alone; hidden while it grows. */
 export function headline(page: Page) {
   const { store, group } = page;
   const { busy, tab, blurb } = store.state;

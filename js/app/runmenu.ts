@@ -66,7 +66,8 @@ function item({ act, words, disabled = false, cls = "" }: Item) {
     (e.currentTarget as HTMLElement).closest<HTMLElement>("[popover]")?.hidePopover?.();
     act();
   };
-  return html`<button type="button" role="menuitem" class=${cls} ?disabled=${disabled} @click=${take}>
+  return html`<button type="button" role="menuitem" class=${cls} ?disabled=${disabled}
+    @click=${take}>
     ${words}
   </button>`;
 }

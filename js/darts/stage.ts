@@ -28,12 +28,13 @@ function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
   const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
     ><span><i class="hsd-dt-k6"></i>${say(says.key_off, { near: PILE.near })}</span>`;
+  const given = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     <span data-family=${accepted ?? nothing}
       ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
     ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
       isRatio ? surplus : nothing
-    }${recorded ? html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>` : nothing}${shares}
+    }${recorded ? given : nothing}${shares}
   </p>`;
 }
 

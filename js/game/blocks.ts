@@ -6,7 +6,7 @@ import type { Corner } from "./score";
 /** The least pixels of a cell, and of a block that has its figure inside. */
 const CELL = 5;
 const INSIDE = 22;
-/** Pixels of a letter of a figure, its margins inside a block, and the room that one above needs. */
+/** Pixels of a letter of a figure, its margins inside a block, and what one above needs. */
 const LETTER = 8;
 const MARGIN = 8;
 const ABOVE = 40;

@@ -32,8 +32,8 @@ export function struckWords({ texts, passes }: Play): Struck[] {
 
 /**
  * The board at temperature 1: a word that was proposed is accepted with the probability that the
- * model gives it, and every other token comes from the rest. Names are those of the columns; `others`
- * is that of the last one.
+ * model gives it, and every other token comes from the rest. Names are those of the columns;
+ * `others` is that of the last one.
  */
 export function boardOf(
   run: Pick<Store, "tokens" | "pieces">,

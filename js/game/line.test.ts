@@ -93,7 +93,7 @@ test.each([
   assert.equal(verdictOf(named(players, ENGLISH), ENGLISH), words);
 });
 
-/** What is said of players where a pass over one token takes 100 ns, and each more a share of it. */
+/** What is said of players: a pass over one token takes 100 ns, and each more a share of it. */
 function why(players: ReturnType<typeof player>[], more: number): string {
   const words = timeWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
   return `${words.head} ${words.why}`;

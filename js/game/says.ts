@@ -56,10 +56,12 @@ export const ENGLISH = {
   of_plain: "the speed of plain decoding",
   not_faster: "Fewer passes are not faster.",
   fewer:
-    "With fewer passes than {fast}, {slow} took longer: one pass took as long as {cost} plain ones.",
+    "With fewer passes than {fast}, {slow} took longer: " +
+    "one pass took as long as {cost} plain ones.",
   not_equal: "Equally many passes are not equally fast.",
   as_few:
-    "With as many passes as {fast}, {slow} took longer: one pass took as long as {cost} plain ones.",
+    "With as many passes as {fast}, {slow} took longer: " +
+    "one pass took as long as {cost} plain ones.",
   are_faster: "Here fewer passes are faster.",
   is_cheap: "One more token in a pass costs only {share} % of it.",
   plain_decoding: "plain decoding",

@@ -14,8 +14,8 @@ export interface Pass {
   drafting: number;
 }
 /**
- * The share of a pass that one token more costs on a GPU: a Llama with one billion weights, compiled,
- * 8 tokens beside 1, on an H100 (docs/bench/gpu-h100.json).
+ * The share of a pass that one token more costs on a GPU: a Llama with one billion weights,
+ * compiled, 8 tokens beside 1, on an H100 (docs/bench/gpu-h100.json).
  */
 export const GPU_PRICE = 0.012;
 /** What a pass costs: nanoseconds over one token, and the share of that for each token more. */

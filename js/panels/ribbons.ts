@@ -298,12 +298,12 @@ export function ribbons(stages: readonly Stage[], palette: Palette, room: number
   if (stages.length < 2 || !draftedIn(stages[0])) return nothing;
   const layout = layoutOf(stages, room);
   const { narrow } = layout;
+  const scale = narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : "";
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
     <p class="hsd-note">
       A column per verifier: the draft tokens it got, by source. To the right goes what it accepted;
-      below falls the rest${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens of a
-      source light up in the text with its ribbons.
+      below falls the rest${scale}. Tokens of a source light up in the text with its ribbons.
     </p>
     ${picture(stages, layout, palette, light)}
     ${folded("Values as a table", table(stages, palette))}

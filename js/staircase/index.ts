@@ -1,6 +1,6 @@
 // The player: a picture of the run that is scrubbed, and what is around it. By itself it is the
-// staircase with its buttons; the page has the buttons and a strip of the rounds in its bar, and the
-// staircase with the words for the cursor's place below.
+// staircase with its buttons; the page has the buttons and a strip of the rounds in its bar, and
+// the staircase with the words for the cursor's place below.
 import { html, render } from "lit-html";
 import { make, setAttributes } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";

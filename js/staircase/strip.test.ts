@@ -33,7 +33,7 @@ test("neighbours of one family are one piece", () => {
   );
 });
 
-test("rounds are equally wide, also where one took longer; a point is an event of its round", () => {
+test("rounds are equally wide, also where one took longer; a point is an event of it", () => {
   const slow = small();
   slow.rounds.duration_ns = slow.rounds.duration_ns.map((ns, k) => (k ? ns : 50 * (ns ?? 1)));
   const store = storeOf(slow);

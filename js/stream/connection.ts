@@ -1,4 +1,4 @@
-// The connection of a copied passage with its source: marks on both, a line between them, and words.
+// The connection of a copied passage with its source: marks on both, a line between them, words.
 import { nothing, render, svg } from "lit-html";
 import { draw, make } from "../lib/dom";
 import type { Palette } from "../lib/palette";

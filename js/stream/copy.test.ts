@@ -136,7 +136,7 @@ describe("a copy with recorded positions", () => {
     const copy = copyOf(store, isLocal, 1, rows[0]);
     assert.deepEqual([copy?.length, copy?.kept, copy?.dropped], [2, 2, []]);
   });
-  test("is under the events of its draft and of its verdicts, not under the target's own token", () => {
+  test("is under the events of its draft and verdicts, not under the target's own token", () => {
     const { store } = runOf(copied);
     const { events } = store.index();
     const under = events.map((_, step) => copyAt(store, isLocal, step)?.from ?? -1);

@@ -30,7 +30,7 @@ interface Before {
   branch: readonly Draft[];
 }
 
-/** The last place before the end where the key of this length is followed by the token; -1: none. */
+/** The last place before the end where the key of this length precedes the token; -1: none. */
 function placeOf(ids: readonly number[], key: number, token: number): number {
   const last = ids.slice(ids.length - key);
   for (let at = ids.length - 1; at >= key; at--) {
@@ -48,7 +48,7 @@ function positionOf(draft: Draft, { ids, branch }: Before, isLocal: IsLocal): nu
   return placeOf(text, draft.key_length, draft.token_id);
 }
 
-/** The branch of a draft through one of its tokens: before it its parents, then what was accepted. */
+/** The branch of a draft through one of its tokens: its parents, then what was accepted. */
 function branchOf(drafts: readonly Draft[], through: Draft): Draft[] {
   const branch = [through];
   const parentOf = (one: Draft) => drafts.find(({ node }) => node === one.parent);

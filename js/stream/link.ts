@@ -8,7 +8,7 @@ const RISE = 16;
 /** Pixels between the end of a line and its box, and of the arrow at its end. */
 const APART = 2;
 const ARROW = 6;
-/** Pixels down from which a line goes beside the text; those between it and the text; its corners. */
+/** Pixels down from which a line goes beside the text; between it and the text; its corners. */
 const LONG = 150;
 const GUTTER = 6;
 const ROUND = 5;
@@ -48,7 +48,9 @@ function down(from: Point, to: Point): string {
   const [low, high] = [from.y + bend, to.y - bend];
   return `M${from.x} ${from.y}C${from.x} ${low} ${to.x} ${high} ${to.x} ${to.y}`;
 }
-/** Between the lines of the text to its nearer edge, and down beside it: long lines would cross it. */
+/**
+ * Between the lines of the text to its nearer edge, and down beside it: long lines would cross it.
+ */
 function beside(from: Point, to: Point, width: number): string {
   const isLeft = from.x + to.x < width;
   const edge = isLeft ? -GUTTER : width + GUTTER;

@@ -58,6 +58,7 @@ function gutterTemplate(c: Columns, measure: string) {
   const name = (y: number, lines: string[]) =>
     lines.map((words, k) => svg`<text class="hsd-tr-name" x="0" y=${y + 16 * k}>${words}</text>`);
   const upper = c.isNarrow ? measure.split(" ") : [measure];
+  const lower = c.isNarrow ? ["accepted"] : ["accepted at", "position"];
   const plain = c.isNarrow ? "plain" : "plain decoding";
   return svg`${c.upper.length ? name(14, upper) : nothing}
     ${
@@ -68,7 +69,7 @@ function gutterTemplate(c: Columns, measure: string) {
           <text class="hsd-tr-value" x="0" y=${c.plainY + 4}>${plain} 1 ×</text>`
     }
     ${name(c.axisY, [c.isNarrow ? "tokens" : "draft tokens"])}
-    ${c.lower.length ? name(c.axisY + 34, c.isNarrow ? ["accepted"] : ["accepted at", "position"]) : nothing}`;
+    ${c.lower.length ? name(c.axisY + 34, lower) : nothing}`;
 }
 
 /** What the chart shows, for those who do not see it. */

@@ -46,6 +46,7 @@ export function figuresTemplate({ verdict, tables, sources }: Said) {
           </section>`,
       )}
     </div>`;
+  const lines = sources.map((line) => html`<p class="hsd-source">${line}</p>`);
   return html`${folded("All figures", all)}
-    <div class="hsd-tr-sources">${sources.map((line) => html`<p class="hsd-source">${line}</p>`)}</div>`;
+    <div class="hsd-tr-sources">${lines}</div>`;
 }

@@ -132,8 +132,9 @@ export function crossingsOf(
 function finish(runs: readonly Runner[], f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
+  const tokens = plural(f.mostY, "token");
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
-    <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${plural(f.mostY, "token")}</text>
+    <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${tokens}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end" cx=${f.x(at)} cy=${y}
         r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}

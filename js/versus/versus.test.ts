@@ -72,7 +72,7 @@ test("the state of the race names what each has, who has finished and who was fi
   assert.equal(stateAt(runs, 20e6), "B finished first: 6.00 ms; A 12.0 ms and C 20.0 ms.");
 });
 
-test("a race ends at the tokens of the shortest text, which a longer one reaches in a round", () => {
+test("a race ends at the tokens of the shortest text, reached by a longer one in a round", () => {
   const longer = run("C", [3, 3, 3, 3, 3, 3], 3e6);
   assert.equal(goalOf([plain, longer]), 12);
   assert.equal(crossingOf(longer.stairs, 12), 12e6);

@@ -168,12 +168,12 @@ def test_the_module_imports_nothing_and_is_small():
         "metricsOf",
     } <= {name.split(" as ")[-1].strip() for name in exports[0].split(",")}
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
-    # The game of the first screen takes about 12 kB of it, as it can be read in other languages; the
-    # sentences with which the tabs begin take 1 kB. Names of states, layouts and steps, which a
-    # reader of the views and the page needs and no minifier shortens, take about 10 kB; bars on a
-    # phone 0.6 kB. The results of a pass, the players beside each other, and a dart board that can be
-    # read in other languages take 2 kB; the line from a copy to its source, the strip of rounds and
-    # the menu of the run 4.5 kB.
+    # The game of the first screen takes about 12 kB of it, as it can be read in other languages;
+    # the sentences with which the tabs begin take 1 kB. Names of states, layouts and steps, which
+    # a reader of the views and the page needs and no minifier shortens, take about 10 kB; bars on a
+    # phone 0.6 kB. The results of a pass, the players beside each other, and a dart board that can
+    # be read in other languages take 2 kB; the line from a copy to its source, the strip of rounds
+    # and the menu of the run 4.5 kB.
     assert len(gzip.compress(BUNDLE.encode())) <= 139_500
 
 
