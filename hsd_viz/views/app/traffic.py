@@ -48,7 +48,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class DraftSetting:
     """A number of draft tokens, and what it brings.
 
     Attributes:
@@ -220,7 +220,7 @@ def _is_said(diagnosis: Diagnosis, to_do: str) -> bool:
 # --- the chart ------------------------------------------------------------------------------------
 
 
-def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[Setting]]:
+def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[DraftSetting]]:
     """Return what draft lengths are compared by, its unit, and the lengths: by speed-up, where no
     time is known by tokens per pass.
     """
@@ -235,7 +235,7 @@ def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[Setting]]:
     return "tokens per pass", "", settings
 
 
-def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[Setting]:
+def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[DraftSetting]:
     """Return the draft lengths by their speed-up, up to the present and the best one."""
     shown = [option.tokens for option in (diagnosis.observed, diagnosis.advised) if option]
     settings = []
@@ -259,9 +259,9 @@ def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[Setting]
 
 def _setting(
     tokens: int, value: Estimate, *, present: bool, best: bool = False, assumed: bool = False
-) -> Setting:
+) -> DraftSetting:
     low, high = value.interval or (None, None)
-    return Setting(tokens, value.value or 0.0, low, high, present, best, assumed)
+    return DraftSetting(tokens, value.value or 0.0, low, high, present, best, assumed)
 
 
 def _acceptance(diagnosis: Diagnosis) -> list[float]:
