@@ -105,7 +105,7 @@ def test_why_a_hierarchy_loses_or_pays(student, run, verdict):
     student.open_run(run)
 
     line = student.page.locator(".hsd-headline").first
-    expect(line).to_contain_text(re.compile(rf"{verdict} the speed of plain decoding: a round"))
+    expect(line).to_contain_text(re.compile(rf"{verdict} the speed of plain decoding: a pass"))
     words = line.inner_text()
     student.tab("Time")
     ribbons = student.page.locator(".hsd-panel-body").first
