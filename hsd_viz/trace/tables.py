@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +23,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
 
 from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.trace.packing import (
+    pack_numbers,
+    pack_repeated,
+    pack_top,
+    unpack_numbers,
+    unpack_repeated,
+    unpack_top,
+)
 
 #: A table as JSON: a list of values for each column, all of one length; and as rows, which are
 #: named tuples.
@@ -35,9 +41,6 @@ Row = Any
 #: The most probable tokens of a distribution, [token id, probability], most probable first.
 Top = list[list[Any]]
 
-#: The integers that a double holds exactly are below this; a null among 32-bit integers.
-_EXACT = 2**53
-_NULL = -(2**31)
 #: The types of values, by kind.
 _INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
 #: Neither NaN nor infinite, which JSON does not have.
@@ -83,39 +86,13 @@ class Column:
         return values
 
     def pack(self, values: list) -> Any:
-        """Return the values as they are saved.
-
-        Numbers are ``{"i4": ...}`` or ``{"f8": ...}``: base64 of little-endian 32-bit integers
-        (null: the least) or doubles (null: NaN). Texts and lists are ``{"of": different values,
-        "at": packed places in them}``; lists of the most probable tokens are ``{"n": packed
-        lengths, "ids": packed ids, "shares": packed probabilities}`` with the length -1 for null.
-        No value takes less than five bytes, so that a small file has few of them.
-        """
-        if self.kind == "top":
-            lengths = [-1 if value is None else len(value) for value in values]
-            ids = []
-            shares = []
-            for value in values:
-                for token, share in value or ():
-                    ids.append(token)
-                    shares.append(share)
-            return {
-                "n": _INT.pack(lengths),
-                "ids": _INT.pack(ids),
-                "shares": _FLOAT.pack(shares),
-            }
-        if self.kind not in ("int", "float"):
-            keys = [tuple(value) if isinstance(value, list) else value for value in values]
-            places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-            return {"of": list(places), "at": _INT.pack([places[key] for key in keys])}
-        known = [value for value in values if value is not None]
-        if self.kind == "int" and all(_NULL < value < -_NULL for value in known):
-            numbers = np.array([_NULL if value is None else value for value in values], "<i4")
-        elif all(value == value and abs(value) < _EXACT for value in known):
-            numbers = np.array([np.nan if value is None else value for value in values], "<f8")
-        else:
-            return values
-        return {numbers.dtype.str[1:]: b2a_base64(numbers.tobytes(), newline=False).decode()}
+        """Return the values as they are saved: see :mod:`hsd_viz.trace.packing`."""
+        match self.kind:
+            case "int" | "float":
+                return pack_numbers(values, whole=self.kind == "int")
+            case "top":
+                return pack_top(values)
+        return pack_repeated(values)
 
     def unpack(self, packed: Any) -> list:
         """Return the values of a saved column, which may be a plain list, as in files of schema 1
@@ -124,44 +101,12 @@ class Column:
         if isinstance(packed, list):
             return self.checked(packed)
         if "of" in packed:
-            of = self.checked(packed["of"])
-            at = _INT.unpack(packed["at"])
-            if min(at, default=0) < 0:
-                raise IndexError("a place is negative")
-            return list(map(of.__getitem__, at))
+            return unpack_repeated(self.checked(packed["of"]), packed["at"])
         if self.kind == "top":
-            lengths = np.array(_INT.unpack(packed["n"]), int)
-            ends = np.maximum(lengths, 0).cumsum()
-            pairs = list(
-                map(
-                    list,
-                    zip(_INT.unpack(packed["ids"]), _FLOAT.unpack(packed["shares"]), strict=True),
-                )
-            )
-            if (ends[-1] if len(ends) else 0) != len(pairs):
-                raise UserError("its lists have other lengths")
-            places = zip(lengths.tolist(), ends.tolist(), strict=True)
-            return [None if n < 0 else pairs[end - n : end] for n, end in places]
-        ((kind, text),) = packed.items()
-        if kind not in ("i4", "f8") or self.kind not in ("int", "float"):
-            raise UserError(f"{kind!r} is not a kind of numbers of this column")
-        numbers = np.frombuffer(a2b_base64(text, strict_mode=True), f"<{kind}")
-        if np.isinf(numbers).any():
-            raise UserError("a number is not finite")
-        missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
-        if missing.any() and not self.null:
-            raise UserError("a value is missing")
-        values: list = (
-            np.where(missing, 0, numbers).astype(int if self.kind == "int" else float).tolist()
-        )
-        for place in np.flatnonzero(missing).tolist():
-            values[place] = None
-        return values
-
-
-#: The columns of packed lists.
-_INT = Column("", "int", null=False)
-_FLOAT = Column("", "float", null=True)
+            return unpack_top(packed)
+        if self.kind not in ("int", "float"):
+            raise UserError("the values of this column are not numbers")
+        return unpack_numbers(packed, whole=self.kind == "int", null=self.null)
 
 
 @dataclass(frozen=True, slots=True)
