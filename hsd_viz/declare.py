@@ -97,7 +97,9 @@ class Setting:
             return
         if not self.above_low:
             check_range(self.words, value, self.low, self.high)
-        elif not self.low < value <= (self.high or value):
+            return
+        is_low_enough = self.high is None or value <= self.high
+        if not (self.low < value and is_low_enough):
             wrong = "out of range" if value == value else "not valid"
             raise UserError(f"{self.words} {value:g} is {wrong}: expected {self._allowed()}")
 

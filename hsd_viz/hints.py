@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from inspect import signature
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from hsd_viz.words import did_you_mean
 
@@ -27,6 +27,24 @@ def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
     """
     meant = guesses().get(owner, {}).get(name)
     return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
+
+
+def no_attribute(value: Any, name: str, owner: str, known: Iterable[str] = ()) -> NoReturn:
+    """Raise the AttributeError of ``__getattr__``, with what the name probably means.
+
+    Python calls ``__getattr__`` also where a property of the class raised an AttributeError: then
+    that error is raised, as the attribute is there.
+
+    Args:
+        value: the object.
+        name: of the attribute.
+        owner: the kind of object, as in ``guesses.json``.
+        known: the names of its attributes that may be suggested.
+    """
+    if hasattr(type(value), name):
+        object.__getattribute__(value, name)
+    article = "an" if owner[0] in "aeiou" else "a"
+    raise AttributeError(f"{article} {owner} has no attribute '{name}'{guess(owner, name, known)}")
 
 
 def guided(function: Callable[P, T]) -> Callable[P, T]:

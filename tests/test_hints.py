@@ -17,7 +17,7 @@ from hsd_viz.cli import build_parser
 from hsd_viz.engine.load import DTYPES as ENGINE_DTYPES
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.engine_choices import DTYPES
-from hsd_viz.hints import guess, guesses
+from hsd_viz.hints import guess, guesses, no_attribute
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide
 from hsd_viz.prompts.suites import load_suite
@@ -253,3 +253,17 @@ def test_a_number_type_is_accepted_by_python_shell_and_page(dtype):
 
 def test_no_other_number_type_is_offered():
     assert set(ENGINE_DTYPES) == set(MACHINE["dtypes"]) == set(DTYPES)
+
+
+class _WithProperty:
+    @property
+    def broken(self):
+        return self.nothing
+
+    def __getattr__(self, name):
+        no_attribute(self, name, "trace")
+
+
+def test_an_error_inside_a_property_is_not_a_missing_attribute():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = _WithProperty().broken

@@ -121,6 +121,13 @@ def test_the_bound_of_a_setting_is_declared_with_it():
     assert str(refused.value) == "the reach 2 is out of range: expected a number above 2"
 
 
+def test_a_largest_value_of_zero_is_a_bound():
+    setting = Setting(metavar="R", help="", words="the drift", low=-2, high=0, above_low=True)
+    setting.check(0)
+    with pytest.raises(UserError, match="the drift 1 is out of range"):
+        setting.check(1)
+
+
 def test_the_ends_of_the_ranges_are_allowed():
     low = Sampling(temperature=0.0, top_k=0, top_p=1e-9, seed=0)
     high = Sampling(temperature=100.0, top_p=1.0, seed=2**63 - 1)

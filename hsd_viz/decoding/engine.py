@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
-from hsd_viz.hints import guess
+from hsd_viz.hints import no_attribute
 from hsd_viz.options import Sampling, SamplingOptions, defaults
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
@@ -92,9 +92,7 @@ class Engine(Protocol):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(
-                f"an engine has no attribute '{name}'{guess('engine', name, dir(type(self)))}"
-            )
+            no_attribute(self, name, "engine", dir(type(self)))
 
     def decode(
         self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]

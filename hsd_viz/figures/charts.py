@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from hsd_viz.figures.palette import INKS
 from hsd_viz.figures.theme import dark_of, save, template
-from hsd_viz.hints import guess
+from hsd_viz.hints import no_attribute
 
 INK = INKS[False]
 #: Pixels of a bar with its gap.
@@ -35,7 +35,7 @@ class Figure(go.Figure):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"a figure has no attribute '{name}'{guess('figure', name)}")
+            no_attribute(self, name, "figure")
 
 
 def finish(

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from hsd_viz.hints import guess
+from hsd_viz.hints import guess, no_attribute
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables
 from hsd_viz.trace.tables import TABLES, Columns
@@ -141,7 +141,7 @@ class Trace(Record):
 
         def __getattr__(self, name: str) -> Any:
             known = [one for one in dir(type(self)) if not one.startswith("_")]
-            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, known)}")
+            no_attribute(self, name, "trace", known)
 
         def __getitem__(self, key: Any) -> Any:  # called by iteration too
             raise TypeError(f"a trace has no items{guess('item of', 'trace')}")
