@@ -72,9 +72,8 @@ function choices(game: Game, acts: Acts) {
 }
 
 function buttons(game: Game, acts: Acts, hasLive: boolean) {
-  const { mode, proposal, counts } = game;
-  const isWaiting = mode === "waiting";
-  const isRecorded = mode === "recorded";
+  const { isWaiting, proposal, counts } = game;
+  const isRecorded = game.source === "recorded";
   const verify = `Verify${proposal.length ? "" : " nothing: one plain token"}`;
   const begin = html`<button class="hsd-df-live" @click=${acts.begin}>
     Play live on the form’s prompt
@@ -127,7 +126,7 @@ export function pageTemplate(
         ${plot}
         <p class="hsd-note">${words}</p>
         <p class="hsd-note">
-          ${game.mode === "recorded" ? RECORDED : LIVE}
+          ${game.source === "recorded" ? RECORDED : LIVE}
           Choices are the target’s most probable tokens and drafts, in the order of their ids.
           Your own time is not counted.
         </p>

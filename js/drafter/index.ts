@@ -66,7 +66,7 @@ class DrafterView {
     const { store } = this.view;
     const isOther = what === "reset" && store.run !== this.run;
     this.run = store.run;
-    if (isOther && this.game.mode === "recorded") this.game = fresh(store);
+    if (isOther && this.game.source === "recorded") this.game = fresh(store);
     this.paint();
   }
 
@@ -97,6 +97,7 @@ class DrafterView {
     this.set(wait(fresh(this.view.store)));
     try {
       const run = await decode("", "target", AHEAD);
+      if (turn !== this.turn) return;
       this.set(goLive(this.game, run));
       for (const name of RACERS) {
         const racer = racerOf(name, await decode(run.prompt, name, RACER_TOKENS));
@@ -110,22 +111,26 @@ class DrafterView {
 
   /** Verify the proposal; in a live game by the target's next tokens after the text. */
   private async verify() {
-    const { mode } = this.game;
-    const decode = mode === "live" ? this.live : null;
+    const { source } = this.game;
+    const { turn } = this;
+    const decode = source === "live" ? this.live : null;
     if (decode) {
       const text = textOf(this.game);
       this.set(wait(this.game));
       try {
         const run = await decode(text, "target", AHEAD);
+        // Another game was begun meanwhile.
+        if (turn !== this.turn) return;
         this.set(proceed(this.game, run));
       } catch (error) {
-        return this.fail(error);
+        if (turn === this.turn) this.fail(error);
+        return;
       }
     }
     this.set(check(this.game));
     // The text above stops here.
     const { group, store } = this.view;
-    if (mode === "recorded") group.scrub(store.index().stepOf[this.game.at - 1] ?? 0);
+    if (source === "recorded") group.scrub(store.index().stepOf[this.game.at - 1] ?? 0);
   }
 
   private fail(error: unknown) {

@@ -56,23 +56,27 @@ test("typed text, a long proposal and the end of the recording leave no room", (
   assert.ok(isFull(wait(GAME)));
   assert.ok(isFull(propose(GAME, typed("a"))));
   assert.ok(isFull({ ...GAME, at: 3 }), "the last token is always the target's own");
-  assert.equal(isFull({ ...GAME, at: 3, mode: "live" }), false);
+  assert.equal(isFull({ ...GAME, at: 3, source: "live" }), false);
   const many = Array.from({ length: MOST }, (_, id) => ({ id, text: "x" }));
-  assert.ok(isFull({ ...GAME, mode: "live", proposal: many }));
+  assert.ok(isFull({ ...GAME, source: "live", proposal: many }));
   assert.deepEqual([isDone({ ...GAME, at: 4 }), isDone(GAME)], [true, false]);
 });
 
 test("a live game continues on a run that follows its text", () => {
   const live = goLive(wait(GAME), runOf(["q"], "another prompt"));
-  assert.deepEqual([live.mode, live.prompt], ["live", "another prompt"]);
+  assert.deepEqual([live.source, live.prompt], ["live", "another prompt"]);
   const two = propose(propose({ ...live, at: 3 }, { id: 1, text: "a" }), { id: 2, text: "b" });
   const next = proceed(wait(two), runOf(["ab"]));
-  assert.deepEqual([next.mode, next.at, next.proposal], ["live", 0, [typed("ab")]]);
+  assert.deepEqual([next.source, next.at, next.proposal], ["live", 0, [typed("ab")]]);
 });
 
 test("a game that failed is live only if it had begun", () => {
-  assert.deepEqual([fail(wait(GAME), "no").mode, fail(GAME, "no").trouble], ["recorded", "no"]);
-  assert.equal(fail(wait(check(GAME)), "no").mode, "live");
+  const recorded = fail(wait(GAME), "no");
+  assert.deepEqual([recorded.source, recorded.trouble], ["recorded", "no"]);
+  assert.equal(isFull(recorded), false);
+  // A stack beside it failed before the visitor's first pass: the run stays the decoded one.
+  const live = fail(goLive(wait(GAME), runOf(["q"], "another prompt")), "no");
+  assert.deepEqual([live.source, live.run.prompt], ["live", "another prompt"]);
 });
 
 test("a live game races what it decoded, a recorded one the recorded runs", () => {
@@ -80,7 +84,7 @@ test("a live game races what it decoded, a recorded one the recorded runs", () =
   const names = (game: typeof GAME) => playersOf(game, recorded).map(({ name }) => name);
   assert.deepEqual(names(GAME), ["you", "db > target"]);
   assert.deepEqual(names(goLive(GAME, RUN)), ["you"]);
-  assert.deepEqual(names(addRacer(GAME, { name: "nano", counts: [] })), ["you", "nano"]);
+  assert.deepEqual(names(addRacer(goLive(GAME, RUN), { name: "nano", counts: [] })), ["you", "nano"]);
 });
 
 test("scores are the tokens after as many passes as the visitor's", () => {

@@ -9,8 +9,10 @@ export interface Racer {
   counts: number[];
 }
 export interface Game {
-  /** On a recorded run, on one that is decoded here, or while that is decoded. */
-  mode: "recorded" | "waiting" | "live";
+  /** What `run` is: a recorded run, or one that is decoded here. */
+  source: "recorded" | "live";
+  /** Whether a decode is awaited: nothing can be added. */
+  isWaiting: boolean;
   /** Why the last decode failed; "": it did not. */
   trouble: string;
   /** The run whose target verifies, and the place in it. */
@@ -30,7 +32,8 @@ export interface Game {
 
 /** A game on a recorded run. */
 export const fresh = (store: Store): Game => ({
-  mode: "recorded",
+  source: "recorded",
+  isWaiting: false,
   trouble: "",
   run: store,
   at: 0,
@@ -42,12 +45,13 @@ export const fresh = (store: Store): Game => ({
   racers: [],
 });
 
-export const wait = (game: Game): Game => ({ ...game, mode: "waiting" });
+export const wait = (game: Game): Game => ({ ...game, isWaiting: true });
 
 /** Begin a live game on the first tokens of a run. */
 export const goLive = (game: Game, run: Store): Game => ({
   ...game,
-  mode: "live",
+  source: "live",
+  isWaiting: false,
   run,
   prompt: run.prompt,
 });
@@ -58,15 +62,17 @@ export const goLive = (game: Game, run: Store): Game => ({
  */
 export const proceed = (game: Game, run: Store): Game => ({
   ...game,
-  mode: "live",
+  source: "live",
+  isWaiting: false,
   run,
   at: 0,
   proposal: [{ id: null, text: game.proposal.map(({ text }) => text).join("") }],
 });
 
+/** A decode failed: the game continues on the run that it has. */
 export const fail = (game: Game, trouble: string): Game => ({
   ...game,
-  mode: game.counts.length ? "live" : "recorded",
+  isWaiting: false,
   trouble,
 });
 
@@ -103,18 +109,18 @@ export const textOf = ({ prompt, written }: Game): string =>
   prompt + written.map(({ text }) => text).join("");
 
 /** Whether the recorded text has ended. */
-export const isDone = ({ mode, at, run }: Game): boolean =>
-  mode !== "waiting" && at >= run.tokens.length;
+export const isDone = ({ isWaiting, at, run }: Game): boolean =>
+  !isWaiting && at >= run.tokens.length;
 
 /** Whether nothing can be added: typed text ends a proposal, and so does the recorded text. */
-export function isFull({ mode, proposal, at, run }: Game): boolean {
-  if (mode === "waiting" || proposal.length >= MOST) return true;
+export function isFull({ source, isWaiting, proposal, at, run }: Game): boolean {
+  if (isWaiting || proposal.length >= MOST) return true;
   if (proposal.some((part) => part.id === null)) return true;
-  return mode === "recorded" && at + proposal.length >= run.tokens.length - 1;
+  return source === "recorded" && at + proposal.length >= run.tokens.length - 1;
 }
 
 /** The players: the visitor, then the stacks of a live game or the recorded ones. */
 export function playersOf(game: Game, recorded: readonly Racer[]): Racer[] {
-  const isLive = game.mode === "live" || game.racers.length > 0;
-  return [{ name: "you", counts: [...game.counts] }, ...(isLive ? game.racers : recorded)];
+  const others = game.source === "live" ? game.racers : recorded;
+  return [{ name: "you", counts: [...game.counts] }, ...others];
 }

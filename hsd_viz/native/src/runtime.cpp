@@ -115,15 +115,9 @@ API int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double*
                         double discount) {
     return succeeds([&] { drafter->add(file, priors, discount); });
 }
-<<<<<<< HEAD
 API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings, const double* priors,
                                  double discount) {
     return succeeds([&] { drafter->add_semantic(*settings, priors, discount); });
-=======
-API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings,
-                                 const double* priors, double discount) {
-    return guarded(0, [&] { return drafter->add_semantic(*settings, priors, discount), 1; });
->>>>>>> c63ee422 (Show the error inside a property; let a largest value of 0 be a bound)
 }
 API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
