@@ -87,6 +87,7 @@ def _row(name: str, table: dict[str, Any]) -> str:
 
 _INTERFACE_HEAD = """\
 // Written by `python -m tools.reference` from hsd_viz/native/structures.py and interface.py.
+// clang-format off
 #pragma once
 #include <cstdint>
 

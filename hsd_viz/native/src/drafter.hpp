@@ -260,8 +260,9 @@ class Drafter {
         double seen = 0.0;
         for (int k = 0; k < match.n; ++k)
             seen += (double)match.continuations[k].count - database.discount;
-        const double scale = rate * seen < settings_.surest * total ? left * rate / total
-                                                                 : left * settings_.surest / seen;
+        const double scale = rate * seen < settings_.surest * total
+                                 ? left * rate / total
+                                 : left * settings_.surest / seen;
         past_.add_answer(spot.node, which, bucket, seen / total, match);
         for (int k = 0; k < match.n; ++k) {
             const Continuation& it = match.continuations[k];

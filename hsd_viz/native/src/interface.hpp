@@ -1,4 +1,5 @@
 // Written by `python -m tools.reference` from hsd_viz/native/structures.py and interface.py.
+// clang-format off
 #pragma once
 #include <cstdint>
 

@@ -80,16 +80,14 @@ API Session* hsd_session_new(const Model* model) {
 API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents,
                             int rows, void* logits, const void* cos, const void* sin, int cached,
                             int threads) {
-    return succeeds([&] {
-        session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads);
-    });
+    return succeeds(
+        [&] { session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads); });
 }
 API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens,
                              int n, void* logits, const void* cos, const void* sin,
                              const int32_t* cached, int threads) {
-    return succeeds([&] {
-        session->together(sessions, tokens, n, logits, cos, sin, cached, threads);
-    });
+    return succeeds(
+        [&] { session->together(sessions, tokens, n, logits, cos, sin, cached, threads); });
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
     session->keep(base, places, n);
@@ -115,8 +113,8 @@ API int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double*
                         double discount) {
     return succeeds([&] { drafter->add(file, priors, discount); });
 }
-API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings, const double* priors,
-                                 double discount) {
+API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings,
+                                 const double* priors, double discount) {
     return succeeds([&] { drafter->add_semantic(*settings, priors, discount); });
 }
 API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
