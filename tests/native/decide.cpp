@@ -56,7 +56,8 @@ void decide(int vocab, double temperature, int top_k, double top_p, double min_p
     Top top, residual, own;
     verifier.describe_walked(count, verdict.token, LIKELIEST, details[0], details[1], top);
     const bool corrected = temperature > 0 && verdict.examined > count;
-    details[2] =
-        corrected ? verifier.describe_correction(draft, q, rows.row(count), LIKELIEST, residual, own) : 0;
+    details[2] = corrected ? verifier.describe_correction(draft, q, rows.row(count), LIKELIEST,
+                                                          residual, own)
+                           : 0;
 }
 }
