@@ -84,7 +84,10 @@ test("a live game races what it decoded, a recorded one the recorded runs", () =
   const names = (game: typeof GAME) => playersOf(game, recorded).map(({ name }) => name);
   assert.deepEqual(names(GAME), ["you", "db > target"]);
   assert.deepEqual(names(goLive(GAME, RUN)), ["you"]);
-  assert.deepEqual(names(addRacer(goLive(GAME, RUN), { name: "nano", counts: [] })), ["you", "nano"]);
+  assert.deepEqual(names(addRacer(goLive(GAME, RUN), { name: "nano", counts: [] })), [
+    "you",
+    "nano",
+  ]);
 });
 
 test("scores are the tokens after as many passes as the visitor's", () => {

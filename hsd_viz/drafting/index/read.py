@@ -57,10 +57,8 @@ class _Header:
 
     @classmethod
     def of(cls, contents: mmap.mmap) -> Self:
-        """Read the header of a file.
-
-        Raises:
-            one of :data:`hsd_viz.errors.MALFORMED`: if it is not one.
+        """Read the header of a file; of another file one of the exceptions of
+        :data:`hsd_viz.errors.MALFORMED` is raised.
         """
         begin = 8 + int.from_bytes(contents[:8], "little")
         if begin > MOST_HEADER:
