@@ -1,23 +1,15 @@
 """What the doctor advises: each sentence beside the condition under which it is given.
 
-A diagnosis has one advice about its cause (:func:`advice_without_times`, :func:`advice_on`). What
-to do (:func:`what_to_do`) puts it beside the better setting, and after what comes before any
-setting: a record that is not what it seems.
+A diagnosis has one advice about its cause (:func:`advice_without_times`, :func:`advice_on`). A
+:class:`~hsd_viz.measure.doctor.recommendation.Recommendation` puts it beside the better setting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from math import ceil
 
-from hsd_viz.measure.doctor.findings import (
-    COLLAPSES_IN_TIME,
-    EVERYTHING_ACCEPTED,
-    NOTHING_ACCEPTED,
-    Sign,
-)
 from hsd_viz.measure.doctor.observation import Observation
-from hsd_viz.measure.doctor.what_if import EXTENDS, Option
+from hsd_viz.measure.doctor.what_if import EXTENDS
 from hsd_viz.records.settings import NGRAMS
 from hsd_viz.words import counted
 
@@ -81,79 +73,6 @@ def _advice_on_acceptance(seen: Observation) -> str:
     if seen.deepest == 1 and seen.method in EXTENDS:
         return "record a run with 2 draft tokens: this record has no second position"
     return "use a draft model closer to the target or trained on this traffic, or try databases"
-
-
-# --- the setting --------------------------------------------------------------------------------
-
-
-def what_to_do(
-    now: Option,
-    best: Option,
-    advice: str,
-    *,
-    cause: str | None,
-    is_decided: bool,
-    is_doubtful: bool,
-) -> str:
-    """Return the advice about the present and the better setting.
-
-    Args:
-        now: the setting of the run.
-        best: the setting to use.
-        advice: that about the cause.
-        cause: what limits the speed-up most.
-        is_decided: whether it is known on which side of 1 the speed-up is.
-        is_doubtful: whether the machine was busy, or the times are impossible.
-    """
-    present = f"{now.speedup:.2f}"
-    if best == now:
-        if is_doubtful or (not is_decided and now.speedup < 1):
-            return f"change nothing yet; {advice}"
-        aim = "to see what limits it" if cause == "round" else "for more"
-        return f"keep {now.stack}, {present} times plain decoding; {aim}, {advice}"
-    if not best.tokens:
-        return f"turn speculation off; or {advice}"
-    is_longer = best.tokens > now.tokens
-    words = (
-        f"{'try' if is_longer else 'use'} {best.stack} instead of {now.stack}: {best.speedup:.2f} "
-        f"times plain decoding expected, {present} now"
-    )
-    if is_longer:
-        words += f", {if_extended(now.tokens, best.tokens)}"
-    if cause in ("drafting", "overhead"):
-        words += f"; for more, {advice}"
-    if not is_decided:
-        words += "; whether speculation pays at all is undecided"
-    return words
-
-
-def if_extended(present: int, longer: int) -> str:
-    """Return the assumption behind a draft that is longer than those of the record."""
-    if longer == present + 1:
-        later = f"position {longer} is"
-    else:
-        later = f"positions {present + 1}-{longer} are"
-    seen = "position 2 is" if present == 2 else f"positions 2-{present} are"
-    return f"if {later} accepted as {seen}"
-
-
-def first_of_all(signs: Collection[Sign], advised: Option | None) -> str:
-    """Return what to find out before any setting, "" where nothing is.
-
-    Args:
-        signs: the signs of misconfiguration.
-        advised: the setting to use, if one is advised.
-    """
-    if COLLAPSES_IN_TIME in signs:
-        return "find out first why acceptance collapsed (below); then "
-    if EVERYTHING_ACCEPTED in signs:
-        return "find out first why everything is accepted (below); then "
-    if NOTHING_ACCEPTED in signs:
-        is_off = advised is not None and not advised.tokens
-        return (
-            f"check that the drafter fits the target (below); {'until then' if is_off else 'then'} "
-        )
-    return ""
 
 
 # --- what decides a verdict ---------------------------------------------------------------------

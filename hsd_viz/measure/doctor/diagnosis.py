@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hsd_viz.measure.doctor.advice import first_of_all, what_to_do
 from hsd_viz.measure.doctor.findings import Finding
 from hsd_viz.measure.doctor.observation import TIMES, Observation
+from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
 from hsd_viz.measure.doctor.tables import (
     batches_table,
     cells_table,
@@ -33,7 +33,7 @@ class Diagnosis(Result):
         length: tokens per forward pass.
         findings: signs of misconfiguration.
         verdict: the verdict, without a full stop.
-        advice: what to do, where no other setting is advised.
+        advice: what to do about the cause.
         cause: what limits the speed-up most.
         shares: the share of each cause in what is lost; they sum to 1.
         speedup: with its 95 % interval.
@@ -133,11 +133,31 @@ class Diagnosis(Result):
         ]
         return [table for table in tables if table is not None]
 
+    def recommendation(self) -> Recommendation:
+        """Return what to do: the setting to use, and its conditions."""
+        return recommend(
+            self.observed,
+            self.advised,
+            self.advice,
+            signs=[finding.sign for finding in self.findings],
+            cause=self.cause,
+            is_decided=self.decided,
+            is_doubtful=bool(self.observation.busy or self.note),
+        )
+
     # --- words
 
     def lines(self) -> list[str]:
         """Return the verdict and what follows from it, as lines."""
-        lines = [self.headline(), f"What to do: {self._what_to_do()}."]
+        return [self.headline(), self.to_do_line(), *self.caveats(), *self.record_lines()]
+
+    def to_do_line(self) -> str:
+        """Return what to do as a line."""
+        return f"What to do: {self.recommendation().words()}."
+
+    def caveats(self) -> list[str]:
+        """Return what restricts the verdict, what changed in time and the findings, as lines."""
+        lines = []
         if self.note:
             lines.append(f"Impossible times: {self.note}; the speed-up is capped.")
         if self.more:
@@ -154,23 +174,11 @@ class Diagnosis(Result):
             )
         lines += [f"Change in time: {change.words}." for change in self.changes]
         lines += [finding.words for finding in self.findings]
-        lines += [f"Record: {remark}." for remark in self.remarks]
         return lines
 
-    def _what_to_do(self) -> str:
-        """Return the advice as text."""
-        signs = [finding.sign for finding in self.findings]
-        first = first_of_all(signs, self.advised)
-        if self.observed is None or self.advised is None:
-            return f"{first}{self.advice}"
-        return first + what_to_do(
-            self.observed,
-            self.advised,
-            self.advice,
-            cause=self.cause,
-            is_decided=self.decided,
-            is_doubtful=bool(self.observation.busy or self.note),
-        )
+    def record_lines(self) -> list[str]:
+        """Return what was read, skipped and refused, as lines."""
+        return [f"Record: {remark}." for remark in self.remarks]
 
 
 def _length_data(length: Lengths) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
+from hsd_viz.measure.doctor.recommendation import Kind, Recommendation
 from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
@@ -77,19 +78,18 @@ def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
         diagnosis: the diagnosis.
         engine: the engine of the record, "" if unknown.
     """
-    figure, words = _verdict(diagnosis)
-    verdict, to_do, *others = diagnosis.lines()
-    told = len(others) - len(diagnosis.remarks)
-    lines = others[:told]
-    if not _is_said(diagnosis, to_do):
-        lines.insert(0, to_do)
+    recommendation = diagnosis.recommendation()
+    figure, words = _verdict(diagnosis, recommendation)
+    lines = diagnosis.caveats()
+    if not _is_said(recommendation):
+        lines.insert(0, diagnosis.to_do_line())
     measure, unit, settings = _settings(diagnosis)
     spec = {
         "figure": figure,
         "words": words,
         "lines": lines,
-        "sources": others[told:],
-        "verdict": verdict,
+        "sources": diagnosis.record_lines(),
+        "verdict": diagnosis.headline(),
         "tables": _tables(diagnosis.tables()),
         "pasted": _pasted(diagnosis.flags, engine),
         "measure": measure,
@@ -161,7 +161,7 @@ def _pasted(flags: Mapping[str, str], engine: str) -> list[dict[str, Any]]:
 # --- the verdict ----------------------------------------------------------------------------------
 
 
-def _verdict(diagnosis: Diagnosis) -> tuple[str, str]:
+def _verdict(diagnosis: Diagnosis, recommendation: Recommendation) -> tuple[str, str]:
     """Return the headline: its figure, and what follows it."""
     value = diagnosis.speedup.value
     if value is None or diagnosis.cause is None:
@@ -172,7 +172,7 @@ def _verdict(diagnosis: Diagnosis) -> tuple[str, str]:
     else:
         low, high = diagnosis.speedup.ends or (value, value)
         side = f"plain decoding, undecided: {low:.2f} to {high:.2f} ×."
-    return figure, f"{side} {COSTS[diagnosis.cause]}: {_advice(diagnosis)}"
+    return figure, f"{side} {COSTS[diagnosis.cause]}: {_advice(recommendation)}"
 
 
 def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
@@ -186,18 +186,18 @@ def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
     return figure, f"plain decoding at most.{loses} Not observed: {missing}."
 
 
-def _advice(diagnosis: Diagnosis) -> str:
+def _advice(recommendation: Recommendation) -> str:
     """Return which setting to use, in a few words."""
-    now = diagnosis.observed
-    best = diagnosis.advised
-    if now is None or best is None:
+    present = recommendation.present
+    setting = recommendation.setting
+    if present is None or setting is None:
         return "see below."
-    if best == now:
-        return f"keep {now.stack}."
-    if not best.tokens:
+    if recommendation.kind in (Kind.WAIT, Kind.KEEP):
+        return f"keep {present.stack}."
+    if recommendation.kind is Kind.TURN_OFF:
         return "turn speculation off."
-    verb = "try" if best.tokens > now.tokens else "use"
-    return f"{verb} {best.stack}, not {_brief(now)} → {best.speedup:.2f} ×"
+    verb = "try" if recommendation.kind is Kind.EXTEND else "use"
+    return f"{verb} {setting.stack}, not {_brief(present)} → {setting.speedup:.2f} ×"
 
 
 def _brief(option: Option) -> str:
@@ -207,14 +207,9 @@ def _brief(option: Option) -> str:
     return option.stack
 
 
-def _is_said(diagnosis: Diagnosis, to_do: str) -> bool:
+def _is_said(recommendation: Recommendation) -> bool:
     """Return whether the headline says all of what to do: a shorter draft, and no condition."""
-    now = diagnosis.observed
-    best = diagnosis.advised
-    if now is None or best is None or best == now:
-        return False
-    says = f"What to do: use {best.stack} instead of {now.stack}: "
-    return to_do.startswith(says) and to_do.endswith(" now.") and ";" not in to_do
+    return recommendation.kind is Kind.SHORTEN and not recommendation.is_conditional
 
 
 # --- the chart ------------------------------------------------------------------------------------

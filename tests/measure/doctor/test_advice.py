@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.measure.doctor.advice import if_extended
 from hsd_viz.measure.doctor.case import KnownFigures
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
@@ -98,15 +97,3 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
 def test_expensive_verification_is_advised_about_by_batch(batch, advice):
     found = diagnose(replace(HEALTHY, verify=50.0, batch=batch))
     assert found.advice.startswith(advice)
-
-
-@pytest.mark.parametrize(
-    ("present", "longer", "words"),
-    [
-        (2, 3, "if position 3 is accepted as position 2 is"),
-        (2, 4, "if positions 3-4 are accepted as position 2 is"),
-        (4, 5, "if position 5 is accepted as positions 2-4 are"),
-    ],
-)
-def test_a_longer_draft_is_advised_under_its_assumption(present, longer, words):
-    assert if_extended(present, longer) == words

@@ -1,0 +1,181 @@
+"""What the doctor recommends: a setting, and the conditions under which it is to be used.
+
+A :class:`Recommendation` is a value: the page reads its fields, the command line prints its
+:meth:`~Recommendation.words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from hsd_viz.measure.doctor.findings import (
+    COLLAPSES_IN_TIME,
+    EVERYTHING_ACCEPTED,
+    NOTHING_ACCEPTED,
+    Sign,
+)
+from hsd_viz.measure.doctor.what_if import Option
+
+
+class Kind(Enum):
+    """What is recommended.
+
+    Attributes:
+        NO_SETTING: no setting is compared, as the speed-up is only bounded.
+        WAIT: to change nothing yet.
+        KEEP: the present setting.
+        TURN_OFF: plain decoding.
+        SHORTEN: a shorter draft.
+        EXTEND: a longer draft.
+    """
+
+    NO_SETTING = "no setting"
+    WAIT = "wait"
+    KEEP = "keep"
+    TURN_OFF = "turn off"
+    SHORTEN = "shorten"
+    EXTEND = "extend"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to do.
+
+    Attributes:
+        kind: what is recommended.
+        present: the setting of the run, if settings are compared.
+        setting: the setting to use, with the speed-up that is expected of it.
+        first: what to find out before any setting, "" where nothing is.
+        remedy: what to do beside the setting, about what limits the speed-up; "" where nothing is.
+        aim: what the remedy is for, beside a setting.
+        assumption: the condition under which the speed-up is expected, "" where it was observed.
+        is_undecided: whether it is unknown on which side of 1 the speed-up of the run is.
+    """
+
+    kind: Kind
+    present: Option | None = None
+    setting: Option | None = None
+    first: str = ""
+    remedy: str = ""
+    aim: str = "for more"
+    assumption: str = ""
+    is_undecided: bool = False
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether there is more to consider than the setting."""
+        return bool(self.first or self.remedy or self.assumption or self.is_undecided)
+
+    def words(self) -> str:
+        """Return the recommendation as text, without a full stop."""
+        return self.first + self._words_of_setting()
+
+    def _words_of_setting(self) -> str:
+        if self.present is None or self.setting is None:
+            return self.remedy
+        if self.kind is Kind.WAIT:
+            return f"change nothing yet; {self.remedy}"
+        if self.kind is Kind.KEEP:
+            return (
+                f"keep {self.present.stack}, {self.present.speedup:.2f} times plain decoding; "
+                f"{self.aim}, {self.remedy}"
+            )
+        if self.kind is Kind.TURN_OFF:
+            return f"turn speculation off; or {self.remedy}"
+        verb = "try" if self.kind is Kind.EXTEND else "use"
+        words = (
+            f"{verb} {self.setting.stack} instead of {self.present.stack}: "
+            f"{self.setting.speedup:.2f} times plain decoding expected, "
+            f"{self.present.speedup:.2f} now"
+        )
+        if self.assumption:
+            words += f", {self.assumption}"
+        if self.remedy:
+            words += f"; {self.aim}, {self.remedy}"
+        if self.is_undecided:
+            words += "; whether speculation pays at all is undecided"
+        return words
+
+
+def recommend(
+    present: Option | None,
+    setting: Option | None,
+    advice: str,
+    *,
+    signs: Collection[Sign],
+    cause: str | None,
+    is_decided: bool,
+    is_doubtful: bool,
+) -> Recommendation:
+    """Return what to do.
+
+    Args:
+        present: the setting of the run, if settings are compared.
+        setting: the setting to use.
+        advice: that about the cause.
+        signs: the signs of misconfiguration.
+        cause: what limits the speed-up most.
+        is_decided: whether it is known on which side of 1 the speed-up is.
+        is_doubtful: whether the machine was busy, or the times are impossible.
+    """
+    first = _first_of_all(signs, setting)
+    if present is None or setting is None:
+        return Recommendation(Kind.NO_SETTING, first=first, remedy=advice)
+    kind = _kind(present, setting, is_decided, is_doubtful)
+    changes_length = kind in (Kind.SHORTEN, Kind.EXTEND)
+    # The length of drafts changes neither their cost per token nor the overhead.
+    remedy = advice
+    if changes_length and cause not in ("drafting", "overhead"):
+        remedy = ""
+    aim = "for more"
+    if kind is Kind.KEEP and cause == "round":
+        aim = "to see what limits it"
+    assumption = ""
+    if kind is Kind.EXTEND:
+        assumption = if_extended(present.tokens, setting.tokens)
+    return Recommendation(
+        kind,
+        present,
+        setting,
+        first=first,
+        remedy=remedy,
+        aim=aim,
+        assumption=assumption,
+        is_undecided=not is_decided,
+    )
+
+
+def _kind(present: Option, setting: Option, is_decided: bool, is_doubtful: bool) -> Kind:
+    """Return what is recommended where settings are compared."""
+    if setting == present:
+        loses_perhaps = not is_decided and present.speedup < 1
+        return Kind.WAIT if is_doubtful or loses_perhaps else Kind.KEEP
+    if not setting.tokens:
+        return Kind.TURN_OFF
+    return Kind.EXTEND if setting.tokens > present.tokens else Kind.SHORTEN
+
+
+def if_extended(present: int, longer: int) -> str:
+    """Return the assumption behind a draft that is longer than those of the record."""
+    if longer == present + 1:
+        later = f"position {longer} is"
+    else:
+        later = f"positions {present + 1}-{longer} are"
+    seen = "position 2 is" if present == 2 else f"positions 2-{present} are"
+    return f"if {later} accepted as {seen}"
+
+
+def _first_of_all(signs: Collection[Sign], setting: Option | None) -> str:
+    """Return what to find out before any setting, "" where nothing is."""
+    if COLLAPSES_IN_TIME in signs:
+        return "find out first why acceptance collapsed (below); then "
+    if EVERYTHING_ACCEPTED in signs:
+        return "find out first why everything is accepted (below); then "
+    if NOTHING_ACCEPTED in signs:
+        is_off = setting is not None and not setting.tokens
+        return (
+            f"check that the drafter fits the target (below); {'until then' if is_off else 'then'} "
+        )
+    return ""
