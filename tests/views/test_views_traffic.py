@@ -6,7 +6,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.disk import data_folder
-from hsd_viz.measure.replay.figures import DrafterFigures, LogFacts, ReplaySettings
+from hsd_viz.measure.replay.figures import DrafterFigures, LogFacts, Pays, ReplaySettings
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.views.app.traffic import diagnosis_part, replay_part
@@ -109,7 +109,7 @@ def test_a_drafter_that_does_not_pay_is_not_recommended():
         mean_acceptance_length=Estimate(1.2),
         acceptance_rate=Estimate(0.1),
         speedup=Estimate(1.01, 0.9, 1.1),
-        pays="unclear",
+        pays=Pays.UNCLEAR,
         drafted_by_position=(2,),
         accepted_by_position=(1,),
     )
@@ -123,7 +123,12 @@ def test_a_drafter_that_does_not_pay_is_not_recommended():
         tokenizer="",
         databases="",
     )
-    spec = replay_part(ReplayReport(log, settings, (lookup,), {}, True))["state"]["spec"]
+    report = ReplayReport(log, settings, (lookup,), {"hd": "no database"}, True)
+    spec = replay_part(report)["state"]["spec"]
+    assert spec["sources"] == [
+        "x: 9 requests, 1 prompt and 2 output tokens; tokenizer not given",
+        "Not replayed: hd: no database",
+    ]
     assert spec["figure"] == "1.20"
     assert spec["words"].endswith("1.01 × plain decoding predicted, which does not certainly pay.")
     assert spec["drafters"][0]["speedup"] == {"value": 1.01, "low": 0.9, "high": 1.1}

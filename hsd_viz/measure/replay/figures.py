@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from hsd_viz.results.estimate import Estimate
@@ -61,6 +62,33 @@ class ReplaySettings:
     databases: str
 
 
+class Pays(StrEnum):
+    """Whether a drafter pays, as in JSON data.
+
+    Attributes:
+        YES: the whole interval of its speed-up is above 1.
+        UNCLEAR: its speed-up may be above 1.
+        NO: it is not.
+    """
+
+    YES = "yes"
+    UNCLEAR = "unclear"
+    NO = "no"
+
+    @classmethod
+    def at(cls, speedup: Estimate) -> Pays:
+        """Return whether a drafter of this speed-up pays.
+
+        Few requests have no interval: then it does not, or is unclear.
+        """
+        if speedup.interval is None:
+            return cls.UNCLEAR if (speedup.value or 0.0) > 1 else cls.NO
+        low, high = speedup.interval
+        if low > 1:
+            return cls.YES
+        return cls.NO if high <= 1 else cls.UNCLEAR
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterFigures:
     """What a drafter would have brought, over all requests.
@@ -74,8 +102,7 @@ class DrafterFigures:
         mean_acceptance_length: tokens per forward pass of the target.
         acceptance_rate: accepted over drafted tokens.
         speedup: predicted by the cost of verification; drafting is not counted.
-        pays: ``yes`` only where the whole interval of the speed-up is above 1, else ``no`` or
-            ``unclear``.
+        pays: whether it certainly is faster than plain decoding.
         drafted_by_position: by position k (from 1) the rounds whose draft reached that depth.
         accepted_by_position: the rounds that accepted k or more.
     """
@@ -88,7 +115,7 @@ class DrafterFigures:
     mean_acceptance_length: Estimate
     acceptance_rate: Estimate
     speedup: Estimate
-    pays: str
+    pays: Pays
     drafted_by_position: tuple[int, ...]
     accepted_by_position: tuple[int, ...]
 
@@ -103,7 +130,7 @@ class DrafterFigures:
             **self.mean_acceptance_length.named("mean_acceptance_length"),
             **self.acceptance_rate.named("acceptance_rate"),
             **self.speedup.named("speedup"),
-            "pays": self.pays,
+            "pays": self.pays.value,
             "drafted_by_position": list(self.drafted_by_position),
             "accepted_by_position": list(self.accepted_by_position),
         }

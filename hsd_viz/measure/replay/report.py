@@ -10,6 +10,7 @@ from hsd_viz.measure.replay.figures import (
     AboveFigures,
     DrafterFigures,
     LogFacts,
+    Pays,
     ReplaySettings,
     TokensAbove,
 )
@@ -87,7 +88,7 @@ class ReplayReport(Result):
             method = SERVED.get(drafter.name.split(",")[0])
             if method is None:
                 continue
-            if drafter.pays != "yes":
+            if drafter.pays is not Pays.YES:
                 return engine_settings("plain", 0)
             return engine_settings(method, _usual_length(drafter))
         return {}
@@ -99,7 +100,7 @@ class ReplayReport(Result):
         if not self.drafters:
             return "no drafter was replayed"
         best = self.drafters[0]
-        pays = "pays most" if best.pays == "yes" else "comes first, and does not certainly pay"
+        pays = "pays most" if best.pays is Pays.YES else "comes first, and does not certainly pay"
         few = ""
         if self.log.requests < LEAST:
             few = f" ({counted(self.log.requests, 'request')}: too few for an interval)"
@@ -110,16 +111,26 @@ class ReplayReport(Result):
 
     def lines(self) -> list[str]:
         """Return what was read, the best drafter, and what was wrong or is missing."""
+        best = [self.headline()] if self.drafters else []
+        return [self._log_line(), *best, *self._remarks()]
+
+    def record_lines(self) -> list[str]:
+        """Return what was read, and what was wrong or is missing."""
+        return [self._log_line(), *self._remarks()]
+
+    def _log_line(self) -> str:
+        """Return what was read."""
         log = self.log
-        lines = [
+        return (
             f"{log.name}: {counted(log.requests, 'request')}, "
             f"{log.prompt_tokens:,} prompt and {log.output_tokens:,} output tokens; "
             f"tokenizer {self.settings.tokenizer or 'not given'}"
-        ]
-        if self.drafters:
-            lines.append(self.headline())
-        lines += self._output_lines()
-        lines += self._above_lines()
+        )
+
+    def _remarks(self) -> list[str]:
+        """Return under which conditions figures hold, and what was wrong or is missing."""
+        log = self.log
+        lines = [*self._output_lines(), *self._above_lines()]
         if log.broken:
             number, why = log.examples[0]
             broken = counted(log.broken, "broken record")
@@ -200,7 +211,7 @@ class ReplayReport(Result):
                     drafter.mean_acceptance_length,
                     drafter.speedup,
                     drafter.acceptance_rate,
-                    drafter.pays,
+                    drafter.pays.value,
                     f"{drafter.drafted / drafter.rounds:.1f}",
                 ]
             )

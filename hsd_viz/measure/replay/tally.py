@@ -13,6 +13,7 @@ from hsd_viz.measure.replay.figures import (
     AboveFigures,
     DrafterFigures,
     LogFacts,
+    Pays,
     TokensAbove,
 )
 from hsd_viz.measure.replay.requests import LoggedRequest
@@ -169,7 +170,7 @@ def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
         mean_acceptance_length=estimate(ratio(all_tokens, all_rounds), units),
         acceptance_rate=estimate(ratio(all_accepted, all_drafted), units),
         speedup=speedup,
-        pays=pays(speedup),
+        pays=Pays.at(speedup),
         drafted_by_position=_reaching(positions, depth, rounds),
         accepted_by_position=_reaching(positions, accepted, rounds),
     )
@@ -178,16 +179,3 @@ def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
 def _reaching(positions: range, reached: np.ndarray, rounds: np.ndarray) -> tuple[int, ...]:
     """Return how many rounds reached each position."""
     return tuple(int(rounds[reached >= position].sum()) for position in positions)
-
-
-def pays(speedup: Estimate) -> str:
-    """Return whether a drafter pays: ``yes`` only where the whole interval is above 1.
-
-    Few requests have no interval: then it is ``no`` or ``unclear``.
-    """
-    if speedup.interval is None:
-        return "unclear" if (speedup.value or 0.0) > 1 else "no"
-    low, high = speedup.interval
-    if low > 1:
-        return "yes"
-    return "no" if high <= 1 else "unclear"

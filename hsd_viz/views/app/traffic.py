@@ -13,6 +13,7 @@ from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.recommendation import Kind, Recommendation
 from hsd_viz.measure.doctor.what_if import Option
+from hsd_viz.measure.replay.figures import Pays
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table
@@ -105,19 +106,18 @@ def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
 def replay_part(report: ReplayReport) -> dict[str, Any]:
     """Return the view of a replayed log."""
     best = report.drafters[0]
-    if best.pays == "yes":
+    if best.pays is Pays.YES:
         pays = "predicted"
     else:
         pays = "predicted, which does not certainly pay"
     headline = report.headline()
-    sources = [line for line in report.lines() if line != headline]
     spec = {
         "figure": f"{best.mean_acceptance_length.value:.2f}",
         "words": (
             f"tokens per pass with {best.name}: {best.speedup.value:.2f} × plain decoding {pays}."
         ),
         "lines": [],
-        "sources": sources,
+        "sources": report.record_lines(),
         "verdict": f"{headline[0].upper()}{headline[1:]}.",
         "tables": _tables(report.tables()),
         "pasted": _pasted(report.flags, ""),
@@ -126,7 +126,7 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
                 "name": drafter.name,
                 "tokens": _measured(drafter.mean_acceptance_length),
                 "speedup": _measured(drafter.speedup),
-                "pays": drafter.pays,
+                "pays": drafter.pays.value,
             }
             for drafter in report.drafters
         ],

@@ -17,6 +17,7 @@ from hsd_viz.measure.replay.drafters import (
     open_databases,
     replayable,
 )
+from hsd_viz.measure.replay.figures import Pays
 from hsd_viz.measure.replay.requests import LogTokenizer
 from hsd_viz.measure.replay.tally import GROUPS
 from hsd_viz.models.families import SMOLLM2
@@ -88,7 +89,7 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
     free = replay(path, drafters=("lookup",), verify_cost="free16").drafters[0]
     expensive = replay(path, drafters=("lookup",), verify_cost=[1, 8, 16]).drafters[0]
     assert free.speedup.value == free.tokens / free.rounds > 1 > expensive.speedup.value
-    assert expensive.pays == "no"
+    assert expensive.pays is Pays.NO
     assert parse_cost("cpu").relative == PRESETS["cpu"]
     assert parse_cost("0.5").relative == (1.0, 1.5)
     for text, words in (

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from hsd_viz.measure.replay.figures import Pays
 from hsd_viz.measure.replay.tally import figures_of
-from hsd_viz.measure.replay.tally import pays as whether_it_pays
 from hsd_viz.results import Estimate
 
 
@@ -24,7 +24,12 @@ def test_a_round_costs_what_verifying_its_whole_draft_costs():
 
 @pytest.mark.parametrize(
     ("low", "high", "units", "pays"),
-    [(1.1, 1.5, 9, "yes"), (0.9, 1.5, 9, "unclear"), (0.7, 1.0, 9, "no"), (1.1, 1.5, 3, "unclear")],
+    [
+        (1.1, 1.5, 9, Pays.YES),
+        (0.9, 1.5, 9, Pays.UNCLEAR),
+        (0.7, 1.0, 9, Pays.NO),
+        (1.1, 1.5, 3, Pays.UNCLEAR),
+    ],
 )
 def test_a_drafter_pays_only_where_its_whole_interval_does(low, high, units, pays):
-    assert whether_it_pays(Estimate(1.2, low, high, units)) == pays
+    assert Pays.at(Estimate(1.2, low, high, units)) is pays
