@@ -150,9 +150,13 @@ def _as_ends(path: Path, written: Any) -> frozenset[int]:
 
 
 def weights_hash(files: Sequence[Path]) -> str:
-    """Return twelve hexadecimal digits of the SHA-256 over files, in name order."""
+    """Return twelve hexadecimal digits of the SHA-256 over files, in the order of their names.
+
+    Folders do not count: a model that shares tensors with another file has the same hash wherever
+    both are installed.
+    """
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(files, key=lambda file: file.name):
         with file.open("rb") as content:
             hashlib.file_digest(content, lambda: digest)
     return digest.hexdigest()[:HASH_DIGITS]

@@ -11,7 +11,7 @@ from small_models import FORMS, save_form
 
 from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.config import read_config
-from hsd_viz.models.files import cached_folder, open_model
+from hsd_viz.models.files import cached_folder, open_model, weights_hash
 from hsd_viz.models.safetensors import weight_files
 from hsd_viz.torch_models.forms import load_module
 
@@ -148,3 +148,15 @@ def test_a_hub_model_is_found_in_the_local_cache(tmp_path, monkeypatch):
     assert cached_folder("owner/other") is None
     (folder / "model.safetensors").unlink()
     assert cached_folder("owner/tiny") is None
+
+
+def test_the_hash_of_files_does_not_depend_on_their_folders(tmp_path):
+    hashes = set()
+    for first, second in (("a", "b"), ("b", "a")):
+        lent = tmp_path / first / "lent.gguf"
+        own = tmp_path / second / "own.safetensors"
+        for file in (lent, own):
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(file.name.encode())
+        hashes.add(weights_hash([lent, own]))
+    assert len(hashes) == 1
