@@ -2,7 +2,6 @@
 // (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of app/page.ts
 // draws the page. A capability that a host lacks is undefined; the page then shows a card with the
 // command that offers it.
-import type { Suite } from "./app/origin";
 import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
@@ -29,6 +28,21 @@ export interface Family {
   prompts: About["prompts"];
   chat: boolean;
   installed: boolean;
+}
+/** A speed-up over the prompts of a suite, from a saved report. */
+export interface Suite {
+  family: string;
+  /** What the suite is called, and the file of the report. */
+  name: string;
+  file: string;
+  stack: string;
+  temperature: number;
+  dtype: string;
+  prompts: number;
+  value: number;
+  /** The 95 % interval. */
+  low: number;
+  high: number;
 }
 /**
  * What the page shows and checks before anything is asked; JSON, written by

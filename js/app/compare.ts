@@ -13,8 +13,8 @@ import { decoded } from "./decode";
 import { download } from "./files";
 import { type Headline, headlineOf } from "./headline";
 import { type Chip, chipsOf, suiteChips } from "./origin";
+import type { Context, Section } from "./section";
 import { requestOf } from "./state";
-import type { Context, Section } from "./tabs";
 
 /** Buttons that add or remove a stack: label, and name in `about.sides`. */
 const PRESETS = [

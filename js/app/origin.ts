@@ -1,5 +1,6 @@
 // Where the figures of a run come from: model, text, and whether they were measured here; and what
 // is to be known of its speed-up before it is believed. Pure.
+import type { Suite } from "../host";
 import { gainOf } from "../lib/metrics";
 import type { Meta, Store as Run } from "../lib/run";
 import { isPlain } from "../lib/stack";
@@ -76,21 +77,6 @@ export function chipsOf(run: Run, text: string, kind: Kind, timed = true): Chip[
   const load = loadWords(run.meta);
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
-}
-/** A speed-up over the prompts of a suite, from a saved report. */
-export interface Suite {
-  family: string;
-  /** What the suite is called, and the file of the report. */
-  name: string;
-  file: string;
-  stack: string;
-  temperature: number;
-  dtype: string;
-  prompts: number;
-  value: number;
-  /** The 95 % interval. */
-  low: number;
-  high: number;
 }
 /** What a saved report found of the stack of a run on many prompts; null: it has none like it. */
 export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): Suite | null {

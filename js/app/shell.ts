@@ -4,8 +4,9 @@ import { make } from "../lib/dom";
 import { hsdGroup } from "../lib/group";
 import { troubleOf } from "../lib/notice";
 import { unique } from "../lib/widget";
+import type { Context } from "./section";
 import { createState, keptRun, type State, formOf as valuesOf } from "./state";
-import { type Context, type Tab, tabsOf } from "./tabs";
+import { type Tab, tabsOf } from "./tabs";
 
 export interface Shell extends Context {
   /** The page's element. */

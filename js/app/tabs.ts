@@ -4,9 +4,8 @@ import { html, render } from "lit-html";
 import type { Host } from "../host";
 import { make } from "../lib/dom";
 import { foldOf } from "../lib/fold";
-import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
-import { type Store as Run, type Snapshot, storeOf } from "../lib/run";
+import { type Store as Run, storeOf } from "../lib/run";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { AnswerView } from "./answer";
@@ -16,25 +15,10 @@ import { choose, read } from "./files";
 import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
 import { originOf } from "./origin";
-import { requestOf, type Store } from "./state";
+import type { Context, Section } from "./section";
+import { requestOf } from "./state";
 import { record, traffic } from "./traffic";
 
-/** A part of a tab: an element that may have to be asked for again when the run changes. */
-export interface Section {
-  root: HTMLElement;
-  refresh?(): void;
-  /** Mark what is of the run before, while another is in progress. */
-  stale?(on: boolean): void;
-}
-export interface Context {
-  host: Host;
-  store: Store;
-  group: Group;
-  /** Traits of every view of the page. */
-  state: Record<string, unknown>;
-  /** The run shown as columns, once it is complete. */
-  run(): Snapshot | null;
-}
 type Make = (context: Context) => Section;
 export interface Tab {
   title: string;

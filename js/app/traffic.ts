@@ -7,7 +7,7 @@ import { area, field, menu } from "../lib/fields";
 import { AnswerView, elsewhere } from "./answer";
 import { dropField, MOST_BYTES, read } from "./files";
 import LEDES from "./ledes.json";
-import type { Context, Section } from "./tabs";
+import type { Context, Section } from "./section";
 
 const MEGABYTES = MOST_BYTES / 1e6;
 const RECORDS =

@@ -1,11 +1,9 @@
 // A group is one run and one cursor, identified by name.
 import { press } from "./dom";
 import { listeners } from "./listeners";
-import { advance, createStore, lasts, type Snapshot } from "./run";
+import { advance, createStore, lasts, type Snapshot, type Speed } from "./run";
 import type { Model } from "./widget";
 
-/** Events per second, or "recorded". */
-export type Speed = number | "recorded";
 /** A place in the run: one of an event, a token, or a round of any level. */
 export interface Where {
   step?: number;

@@ -2,7 +2,6 @@
 import { render } from "lit-html";
 import { coded } from "./coded";
 import { make, setAttributes, suppressShortcuts } from "./dom";
-import type { Drawing } from "./widget";
 
 export interface Trouble {
   title?: string;
@@ -66,8 +65,8 @@ export const failInto = (root: HTMLElement) => (error: unknown) => {
 
 /** A widget's `render` that shows a card in its element if it throws. */
 export const guarded =
-  <T>(render: (drawing: Drawing<T>) => () => void) =>
-  (drawing: Drawing<T>) => {
+  <D extends { el: HTMLElement }>(render: (drawing: D) => () => void) =>
+  (drawing: D) => {
     suppressShortcuts(drawing.el);
     try {
       return render(drawing);

@@ -1,5 +1,4 @@
 // A run in the browser, and its events. Pure: no document, no widget model.
-import type { Speed } from "./group";
 import { listeners } from "./listeners";
 import type { SettingName } from "./options";
 import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
@@ -7,6 +6,8 @@ import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
 export type Sampling = Partial<Record<Exclude<SettingName, "max_new_tokens">, number | null>> & {
   rule?: string;
 };
+/** Events per second, or "recorded". */
+export type Speed = number | "recorded";
 type Texts =
   | "family"
   | "device"

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { draft, RECORDED, round, small } from "../lib/testing";
-import { beside, chipOf, handedUp, moveAt, PACE, paceOf, sceneOf, stillsOf, timeOf } from "./scene";
+import { handedUp } from "./chain";
+import { beside, chipOf, moveAt, PACE, paceOf, sceneOf, stillsOf, timeOf } from "./scene";
 import { OWN } from "./words";
 
 const storeOf = (data: any) => {

@@ -4,6 +4,7 @@
 import type { VerifiedDraft } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Call, Draft, Round } from "../lib/tables";
+import { handedUp } from "./chain";
 import { OWN } from "./words";
 
 /** Where a chip is from time `at` on (0 … 1 of the scene); `fate` once it is decided. */
@@ -84,26 +85,6 @@ interface Pass {
   beam: Beam;
   start: number;
   end: number;
-}
-
-/**
- * The tokens proposed by each round of a level: the level above verified them as one chain, where
- * each round's own token follows its accepted ones. `drafts` are the chain, `rounds` the rounds
- * below in order. Empty if inconsistent.
- */
-export function handedUp(
-  drafts: Draft[],
-  rounds: Round[],
-): Map<number, { first: number; own: Draft | null }> {
-  const chain = [...drafts].sort((a, b) => a.node - b.node);
-  const out = new Map<number, { first: number; own: Draft | null }>();
-  let n = 0;
-  for (const r of rounds) {
-    const adds = r.outcome === "stopped" ? 0 : 1;
-    out.set(r.id, { first: n, own: adds ? (chain[n + r.accepted] ?? null) : null });
-    n += r.accepted + adds;
-  }
-  return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
 }
 
 /** The draft of a round, by its nodes. */

@@ -4,7 +4,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round, Token } from "../lib/tables";
 import { capital, FATES, figure, glyphs, listed, plural, WHY } from "../lib/words";
-import { handedUp } from "./scene";
+import { handedUp } from "./chain";
 
 /** A verifier's own token; `row` is that of the target's text. */
 export interface Own {

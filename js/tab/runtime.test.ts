@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { metricsOf } from "../lib/metrics";
 import { createStore } from "../lib/run";
+import { Decode } from "./decode";
 import { check, type Manifest } from "./manifest";
 import { Module } from "./memory";
 import { Runtime } from "./runtime";
@@ -57,7 +58,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     "$name has the rows of the native runtime",
     ({ meta, columns, metrics: figures }) => {
       const { temperature, top_k, top_p, min_p = 0, seed, rule } = meta.sampling;
-      const decode = runtime.decode({
+      const decode = new Decode(runtime, {
         prompt: runtime.read(tokenizer, meta.prompt, meta.chat),
         stack: parse(meta.stack, manifest),
         sampling: { temperature, top_k, top_p, min_p, seed: BigInt(seed), rule },
@@ -95,7 +96,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
 
   test("a text ends at the last position of its model", () => {
     const { positions } = manifest.models.nano;
-    const decode = runtime.decode({
+    const decode = new Decode(runtime, {
       prompt: Array.from({ length: positions - 3 }, (_, k) => 100 + (k % 50)),
       stack: parse("nano", manifest),
       sampling: { temperature: 0, top_k: 0, top_p: 1, seed: 0n, rule: "token" },

@@ -1,7 +1,6 @@
 // The native runtime in WebAssembly: models and databases for the compiled loop (decode.ts). What
 // hsd_viz/native/*.py is for the library, this is for the module; the arithmetic is the same, and
 // so are the tokens and the rows (docs/reference/arithmetic.md).
-import { Decode, type DecodeSettings } from "./decode";
 import type { Manifest, ModelFacts, Section } from "./manifest";
 import type { Module } from "./memory";
 import { angles, readTensors } from "./tensors";
@@ -189,8 +188,6 @@ export class Runtime {
     module.free(logits);
     return least;
   }
-
-  decode = (settings: DecodeSettings) => new Decode(this, settings);
 
   model(name: string): Model {
     return this.models.get(name) as Model;

@@ -3,7 +3,7 @@ import { metricsOf } from "../lib/metrics";
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
 import { type Snapshot, storeOf } from "../lib/run";
 import type { Answer, Ask, Request, Result } from "./client";
-import type { Decode, Sampling } from "./decode";
+import { Decode, type Sampling } from "./decode";
 import { Files, fetched } from "./files";
 import { FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
@@ -244,7 +244,7 @@ async function decode(id: number, request: Request) {
   const { manifest, runtime, tokenizer } = loaded;
   const plan = planOf(loaded, request);
   await wait(id, neededBy(plan.stack, manifest));
-  const run = runtime.decode(plan);
+  const run = new Decode(runtime, plan);
   try {
     await prefill(id, run);
     const facts = factsOf(id, request, plan, manifest, run.ended);
