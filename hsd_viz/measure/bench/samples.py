@@ -84,7 +84,9 @@ class Samples:
         times = self._drafting_times()
         if times is None:
             return UNKNOWN
-        rounds = [[(seconds, 1) for seconds in of_output] for of_output in times]
+        rounds = []
+        for of_output in times:
+            rounds.append([(seconds, 1) for seconds in of_output])
         return self._estimate(_percentile(rounds, self.weights, 0.99))
 
     def _has_arrivals(self) -> bool:
