@@ -3,9 +3,7 @@
 import { html, nothing } from "lit-html";
 import { copyButton } from "../lib/copy";
 import { folded, tableOf } from "../lib/table";
-import type { Diagnosis, Pasted, Replayed } from "./spec";
-
-type Said = Diagnosis | Replayed;
+import type { Pasted, Said } from "./spec";
 
 /** Words whose figures stay in one line. */
 const joined = (words: string) => words.replaceAll(" ×", "\u00a0×");

@@ -84,10 +84,16 @@ test("a part too small for its words has them below, each in its row", () => {
 });
 
 test("drafters are sorted, and one that pays ends behind the line", () => {
-  const drafter = (name: string, tokens: number, speedup: number, pays: string): Drafter => ({
+  const measured = (value: number) => ({ value, low: null, high: null });
+  const drafter = (
+    name: string,
+    tokens: number,
+    speedup: number,
+    pays: Drafter["pays"],
+  ): Drafter => ({
     name,
-    tokens: { value: tokens, low: null, high: null },
-    speedup: { value: speedup, low: null, high: null },
+    tokens: measured(tokens),
+    speedup: measured(speedup),
     pays,
   });
   const { rows, even } = scaled([drafter("hd", 2, 0.9, "no"), drafter("db", 4, 3, "yes")]);

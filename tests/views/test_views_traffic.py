@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import hsd_viz as hsd
@@ -133,3 +135,4 @@ def test_a_drafter_that_does_not_pay_is_not_recommended():
     assert spec["words"].endswith("1.01 × plain decoding predicted, which does not certainly pay.")
     assert spec["drafters"][0]["speedup"] == {"value": 1.01, "low": 0.9, "high": 1.1}
     assert spec["drafters"][0]["tokens"]["low"] is None
+    assert json.loads(json.dumps(spec)) == spec

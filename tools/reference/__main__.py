@@ -1,8 +1,9 @@
 """Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers,
 ``python.md`` from docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`)
 ``trace.md`` and the page's types, ``js/lib/tables.ts``; ``views.md`` from :mod:`tools.views_page`;
-from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; the facts of the
-elements for pages of others, ``js/elements/facts.json``; and the headers of the native runtime of
+from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; from the classes of
+:mod:`hsd_viz.views.app.traffic_spec` ``js/traffic/spec.ts``; the facts of the elements for pages of
+others, ``js/elements/facts.json``; and the headers of the native runtime of
 :mod:`tools.native_headers`.
 
 ``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or
@@ -16,6 +17,7 @@ from pathlib import Path
 from hsd_viz.disk import write_whole
 from tools.native_headers import INTERFACE, ROWS, interface_header, rows_header
 from tools.reference.commands import cli_reference
+from tools.reference.interfaces import typescript_traffic
 from tools.reference.markdown import prose
 from tools.reference.python import python_reference
 from tools.reference.tables import records_reference, trace_reference
@@ -34,6 +36,7 @@ PAGES = {
     FOLDER / "views.md": lambda: views_reference(prose),
     ROOT / "js" / "lib" / "tables.ts": typescript,
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
+    ROOT / "js" / "traffic" / "spec.ts": typescript_traffic,
     ROOT / "js" / "elements" / "facts.json": element_facts,
     ROWS: rows_header,
     INTERFACE: interface_header,

@@ -32,7 +32,7 @@ def typescript() -> str:
     tables = ""
     for table in TABLES.values():
         row = table.row.__name__.removesuffix("Row")
-        comment = _doc_comment(table.meaning.split("\n\n")[0])
+        comment = doc_comment(table.meaning.split("\n\n")[0])
         columns = "".join(map(_property, table.columns.values()))
         blocks.append(f"{comment}\nexport interface {row} {{\n{columns}}}")
         tables += f"  {table.name}: Columns<{row}>;\n"
@@ -57,13 +57,14 @@ def _column_names() -> str:
     return "\n".join(lines)
 
 
-def _doc_comment(text: str) -> str:
+def doc_comment(text: str, indent: str = "") -> str:
     """Return a comment of TypeScript, over several lines if one would be too long."""
-    comment = f"/** {text} */"
+    comment = f"{indent}/** {text} */"
     if len(comment) <= COLUMNS:
         return comment
-    lines = textwrap.wrap(text, COLUMNS, initial_indent=" * ", subsequent_indent=" * ")
-    return "\n".join(["/**", *lines, " */"])
+    start = f"{indent} * "
+    lines = textwrap.wrap(text, COLUMNS, initial_indent=start, subsequent_indent=start)
+    return "\n".join([f"{indent}/**", *lines, f"{indent} */"])
 
 
 def _property(column: Column) -> str:
@@ -78,10 +79,10 @@ def typescript_settings() -> str:
     lines = [
         "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.",
         "",
-        _doc_comment("Draft tokens of a model in a round, at most."),
+        doc_comment("Draft tokens of a model in a round, at most."),
         f"export const MAX_LOOKAHEAD = {MAX_LOOKAHEAD};",
         "",
-        _doc_comment(
+        doc_comment(
             "A setting of a decode that is a number; `high` is null if there is no largest value."
         ),
         "export interface Setting {",

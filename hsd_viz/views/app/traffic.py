@@ -1,22 +1,33 @@
 """What the views of the visitor's traffic show: a diagnosed record, and a replayed log.
 
-The shapes are those of ``js/traffic/spec.ts``.
+Their shapes are those of :mod:`hsd_viz.views.app.traffic_spec`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.recommendation import Kind, Recommendation
 from hsd_viz.measure.doctor.what_if import Option
-from hsd_viz.measure.replay.figures import Pays
+from hsd_viz.measure.replay.figures import DrafterFigures, Pays
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table
+from hsd_viz.views.app.traffic_spec import (
+    DiagnosisSpec,
+    DrafterSpec,
+    LossSpec,
+    MeasuredSpec,
+    PastedSpec,
+    ReplayedSpec,
+    SaidSpec,
+    SettingSpec,
+    TableSpec,
+)
 from hsd_viz.words import counted
 
 #: What costs most, by cause.
@@ -34,44 +45,6 @@ MOST_COLUMNS = 12
 LEAST_SHARE = 0.005
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A value with its 95 % interval.
-
-    Attributes:
-        value: the value.
-        low: the lower end, if known.
-        high: the upper end.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DraftSetting:
-    """A number of draft tokens, and what it brings.
-
-    Attributes:
-        tokens: draft tokens.
-        value: what it brings.
-        low: the lower end of the 95 % interval, if known.
-        high: the upper end.
-        present: whether it is the setting of the record.
-        best: whether it is the one to use.
-        assumed: whether it is beyond the drafts that were seen.
-    """
-
-    tokens: int
-    value: float
-    low: float | None = None
-    high: float | None = None
-    present: bool = False
-    best: bool = False
-    assumed: bool = False
-
-
 def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
     """Return the view of a diagnosis.
 
@@ -85,22 +58,22 @@ def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
     if not _is_said(recommendation):
         lines.insert(0, diagnosis.to_do_line())
     measure, unit, settings = _settings(diagnosis)
-    spec = {
-        "figure": figure,
-        "words": words,
-        "lines": lines,
-        "sources": diagnosis.record_lines(),
-        "verdict": diagnosis.headline(),
-        "tables": _tables(diagnosis.tables()),
-        "pasted": _pasted(diagnosis.flags, engine),
-        "measure": measure,
-        "unit": unit,
-        "settings": [asdict(setting) for setting in settings],
-        "acceptance": _acceptance(diagnosis),
-        "losses": _losses(diagnosis),
-        "ideal": _ideal(diagnosis),
-    }
-    return {"kind": "view", "view": "diagnosis", "state": {"spec": spec}}
+    spec = DiagnosisSpec(
+        figure=figure,
+        words=words,
+        lines=lines,
+        sources=diagnosis.record_lines(),
+        verdict=diagnosis.headline(),
+        tables=_tables(diagnosis.tables()),
+        pasted=_pasted(diagnosis.flags, engine),
+        measure=measure,
+        unit=unit,
+        settings=settings,
+        acceptance=_acceptance(diagnosis),
+        losses=_losses(diagnosis),
+        ideal=_ideal(diagnosis),
+    )
+    return _view("diagnosis", spec)
 
 
 def replay_part(report: ReplayReport) -> dict[str, Any]:
@@ -111,50 +84,58 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
     else:
         pays = "predicted, which does not certainly pay"
     headline = report.headline()
-    spec = {
-        "figure": f"{best.mean_acceptance_length.value:.2f}",
-        "words": (
+    spec = ReplayedSpec(
+        figure=f"{best.mean_acceptance_length.value:.2f}",
+        words=(
             f"tokens per pass with {best.name}: {best.speedup.value:.2f} × plain decoding {pays}."
         ),
-        "lines": [],
-        "sources": report.record_lines(),
-        "verdict": f"{headline[0].upper()}{headline[1:]}.",
-        "tables": _tables(report.tables()),
-        "pasted": _pasted(report.flags, ""),
-        "drafters": [
-            {
-                "name": drafter.name,
-                "tokens": _measured(drafter.mean_acceptance_length),
-                "speedup": _measured(drafter.speedup),
-                "pays": drafter.pays.value,
-            }
-            for drafter in report.drafters
-        ],
-    }
-    return {"kind": "view", "view": "drafters", "state": {"spec": spec}}
+        lines=[],
+        sources=report.record_lines(),
+        verdict=f"{headline[0].upper()}{headline[1:]}.",
+        tables=_tables(report.tables()),
+        pasted=_pasted(report.flags, ""),
+        drafters=[_drafter(drafter) for drafter in report.drafters],
+    )
+    return _view("drafters", spec)
 
 
-def _measured(figure: Estimate) -> dict[str, Any]:
+def _view(name: str, spec: SaidSpec) -> dict[str, Any]:
+    """Return a view of the page with what it shows."""
+    return {"kind": "view", "view": name, "state": {"spec": asdict(spec)}}
+
+
+def _drafter(figures: DrafterFigures) -> DrafterSpec:
+    """Return a drafter as the page shows it."""
+    return DrafterSpec(
+        name=figures.name,
+        tokens=_measured(figures.mean_acceptance_length),
+        speedup=_measured(figures.speedup),
+        pays=figures.pays,
+    )
+
+
+def _measured(figure: Estimate) -> MeasuredSpec:
     """Return a figure of a drafter with its interval."""
     assert figure.value is not None
-    return asdict(Measured(figure.value, figure.low, figure.high))
+    return MeasuredSpec(value=figure.value, low=figure.low, high=figure.high)
 
 
-def _tables(tables: Sequence[Table]) -> list[dict[str, Any]]:
+def _tables(tables: Sequence[Table]) -> list[TableSpec]:
     """Return the tables that have rows, their cells as text."""
     shown = []
     for table in tables:
         if table.rows:
             head, *rows = table.cells()
-            shown.append({"title": table.title, "note": table.note, "head": head, "rows": rows})
+            shown.append(TableSpec(title=table.title, note=table.note, head=head, rows=rows))
     return shown
 
 
-def _pasted(flags: Mapping[str, str], engine: str) -> list[dict[str, Any]]:
+def _pasted(flags: Mapping[str, str], engine: str) -> list[PastedSpec]:
     """Return the settings of engines, marked where they are of the engine of the record."""
     pasted = []
     for name, text in flags.items():
-        pasted.append({"engine": name, "text": text, "own": name.split(" ")[0] == engine})
+        is_own = name.split(" ")[0] == engine
+        pasted.append(PastedSpec(engine=name, text=text, own=is_own))
     return pasted
 
 
@@ -215,7 +196,7 @@ def _is_said(recommendation: Recommendation) -> bool:
 # --- the chart ------------------------------------------------------------------------------------
 
 
-def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[DraftSetting]]:
+def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[SettingSpec]]:
     """Return what draft lengths are compared by, its unit, and the lengths: by speed-up, where no
     time is known by tokens per pass.
     """
@@ -230,7 +211,7 @@ def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[DraftSetting]]:
     return "tokens per pass", "", settings
 
 
-def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[DraftSetting]:
+def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[SettingSpec]:
     """Return the draft lengths by their speed-up, up to the present and the best one."""
     shown = [option.tokens for option in (diagnosis.observed, diagnosis.advised) if option]
     settings = []
@@ -254,9 +235,17 @@ def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[DraftSet
 
 def _setting(
     tokens: int, value: Estimate, *, present: bool, best: bool = False, assumed: bool = False
-) -> DraftSetting:
+) -> SettingSpec:
     low, high = value.interval or (None, None)
-    return DraftSetting(tokens, value.value or 0.0, low, high, present, best, assumed)
+    return SettingSpec(
+        value=value.value or 0.0,
+        low=low,
+        high=high,
+        tokens=tokens,
+        present=present,
+        best=best,
+        assumed=assumed,
+    )
 
 
 def _acceptance(diagnosis: Diagnosis) -> list[float]:
@@ -266,7 +255,7 @@ def _acceptance(diagnosis: Diagnosis) -> list[float]:
     return [float(rate) for rate in list(rates)[:MOST_COLUMNS]]
 
 
-def _losses(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+def _losses(diagnosis: Diagnosis) -> list[LossSpec]:
     """Return the share of each cause in what is lost, with its time per round."""
     seen = diagnosis.observation
     steps_by_cause = seen.parts()
@@ -276,7 +265,7 @@ def _losses(diagnosis: Diagnosis) -> list[dict[str, Any]]:
             continue
         steps = steps_by_cause.get(cause)
         ms = None if steps is None or seen.step is None else steps * seen.step
-        losses.append({"name": name_of(cause), "share": share, "ms": ms})
+        losses.append(LossSpec(name=name_of(cause), share=share, ms=ms))
     return losses
 
 
