@@ -7,37 +7,27 @@ longest suffixes, the databases' answers are mixed with probabilities, and the t
 until another token would cost more than it gains.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from heapq import heappop, heappush
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from hsd_viz.stack import DATABASES
 
-from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, Match
+from .asked import AskedDatabase, AskedShared, AskedStates, AskedText
+from .context import LOGITS, ContextDatabase, Database, LogitsDatabase
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
+from .growing import GrowingTree, Waiting, prices_of
 from .make import Run, drafter
-from .proposals import (
-    AskedDatabase,
-    Continued,
-    DatabaseAnswer,
-    PastDraft,
-    Proposals,
-    Spot,
-    TreeNode,
-    Waiting,
-)
-from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
+from .proposals import PastDraft, Proposals, Spot
+from .semantic import DEPTH, SEMANTIC, SemanticDatabase
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
-from .trust import LONGEST_BUCKET, Trust
+from .trust import Trust
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE = 0.01
 MIN_SCORE_FREE = 0.001
-#: The largest share of the remaining probability that one database can take.
-MAX_SHARE = 0.999
 #: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a
 #: single occurrence is weaker evidence than its share suggests. Text tends to repeat itself, so the
 #: context's discount is small.
@@ -94,7 +84,7 @@ class DatabaseDrafter(Drafter):
         self.min_score = MIN_SCORE_FREE if costs is None else MIN_SCORE
         self.temperature = temperature
         self.longest = longest
-        self._tables = cache(self.costs.tables)
+        self._prices = cache(partial(prices_of, self.costs, self.min_score))
         self.state_depth = DEPTH if SEMANTIC in self.sources else None
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -102,11 +92,7 @@ class DatabaseDrafter(Drafter):
         self._semantic = SemanticDatabase()
         self._trust = Trust(self.sources, self.temperature)
         #: The databases in their order.
-        self._asked: list[AskedDatabase] = []
-        for number, name in enumerate(self.sources):
-            lookup = self._lookup_of(name)
-            rates = self._trust.rates[number]
-            self._asked.append(AskedDatabase(number, name, lookup, rates, DISCOUNTS[name]))
+        self._asked = [self._asked_database(number) for number in range(len(self.sources))]
         #: The drafts since the last :meth:`extend`.
         self._drafts: list[PastDraft] = []
         self._remember(prompt)
@@ -123,78 +109,16 @@ class DatabaseDrafter(Drafter):
         if self.state_depth is not None:
             self._semantic.extend(tokens)
 
-    def _lookup_of(self, name: str) -> Callable[..., Match | None]:
-        """Return the look-up of a database: by the end of a text, of the semantic one by copies."""
+    def _asked_database(self, number: int) -> AskedDatabase:
+        """Return the database of this number as it is asked."""
+        name = self.sources[number]
+        rates = self._trust.rates[number]
+        discount = DISCOUNTS[name]
         if name == "context":
-            return self._context.lookup
+            return AskedText(number, rates, discount, self._context)
         if name == SEMANTIC:
-            return self._semantic.continuations
-        return self.databases[name].lookup
-
-    def _ask(
-        self, tail: str, reach: float, least: float, bound: int, copies: Sequence[Copy]
-    ) -> Proposals:
-        """Return what may be drafted after a node.
-
-        Each database in turn is asked for its longest known suffix and takes a part of the
-        probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
-        could score above ``least``. A token keeps the first answer that has it, while scores add
-        up; it has a cosine if the semantic database proposed it, too.
-
-        Args:
-            tail: the end of the text up to the node.
-            reach: the probability that the verifier reaches the node.
-            least: the lowest score that can pay.
-            bound: the longest key of the context database.
-            copies: the copies of earlier text that lead to the node.
-        """
-        scores: dict[int, float] = {}
-        origins: dict[int, tuple[DatabaseAnswer, Continued]] = {}
-        cosines: dict[int, float] = {}
-        answers: list[DatabaseAnswer] = []
-        left = reach
-        matched = bound
-        for number, name, lookup, rates, discount in self._asked:
-            if left <= least:
-                break
-            if name == "context":
-                match = lookup(tail, bound)
-                matched = match[0] if match else 0
-            elif name == SEMANTIC:
-                match = lookup(copies)
-            else:
-                match = lookup(tail)
-            if match is None:
-                continue
-            length, total, continuations = match
-            bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
-            seen = 0.0
-            for _, count, _ in continuations:
-                seen += count - discount
-            rate = rates[bucket]
-            # An answer takes at most the probability that is left, and never all of it.
-            if rate * seen < MAX_SHARE * total:
-                scale = left * rate / total
-            else:
-                scale = left * MAX_SHARE / seen
-            key_length: int | None = length
-            if name == SEMANTIC:
-                # Its key is a state, not tokens.
-                key_length = None
-                for token, _, position in continuations:
-                    cosines[token] = _cosine_at(copies, position)
-            answer = DatabaseAnswer(number, key_length, bucket, seen / total, continuations)
-            answers.append(answer)
-            for continuation in continuations:
-                token, count, _ = continuation
-                score = scale * (count - discount)
-                if token in scores:
-                    scores[token] += score
-                else:
-                    scores[token] = score
-                    origins[token] = (answer, continuation)
-            left -= scale * seen
-        return Proposals(scores, origins, cosines, answers, matched)
+            return AskedStates(number, rates, discount, self._semantic)
+        return AskedShared(number, rates, discount, self.databases[name])
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores)
@@ -203,72 +127,88 @@ class DatabaseDrafter(Drafter):
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
-        eos = self.eos
-        longest = self.longest
-        least_slope = self.costs.least_slope
-        floor = self.min_score
-        costs, slopes = self._tables(budget)
-        spots: dict[int, Spot] = {}
-        queue: list[Waiting] = []
-        picked: list[TreeNode] = []
-        expected = 1.0
-        best_ratio = 1.0
-        best = -1
-        node = -1
-        reach = 1.0
-        tail = spell(text[-longest:])
-        bound = longest
-        copies: Sequence[Copy] = ()
-        if self.state_depth is not None:
-            copies = self._semantic.find(len(text))
+        spot = self._end_of(text)
+        tree = GrowingTree(self._prices(budget), spot)
         while True:
-            # No node at or below this score can pay: the ratio to beat only grows.
-            least = best_ratio * least_slope if best_ratio * least_slope > floor else floor
             # No look-up after an end of text, or where no token could score enough.
-            if reach > least and (node < 0 or picked[node].token not in eos):
-                proposals = self._ask(tail, reach, least, bound, copies)
-                spots[node] = Spot(tail, copies, proposals)
-                for token, score in proposals.scores.items():
-                    if score > least:
-                        heappush(queue, (-score, token, node))
-            if not queue or len(picked) >= budget:
+            if spot.reach > tree.least and spot.token not in self.eos:
+                tree.offer(self._ask(spot, tree.least), spot.number)
+            best = tree.take()
+            if best is None:
                 break
-            if -queue[0][0] <= best_ratio * slopes[len(picked)]:
-                break
-            negative_score, token, parent = heappop(queue)
-            reach = -negative_score
-            spot = spots[parent]
-            node = len(picked)
-            picked.append(TreeNode(token, parent, spot.proposals))
-            expected += reach
-            if (ratio := expected / costs[node + 1]) > best_ratio:
-                best_ratio = ratio
-                best = node
-            tail = (spot.tail + chr(token))[-longest:]
-            # A key one token longer matches at most one token more.
-            bound = spot.proposals.matched + 1
-            copies = self._semantic.advance(spot.copies, token) if spot.copies else ()
+            spot = self._next_spot(tree, best)
+            tree.add(spot)
         ahead = tuple(text[len(self._context.text) :])
-        self._drafts.append(PastDraft(len(text), ahead, picked, spots))
-        if best < 0:
-            is_known = any(spot.proposals.scores for spot in spots.values())
-            return DraftTree(why_empty="not worth it" if is_known else "no match")
-        return self._tree_of(picked[: best + 1])
+        self._drafts.append(PastDraft(len(text), ahead, tree.spots))
+        nodes = tree.best_nodes()
+        if not nodes:
+            return DraftTree(why_empty="not worth it" if tree.has_proposals() else "no match")
+        return self._tree_of(nodes)
 
-    def _tree_of(self, nodes: Sequence[TreeNode]) -> DraftTree:
+    def _ask(self, spot: Spot, least: float) -> Proposals:
+        """Return what may be drafted after a place.
+
+        Each database in turn is asked for its longest known suffix and takes a part of the
+        probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
+        could score above ``least``. A token keeps the first answer that has it, while scores add
+        up; it has a cosine if the semantic database proposed it, too.
+        """
+        spot.proposals = proposals = Proposals()
+        left = spot.reach
+        for database in self._asked:
+            if left <= least:
+                break
+            match = database.look_up(spot)
+            if match is not None:
+                left -= database.distribute(match, spot, proposals, left)
+        return proposals
+
+    def _end_of(self, text: Sequence[int]) -> Spot:
+        """Return the end of a text as a place."""
+        copies = self._semantic.find(len(text)) if self.state_depth is not None else ()
+        return Spot(
+            token=None,
+            parent=None,
+            number=-1,
+            reach=1.0,
+            tail=spell(text[-self.longest :]),
+            bound=self.longest,
+            copies=copies,
+        )
+
+    def _next_spot(self, tree: GrowingTree, waiting: Waiting) -> Spot:
+        """Return the next node of a tree as a place."""
+        negative_score, token, above = waiting
+        parent = tree.spots[above + 1]
+        return Spot(
+            token=token,
+            parent=parent,
+            number=len(tree.spots) - 1,
+            reach=-negative_score,
+            tail=(parent.tail + chr(token))[-self.longest :],
+            # A key one token longer matches at most one token more.
+            bound=parent.bound + 1,
+            copies=self._semantic.advance(parent.copies, token) if parent.copies else (),
+        )
+
+    def _tree_of(self, nodes: Sequence[Spot]) -> DraftTree:
         """Return nodes as a draft tree."""
         tree = DraftTree()
-        for token, parent, proposals in nodes:
-            answer, (_, count, position) = proposals.origins[token]
+        for node in nodes:
+            parent = node.parent
+            token = node.token
+            # The drafter asks at a place before it adds nodes there.
+            assert token is not None and parent is not None and parent.proposals is not None
+            answer, (_, count, position) = parent.proposals.origins[token]
             tree.add(
                 token,
-                parent,
+                parent.number,
                 self.sources[answer.database],
                 key_length=answer.key_length,
                 count=count,
-                score=proposals.scores[token],
+                score=node.reach,
                 position=position,
-                cosine=proposals.cosines.get(token),
+                cosine=parent.proposals.cosines.get(token),
             )
         return tree
 
@@ -277,39 +217,35 @@ class DatabaseDrafter(Drafter):
         the last call.
         """
         start = len(self._context.text)
-        observe = self._trust.observe
-        for length, ahead, picked, spots in self._drafts:
+        for length, ahead, spots in self._drafts:
             place = length - start
             if place < 0 or tuple(tokens[:place]) != ahead:
                 # Drafted after tokens that the target then rejected: what would have followed is
                 # unknown.
                 continue
-            node = -1
-            while place < len(tokens):
-                token = tokens[place]
-                answers = spots[node].proposals.answers if node in spots else ()
-                for which, _, bucket, expected, continuations in answers:
-                    hit = any(proposed == token for proposed, _, _ in continuations)
-                    observe(which, bucket, expected, hit)
-                    if hit:
-                        break
-                child = _child_with(picked, node, token)
-                if child is None:
+            spot: Spot | None = spots[0]
+            for token in tokens[place:]:
+                if spot is None:
                     break
-                node = child
-                place = place + 1
+                if spot.proposals is not None:
+                    self._learn_from(spot.proposals, token)
+                spot = _child_with(spots, spot, token)
         self._drafts.clear()
 
+    def _learn_from(self, proposals: Proposals, emitted: int) -> None:
+        """Count hits and misses of the answers that were given where this token was emitted."""
+        for answer in proposals.answers:
+            hit = answer.has(emitted)
+            self._trust.observe(answer.database, answer.bucket, answer.expected, hit)
+            if hit:
+                break
 
-def _cosine_at(copies: Sequence[Copy], position: int | None) -> float:
-    """Return the similarity of the copy that continues at a position of the text."""
-    return next(copy.cosine for copy in copies if copy.position == position)
 
-
-def _child_with(picked: Sequence[TreeNode], parent: int, token: int) -> int | None:
+def _child_with(spots: Sequence[Spot], parent: Spot, token: int) -> Spot | None:
     """Return the node after ``parent`` with this token, ``None`` if there is none."""
-    for node in range(parent + 1, len(picked)):
-        if picked[node].parent == parent and picked[node].token == token:
+    # Nodes come after their parents.
+    for node in spots[parent.number + 2 :]:
+        if node.parent is parent and node.token == token:
             return node
     return None
 

@@ -1,36 +1,19 @@
-"""What database drafting holds between look-ups: answers, proposals, and drafts made of them."""
+"""What database drafting holds between look-ups: places, proposals after them, and past drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .context import Match
 from .semantic import Copy
 
 #: A token that a database has after a key, its count, and its place in the text.
 Continued = tuple[int, Any, int | None]
 
 
-class AskedDatabase(NamedTuple):
-    """A database as a drafter asks it.
-
-    Attributes:
-        number: its place among the sources of the drafter.
-        name: its name.
-        lookup: its look-up.
-        rates: how much its answers are trusted, by key length or band.
-        discount: what is subtracted from each count.
-    """
-
-    number: int
-    name: str
-    lookup: Callable[..., Match | None]
-    rates: Sequence[float]
-    discount: float
-
-
-class DatabaseAnswer(NamedTuple):
+@dataclass(slots=True, eq=False)
+class DatabaseAnswer:
     """An answer of a database, from which the drafter learns how much to trust it.
 
     Attributes:
@@ -47,9 +30,17 @@ class DatabaseAnswer(NamedTuple):
     expected: float
     continuations: Sequence[Continued]
 
+    def has(self, token: int) -> bool:
+        """Return whether a token is one of the continuations."""
+        # A generator would take several times as long.
+        for continued, _, _ in self.continuations:  # noqa: SIM110
+            if continued == token:
+                return True
+        return False
 
-class Proposals(NamedTuple):
-    """What the databases propose after a node.
+
+class Proposals:
+    """What the databases propose after a place.
 
     A token keeps the first answer that has it, while scores add up.
 
@@ -58,48 +49,42 @@ class Proposals(NamedTuple):
         origins: by token, the first answer that has it, and its continuation there.
         cosines: by token, the similarity of the copy that the semantic database proposed it from.
         answers: of the databases that were asked.
-        matched: the tokens that the context database matched, or the bound of that match.
     """
 
-    scores: dict[int, float]
-    origins: dict[int, tuple[DatabaseAnswer, Continued]]
-    cosines: dict[int, float]
-    answers: list[DatabaseAnswer]
-    matched: int
+    __slots__ = ("answers", "cosines", "origins", "scores")
+
+    # Not a dataclass: one is made per look-up, and factories of defaults take longer.
+    def __init__(self) -> None:
+        self.scores: dict[int, float] = {}
+        self.origins: dict[int, tuple[DatabaseAnswer, Continued]] = {}
+        self.cosines: dict[int, float] = {}
+        self.answers: list[DatabaseAnswer] = []
 
 
-class Spot(NamedTuple):
-    """A place of a draft after which the databases were asked: the text, or a node.
+@dataclass(slots=True, eq=False)
+class Spot:
+    """A place of a draft after which the databases can be asked: the end of the text, or a node.
 
     Attributes:
-        tail: the end of the text up to there.
+        token: of the node; ``None``: the end of the text.
+        parent: the place that it follows; ``None``: the end of the text.
+        number: of the node in its tree; -1: the end of the text.
+        reach: the estimated probability that the verifier reaches the place: the score of the node.
+        tail: the last tokens up to there, as many as the longest key has (spelled).
+        bound: the most tokens of a key of the context database; once that was asked, the tokens
+            that it matched.
         copies: the copies of earlier text that lead there.
-        proposals: what may follow.
+        proposals: what may follow; ``None``: the databases were not asked.
     """
 
+    token: int | None
+    parent: Spot | None
+    number: int
+    reach: float
     tail: str
+    bound: int
     copies: Sequence[Copy]
-    proposals: Proposals
-
-
-#: A token in the queue: its score, negated, the token, and the node that it follows (-1: the text).
-#: The best one is first, among equals the lower token, so that the order does not depend on that of
-#: a dictionary.
-Waiting = tuple[float, int, int]
-
-
-class TreeNode(NamedTuple):
-    """A node of a draft tree.
-
-    Attributes:
-        token: its token.
-        parent: the node that it follows; -1: the text.
-        proposals: what was proposed beside it, with what is known of it.
-    """
-
-    token: int
-    parent: int
-    proposals: Proposals
+    proposals: Proposals | None = None
 
 
 class PastDraft(NamedTuple):
@@ -108,11 +93,10 @@ class PastDraft(NamedTuple):
     Attributes:
         length: the tokens of the text that it continued.
         ahead: those of them that were not emitted yet.
-        picked: its nodes, also those that were not drafted in the end.
-        spots: by node what the databases answered; -1: after the text.
+        spots: its places: the end of the text, then its nodes, also those that were not drafted in
+            the end.
     """
 
     length: int
     ahead: tuple[int, ...]
-    picked: list[TreeNode]
-    spots: dict[int, Spot]
+    spots: list[Spot]

@@ -15,8 +15,9 @@ from math import isnan
 
 import numpy as np
 
+from hsd_viz.drafting.asked import MAX_SHARE
 from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.db import DISCOUNTS, MAX_SHARE, DatabaseDrafter
+from hsd_viz.drafting.db import DISCOUNTS, DatabaseDrafter
 from hsd_viz.drafting.index.read import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.make import OF_THE_TEXT
 from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
