@@ -10,7 +10,7 @@ reported as one.
     ├── MissingPackage
     ├── Unsupported
     ├── PromptError
-    │   └── PromptTooLong    hsd_viz.decoding
+    │   └── PromptTooLong
     ├── StackError           hsd_viz.stack
     ├── ServerError          hsd_viz.trace
     └── TooManyOutcomes      hsd_viz.audit
@@ -70,6 +70,18 @@ class BadFile(UserError):
 
 class PromptError(UserError):
     """A prompt that cannot be decoded, or that does not fit the model."""
+
+
+class PromptTooLong(PromptError):
+    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be
+    emitted.
+    """
+
+    def __init__(self, tokens: int, positions: int) -> None:
+        super().__init__(
+            f"the prompt has {tokens} tokens and the context holds "
+            f"{positions}: use a shorter prompt"
+        )
 
 
 class MissingPackage(UserError):

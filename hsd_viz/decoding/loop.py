@@ -131,17 +131,19 @@ class Loop(Decode):
         base = len(self.text)
         reach = 1.0
         # The proposals of the level below are at the end of the text while more are made after
-        # them. At least one token is wanted, so that there is a first part.
-        while (held := len(self.text) - base) < wanted and reach >= confidence:
-            if held and self.text[-1] in self.eos:
-                break
-            verified = self.round(i, room - held)
-            self.text += verified.tokens
-            parts.append(verified.proposal)
-            if confidence:
-                reach *= verified.chance
-        last = self.text[-1]
-        del self.text[base:]
+        # them, and only then. At least one token is wanted, so that there is a first part.
+        try:
+            while (held := len(self.text) - base) < wanted and reach >= confidence:
+                if held and self.text[-1] in self.eos:
+                    break
+                verified = self.round(i, room - held)
+                self.text += verified.tokens
+                parts.append(verified.proposal)
+                if confidence:
+                    reach *= verified.chance
+            last = self.text[-1]
+        finally:
+            del self.text[base:]
         whole, *rest = parts
         for part in rest:
             whole.tree.append(part.tree)

@@ -14,22 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.errors import PromptError
 from hsd_viz.options import Sampling
 from hsd_viz.trace.tables import Top
-
-
-class PromptTooLong(PromptError):
-    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be
-    emitted.
-    """
-
-    def __init__(self, tokens: int, positions: int) -> None:
-        super().__init__(
-            f"the prompt has {tokens} tokens and the context holds "
-            f"{positions}: use a shorter prompt"
-        )
-
 
 #: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -88,10 +74,11 @@ _CEPHES = (
 )
 _TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 _PER_LN2 = 1.44269504088896341
+#: ln 2 in two parts, for float64.
+_LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 #: Of each type: the bound below which the result is 0 and that above which it grows no more, a
 #: number that makes a sum drop its fraction, ln 2 in two parts, the coefficients, and the integers,
 #: the bias and the shift that make a power of two.
-_LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 _EXPONENTIAL: dict[Any, tuple] = {
     np.float32: (
         -87.3,

@@ -203,7 +203,7 @@ class HierarchyDrafting(Baseline):
             return self.stored.model(last)
         # A text of one token has no key of two.
         rows = []
-        for length in STATISTICS_KEYS:
-            if length <= len(tail):
-                rows += self.stored.statistics(tail[-length:])
+        for key_length in STATISTICS_KEYS:
+            if key_length <= len(tail):
+                rows += self.stored.statistics(tail[-key_length:])
         return rows

@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_documents
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
@@ -13,7 +12,7 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.errors import Unsupported, UserError, no_panics
+from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.models.files import GGUF
 from hsd_viz.models.tokenizer import FILE, load_tokenizer

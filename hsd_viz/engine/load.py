@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine.access import Access
@@ -21,7 +21,7 @@ from hsd_viz.engine.places import place_of
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
-from hsd_viz.errors import MissingPackage, PromptError, Unsupported, UserError
+from hsd_viz.errors import MissingPackage, PromptError, PromptTooLong, Unsupported, UserError
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
 from hsd_viz.native.build import Build, default_build

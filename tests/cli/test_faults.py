@@ -115,7 +115,7 @@ def test_other_faults_pass_the_reading_of_a_file():
         ("hsd_viz.stack", "StackError", UserError),
         ("hsd_viz.trace", "TraceError", BadFile),
         ("hsd_viz.drafting.index.format", "DatabaseError", BadFile),
-        ("hsd_viz.decoding.sampling", "PromptTooLong", PromptError),
+        ("hsd_viz.errors", "PromptTooLong", PromptError),
         ("hsd_viz.trace.events", "ServerError", UserError),
         ("hsd_viz.audit.enumeration", "TooManyOutcomes", UserError),
     ],

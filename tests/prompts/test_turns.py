@@ -6,8 +6,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
+from hsd_viz.errors import PromptTooLong
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.result import BenchResult

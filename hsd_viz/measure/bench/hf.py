@@ -18,8 +18,8 @@ from transformers import GenerationConfig
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
-from hsd_viz.decoding.sampling import PromptTooLong, Sampling
-from hsd_viz.errors import UserError
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.errors import PromptTooLong, UserError
 from hsd_viz.stack import HFStack
 
 if TYPE_CHECKING:

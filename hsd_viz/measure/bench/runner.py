@@ -22,10 +22,9 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
-from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
-from hsd_viz.errors import PromptError, UserError
+from hsd_viz.errors import PromptError, PromptTooLong, UserError
 from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between
 from hsd_viz.measure.bench.settings import BenchSettings
