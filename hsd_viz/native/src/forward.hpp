@@ -51,6 +51,15 @@ template <class T, class W> class Sequence : public Session {
     }
 
   private:
+    // The queries, keys and values of n fed tokens, in rows of `ld` numbers. Attention is asked for
+    // of the rows from `first` on.
+    struct Rows {
+        T* data;
+        size_t ld;
+        int n, first;
+        T* row(int m) const { return data + m * ld; }
+    };
+
     // A layer's cache: its key-value heads one after the other.
     Head<T, W> head(const Memory& memory, int h, int capacity) const {
         return {memory.as<char>() + h * Head<T, W>::bytes(s_.head_dim, capacity), s_.head_dim,
@@ -131,16 +140,16 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    // Add biases to, normalise and turn the keys of all fed tokens and the queries from `first` on
-    // of one key-value head; put keys and values away.
-    void put_away(const Layer<T, W>& layer, const Memory& memory, int h, int n, int first,
+    // Add biases to, normalise and turn the keys of all rows and the queries from `first` on of one
+    // key-value head; put keys and values away.
+    void put_away(const Rows& rows, const Layer<T, W>& layer, const Memory& memory, int h,
                   int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         static thread_local Scratch<int8_t> room;
         Head<T, W> c = head(memory, h, capacity_);
-        for (int m = 0; m < n; ++m) {
-            T* q = qkv_ + m * ldq_ + (size_t)h * group * dim;
-            T* k = qkv_ + m * ldq_ + (size_t)(s_.heads + h) * dim;
+        for (int m = 0; m < rows.n; ++m) {
+            T* q = rows.row(m) + (size_t)h * group * dim;
+            T* k = rows.row(m) + (size_t)(s_.heads + h) * dim;
             T* v = k + (size_t)s_.kv_heads * dim;
             const size_t turn = (size_t)places_[m] * (dim / 2);
             auto place = [&](T* x, int heads, const std::vector<T>& norm) {
@@ -150,9 +159,9 @@ template <class T, class W> class Sequence : public Session {
                 }
             };
             if (!layer.bias.empty()) {
-                const T* bias = layer.bias.data() + (q - (qkv_ + m * ldq_));
+                const T* bias = layer.bias.data() + (q - rows.row(m));
                 for (int i = 0; i < group * dim; ++i) q[i] += bias[i];
-                bias = layer.bias.data() + (k - (qkv_ + m * ldq_));
+                bias = layer.bias.data() + (k - rows.row(m));
                 for (int i = 0; i < dim; ++i) {
                     k[i] += bias[i];
                     v[i] += bias[(size_t)s_.kv_heads * dim + i];
@@ -160,24 +169,26 @@ template <class T, class W> class Sequence : public Session {
             }
             place(k, 1, layer.k_norm);
             c.put(cached + m, k, v, room);
-            if (m >= first) place(q, group, layer.q_norm);
+            if (m >= rows.first) place(q, group, layer.q_norm);
         }
     }
 
-    // Attention of the queries of tokens [first, last) that share one key-value head.
-    void attention(const Memory& memory, int h, int first, int last, T* out, size_t ldo) {
+    // Attention of the queries of rows [start, end) that share one key-value head. `out` begins
+    // with the first row of which attention is asked for.
+    void attention(const Rows& rows, const Memory& memory, int h, int start, int end, T* out,
+                   size_t ldo) {
         static thread_local HeadScratch<T, W> scratch;
         constexpr int MOST = Head<T, W>::MOST;
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         const Head<T, W> c = head(memory, h, capacity_);
         Query<T> queries[MOST];
         int waiting = 0;
-        for (int m = first; m < last; ++m) {
+        for (int m = start; m < end; ++m) {
             for (int g = 0; g < group; ++g) {
                 const size_t column = (size_t)(h * group + g) * dim;
-                queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column,
+                queries[waiting++] = {rows.row(m) + column, out + (m - rows.first) * ldo + column,
                                       views_[m]};
-                if (waiting < MOST && !(m == last - 1 && g == group - 1)) continue;
+                if (waiting < MOST && !(m == end - 1 && g == group - 1)) continue;
                 attend(queries, waiting, (T)s_.scale, c, scratch);
                 waiting = 0;
             }
@@ -185,16 +196,16 @@ template <class T, class W> class Sequence : public Session {
     }
 
     // Embeddings of n tokens through all layers; logits of the last `rows` of them. attend(layer,
-    // first, attended) puts the keys and values of all n rows of qkv_ away, and the attention of
-    // the rows from `first` on into attended [n - first].
+    // rows, attended) puts the keys and values of all n rows away, and the attention of those from
+    // rows.first on into attended [n - rows.first].
     template <class Attend>
     void pass(Team& team, const int32_t* tokens, int n, int rows, T* logits, Attend&& attend) {
         const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim,
                      inner = round_up(s_.inner, WIDE<T, W>);
         T* x = x_.at_least(n * width);
         T* normed = normed_.at_least(n * width);
-        ldq_ = (size_t)(s_.heads + 2 * s_.kv_heads) * s_.head_dim;
-        qkv_ = rows_qkv_.at_least(n * ldq_);
+        const size_t ldq = (size_t)(s_.heads + 2 * s_.kv_heads) * s_.head_dim;
+        T* qkv = qkv_.at_least(n * ldq);
         T* attended = attended_.at_least(n * heads);
         T* hidden = hidden_.at_least(n * inner);
         for (int m = 0; m < n; ++m) embed(tokens[m], x + m * width);
@@ -205,8 +216,8 @@ template <class T, class W> class Sequence : public Session {
             const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
             normalise_rows(team, x, layer.input_norm, n, normed);
             if (l == watched_layer_) watched_.assign(normed, normed + n * width);
-            products_.linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
-            attend(l, first, attended);
+            products_.linear(team, layer.qkv, normed, width, s_.width, n, qkv, ldq, false);
+            attend(l, Rows{qkv, ldq, n, first}, attended);
             x += first * width;
             products_.linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
             normalise_rows(team, x, layer.post_norm, going, normed);
@@ -237,22 +248,22 @@ template <class T, class W> class Sequence : public Session {
         look(tokens, n, parents, cached);
         reserve(cached, cached + n);
         const size_t heads = (size_t)s_.heads * s_.head_dim;
-        pass(team, tokens, n, rows, logits, [&](int l, int first, T* attended) {
+        pass(team, tokens, n, rows, logits, [&](int l, const Rows& fed, T* attended) {
             const Layer<T, W>& layer = w_.layers[l];
-            first_ = first;
+            const Memory& memory = caches_[l];
             if (n <= SHARE) {
                 team.each(s_.kv_heads, [&](int h) {
-                    put_away(layer, caches_[l], h, n, first, cached, cos, sin);
-                    attention(caches_[l], h, first, n, attended, heads);
+                    put_away(fed, layer, memory, h, cached, cos, sin);
+                    attention(fed, memory, h, fed.first, n, attended, heads);
                 });
                 return;
             }
-            const int shares = (n - first + SHARE - 1) / SHARE;
+            const int shares = (n - fed.first + SHARE - 1) / SHARE;
             team.each(s_.kv_heads,
-                      [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
+                      [&](int h) { put_away(fed, layer, memory, h, cached, cos, sin); });
             team.each(s_.kv_heads * shares, [&](int item) {
-                const int start = first + item % shares * SHARE;
-                attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended,
+                const int start = fed.first + item % shares * SHARE;
+                attention(fed, memory, item / shares, start, std::min(n, start + SHARE), attended,
                           heads);
             });
         });
@@ -267,17 +278,13 @@ template <class T, class W> class Sequence : public Session {
             sequences[m]->reserve(cached[m], cached[m] + 1);
         }
         const size_t heads = (size_t)s_.heads * s_.head_dim;
-        pass(team, tokens, n, n, logits, [&](int l, int, T* attended) {
-            for (int m = 0; m < n; ++m) {
-                sequences[m]->qkv_ = qkv_ + m * ldq_;
-                sequences[m]->ldq_ = ldq_;
-                sequences[m]->first_ = 0;
-            }
+        pass(team, tokens, n, n, logits, [&](int l, const Rows& fed, T* attended) {
             team.each(n * s_.kv_heads, [&](int item) {
                 const int m = item / s_.kv_heads, h = item % s_.kv_heads;
+                const Rows own{fed.row(m), fed.ld, 1, 0};
                 Sequence& its = *sequences[m];
-                its.put_away(w_.layers[l], its.caches_[l], h, 1, 0, cached[m], cos, sin);
-                its.attention(its.caches_[l], h, 0, 1, attended + m * heads, heads);
+                its.put_away(own, w_.layers[l], its.caches_[l], h, cached[m], cos, sin);
+                its.attention(own, its.caches_[l], h, 0, 1, attended + m * heads, heads);
             });
         });
     }
@@ -286,14 +293,12 @@ template <class T, class W> class Sequence : public Session {
 
     const Weights<T, W>& w_;
     const ModelShape s_;
-    int capacity_ = 0, first_ = 0;
-    size_t ldq_ = 0;
+    int capacity_ = 0;
     std::vector<Memory> caches_;
     std::vector<View> views_;
     std::vector<int> places_, lists_;
     Products<T, W> products_;
-    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, some_;
-    T* qkv_ = nullptr;
+    Scratch<T> x_, normed_, qkv_, attended_, hidden_, some_;
     int watched_layer_ = -1;
     std::vector<T> watched_;
 };

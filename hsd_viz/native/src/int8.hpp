@@ -228,19 +228,13 @@ inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, s
 // / 127. A row without a number of at least SMALLEST is all zeros.
 inline void quantise(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
     constexpr int L = LANES<float>;
-    f32v top{};
-    int i = 0;
-    for (; i + L <= n; i += L) {
-        const f32v v = (f32v)((i32v)load(x + i) & 0x7fffffff);
-        top = choose<float>(v > top, v, top);
-    }
-    float largest = largest_lane<float>(top);
-    for (; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
+    const float largest = largest_of(x, n);
     const bool some = largest >= SMALLEST;
     const float by = some ? 127.0f / largest : 0.0f;
     *scale = some ? largest / 127.0f : 0.0f;
     i32v sums{};
-    for (i = 0; i + L <= n; i += L) {
+    int i = 0;
+    for (; i + L <= n; i += L) {
         const i32v v = rounded(load(x + i) * by);
         sums += v;
         const i8v bytes = __builtin_convertvector(v, i8v);

@@ -38,20 +38,6 @@ INLINE i16v pair_of(const int16_t* x) {
     return (i16v)(i32v{} + pair);
 }
 
-// The largest magnitude of x [n].
-inline float largest_of(const float* x, int n) {
-    constexpr int L = LANES<float>;
-    f32v top{};
-    int i = 0;
-    for (; i + L <= n; i += L) {
-        const f32v v = (f32v)((i32v)load(x + i) & 0x7fffffff);
-        top = choose<float>(v > top, v, top);
-    }
-    float largest = largest_lane<float>(top);
-    for (; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
-    return largest;
-}
-
 // A row x [n] as numbers q = round(x * (most / largest)), ties to even; returns their scale largest
 // / most. What follows up to a multiple of `whole` is zero. A row without a number of at least
 // SMALLEST is all zeros.

@@ -6,6 +6,7 @@
 // multiply-adds are for the matrices of floats only, and written out (fma): left to the compiler,
 // two copies of one loop were contracted differently.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -173,6 +174,20 @@ INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
 // A row without a number of at least this size is all zeros in integers.
 constexpr float SMALLEST = 1e-30f;
+
+// The largest magnitude of x [n].
+inline float largest_of(const float* x, int n) {
+    constexpr int L = LANES<float>;
+    f32v top{};
+    int i = 0;
+    for (; i + L <= n; i += L) {
+        const f32v v = (f32v)((i32v)load(x + i) & 0x7fffffff);
+        top = choose<float>(v > top, v, top);
+    }
+    float largest = largest_lane<float>(top);
+    for (; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
+    return largest;
+}
 
 // A sum in 64 lanes: number i is added to lane i mod 64, in order; then the upper half of the lanes
 // is added to the lower half until one is left. The same for any width of vector.
