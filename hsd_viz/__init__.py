@@ -8,9 +8,11 @@ viewer, recorded traces and decodes of the shipped models on the CPU work withou
 'db > nano:4 > target'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.lazy import lazily
+from hsd_viz.sources import PROVIDER, ItemsByName
 from hsd_viz.version import __version__
 from hsd_viz.viewers import VIEWERS
 
@@ -77,6 +79,11 @@ def _figure(result: Any) -> Any:
     return __getattr__("figures").of_result(result)
 
 
+def _draft_sources() -> ItemsByName:
+    return import_module("hsd_viz.drafting.make").items_by_name()
+
+
 VIEWERS.show = _show
 VIEWERS.to_html = _page
 VIEWERS.figure = _figure
+PROVIDER.items_by_name = _draft_sources

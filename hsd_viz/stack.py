@@ -19,30 +19,26 @@ target.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from hsd_viz.errors import UserError
+from hsd_viz.sources import PROVIDER
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
-#: The draft sources with the items they take in brackets: :func:`hsd_viz.drafting.drafter` adds
-#: them.
-SOURCES: dict[str, tuple[str, ...]] = {}
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 #: The types that the weights of a copy can have.
 COPY_TYPES = ("int8", "bfloat16", "float32")
 #: The largest lookahead, and the one of a draft model without one.
 MAX_LOOKAHEAD = 64
-#: The names of the target and of database drafting in a stack.
+#: The names of the target, of database drafting and of the choice of a stack.
 TARGET = "target"
 DATABASE = "db"
+AUTO = "auto"
 DEFAULT_LOOKAHEAD = 4
 Lookahead = int | Literal["auto"] | None
 
@@ -64,22 +60,10 @@ class StackError(UserError):
 
 
 def draft_sources() -> dict[str, tuple[str, ...]]:
-    """Return every draft source with the items it takes in brackets. What ``hsd_viz.drafting`` and
-    the entry points of the group ``hsd_viz.drafters`` register is loaded on first use.
+    """Return every draft source with the items it takes in brackets: the registered drafters, and
+    ``auto``.
     """
-    if "auto" not in SOURCES:
-        import_module("hsd_viz.drafting")
-        SOURCES["auto"] = ("db",)
-        for point in entry_points(group="hsd_viz.drafters"):
-            try:
-                point.load()
-            except Exception as error:
-                # Of another package: its drafters are missing, the others work.
-                warnings.warn(
-                    f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}",
-                    stacklevel=2,
-                )
-    return SOURCES
+    return {**PROVIDER.items_by_name(), AUTO: (DATABASE,)}
 
 
 def split_copy(name: str) -> tuple[str, str | None]:
@@ -184,7 +168,7 @@ class Stack:
     @property
     def automatic(self) -> bool:
         """Whether the draft source is ``auto``, which chooses a stack."""
-        return self.bottom is not None and self.bottom.name == "auto"
+        return self.bottom is not None and self.bottom.name == AUTO
 
     def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
         """Return the same stack with ``lookahead`` where it was left out."""
@@ -231,6 +215,13 @@ def parse(text: str | Stack) -> Stack:
             "the stack is empty: write for example 'target', 'nano:4 "
             "> target' or 'db > nano:4 > target'"
         )
+    stack = _read_parts(text)
+    check_stack(stack)
+    return stack
+
+
+def _read_parts(text: str) -> Stack:
+    """Parse the parts of a stack; what they may be together is not checked."""
     bottom: DraftSource | None = None
     models: list[ModelPart] = []
     for place, piece in enumerate(_split(text, ">")):
@@ -252,33 +243,55 @@ def parse(text: str | Stack) -> Stack:
         raise StackError(
             f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'"
         )
-    if models[-1].original != models[-1].name:
-        raise StackError(
-            f"the last part '{models[-1]}' is the target, of which the option dtype sets the type "
-            f"of the weights: write '{ModelPart(models[-1].original)}'"
-        )
-    if models[-1].lookahead is not None or models[-1].confidence is not None:
-        plain = ModelPart(models[-1].name)
-        what = "confidence" if models[-1].lookahead is None else "lookahead"
-        raise StackError(
-            f"the last part '{models[-1]}' is the target and takes no {what}: write '{plain}'"
-        )
-    stack = Stack(bottom, tuple(models))
-    names = [model.name for model in models]
-    if bottom is not None and stack.automatic:
-        if stack.drafts:
-            named = f"{DraftSource('auto', ('db', *names[:-1]))} > {stack.target}"
+    return Stack(bottom, tuple(models))
+
+
+def check_stack(stack: Stack) -> None:
+    """Check what the parts of a stack are together.
+
+    Raises:
+        StackError: if the target is a copy or has settings, if models follow ``auto``, or if a
+            model would draft for itself.
+    """
+    _check_target(stack.target)
+    if stack.bottom is not None and stack.automatic:
+        _check_automatic(stack, stack.bottom)
+    names = [model.name for model in stack.models]
+    for name in names:
+        if names.count(name) > 1:
             raise StackError(
-                "'auto' chooses the draft models and must be followed "
-                f"by the target: write '{named}'"
+                f"'{name}' appears twice in the stack: a model cannot draft for itself"
             )
-        if names[0] in bottom.items:
-            raise StackError(
-                f"'{names[0]}' is the target and in '{bottom}': a model cannot draft for itself"
-            )
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise StackError(f"'{twice}' appears twice in the stack: a model cannot draft for itself")
-    return stack
+
+
+def _check_target(target: ModelPart) -> None:
+    """Check that a target is the model itself, without settings of a draft model."""
+    if target.original != target.name:
+        raise StackError(
+            f"the last part '{target}' is the target, of which the option dtype sets the type "
+            f"of the weights: write '{ModelPart(target.original)}'"
+        )
+    if target.lookahead is not None or target.confidence is not None:
+        plain = ModelPart(target.name)
+        what = "confidence" if target.lookahead is None else "lookahead"
+        raise StackError(
+            f"the last part '{target}' is the target and takes no {what}: write '{plain}'"
+        )
+
+
+def _check_automatic(stack: Stack, bottom: DraftSource) -> None:
+    """Check that ``auto`` is followed by the target alone, which is not among its items."""
+    if stack.drafts:
+        drafts = [model.name for model in stack.drafts]
+        named = f"{DraftSource(AUTO, (DATABASE, *drafts))} > {stack.target}"
+        raise StackError(
+            f"'auto' chooses the draft models and must be followed by the target: write '{named}'"
+        )
+    target = stack.target.name
+    if target in bottom.items:
+        raise StackError(
+            f"'{target}' is the target and in '{bottom}': a model cannot draft for itself"
+        )
 
 
 def read_source(text: str) -> DraftSource:
@@ -397,9 +410,9 @@ def _parse_item(source: str, item: str, text: str) -> str:
     if item in allowed:
         return item
     is_source = item.split("[")[0].strip() in sources
-    may_be_model = source == "auto" and item and not is_source
+    may_be_model = source == AUTO and item and not is_source
     if not may_be_model:
-        takes = "db and models, such as nano" if source == "auto" else ", ".join(allowed)
+        takes = "db and models, such as nano" if source == AUTO else ", ".join(allowed)
         takes += did_you_mean(item, allowed)
         raise StackError(f"unknown item '{item}' in '{text}': {source}[...] takes {takes}")
     model = _parse_model(item)

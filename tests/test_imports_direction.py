@@ -22,6 +22,7 @@ BASE = {
     "hints",
     "lazy",
     "ranges",
+    "sources",
     "version",
     "viewers",
     "words",
@@ -97,7 +98,22 @@ def names_in(source: str, package: list[str]) -> set[str]:
                 names.add(".".join([*origin, alias.name]))
         elif isinstance(node, ast.Import):
             names |= set(column(node.names, "name"))
+        elif isinstance(node, ast.Call):
+            names |= dynamic_import(node)
     return names
+
+
+def dynamic_import(call: ast.Call) -> set[str]:
+    """Return the module of the package that ``import_module("hsd_viz…")`` names."""
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else None
+    if isinstance(call.func, ast.Name):
+        function = call.func.id
+    if function not in ("import_module", "__import__") or not call.args:
+        return set()
+    module = call.args[0]
+    if not isinstance(module, ast.Constant) or not isinstance(module.value, str):
+        return set()
+    return {module.value} if module.value.startswith("hsd_viz.") else set()
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -186,11 +202,16 @@ if TYPE_CHECKING:
 def f():
     from ..cli import main
     from . import local
+    import_module("hsd_viz.drafting")
+    importlib.import_module("hsd_viz.views.page")
+    import_module(name)
 """
     expected = {
         "hsd_viz.stack",
         "hsd_viz.measure.Report",
         "hsd_viz.cli.main",
         "hsd_viz.engine.local",
+        "hsd_viz.drafting",
+        "hsd_viz.views.page",
     }
     assert names_in(source, ["hsd_viz", "engine"]) == expected

@@ -65,6 +65,7 @@ class DatabaseDrafter(Drafter):
         longest: the most tokens of a key of the context database.
     """
 
+    name = "db"
     nodes = 24
 
     def __init__(

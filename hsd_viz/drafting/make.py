@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import UserError
-from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
+from hsd_viz.stack import DATABASES, DraftSource
 
 from .context import LOGITS, Database
 from .costs import CPU_MARGINAL, CostCurve
@@ -137,9 +139,9 @@ class Run:
     def state(self) -> Any:
         """What the drafter ``remembers``, made when first asked for (``None``: nothing)."""
         name = self.source.name
-        make = _REGISTERED[self.source.name].remembers
-        if make and name not in self.memory:
-            self.memory[name] = make()
+        create = drafters()[name].remembers
+        if create is not None and name not in self.memory:
+            self.memory[name] = create()
         return self.memory.get(name)
 
     def sources(self, **files: str) -> tuple[str, ...]:
@@ -177,11 +179,77 @@ class Baseline(Drafter):
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self.name = run.source.name
         self.eos = run.eos
         self.start(())
 
 
-_REGISTERED: dict[str, Any] = {}
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A registered drafter.
+
+    Attributes:
+        name: the draft source of stacks.
+        module: the module that registered it.
+        items: what it takes in brackets.
+        colour: its ink on a light and a dark page (``#rrggbb``).
+        remembers: creates the state that outlives a run; ``None``: there is none.
+        make: creates a drafter for a run.
+    """
+
+    name: str
+    module: str
+    items: tuple[str, ...]
+    colour: tuple[str, str] | None
+    remembers: Callable[[], Any] | None
+    make: Callable[[Run], Drafter]
+
+
+class _Registry:
+    """The registered drafters; those of other packages are loaded on first use."""
+
+    def __init__(self) -> None:
+        self._registrations: dict[str, Registration] = {}
+        self._has_installed = False
+
+    def add(self, registration: Registration) -> None:
+        """Add a drafter, or replace one of the same module.
+
+        Raises:
+            UserError: if the name is not a plain word, or is already registered.
+        """
+        name = registration.name
+        known = self._registrations.get(name)
+        is_taken = known is not None and known.module != registration.module
+        if is_taken or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+            raise UserError(
+                f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
+            )
+        self._registrations[name] = registration
+
+    def all(self) -> Mapping[str, Registration]:
+        """Return the drafters by name, with those of installed packages."""
+        if not self._has_installed:
+            # What is loaded may ask for the drafters itself.
+            self._has_installed = True
+            _load_installed()
+        return self._registrations
+
+
+def _load_installed() -> None:
+    """Load the drafters that other packages have as entry points."""
+    for point in entry_points(group="hsd_viz.drafters"):
+        try:
+            point.load()
+        except Exception as error:
+            # Of another package: its drafters are missing, the others work.
+            warnings.warn(
+                f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}",
+                stacklevel=2,
+            )
+
+
+_REGISTRY = _Registry()
 
 
 def drafter(
@@ -205,38 +273,36 @@ def drafter(
     """
 
     def register(cls: Any) -> Any:
-        known = _REGISTERED.get(name)
-        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (
-            known and known.__module__ != cls.__module__
-        ):
-            raise UserError(
-                f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
-            )
-        cls.name = name
-        cls.colour = colour
-        cls.remembers = remembers
-        cls.make = make or cls
-        # A class that does not extend Drafter reads no states, unless it says so.
-        cls.state_depth = getattr(cls, "state_depth", None)
-        _REGISTERED[name] = cls
-        SOURCES[name] = tuple(items)
+        registration = Registration(
+            name=name,
+            module=cls.__module__,
+            items=tuple(items),
+            colour=colour,
+            remembers=remembers,
+            make=make or cls,
+        )
+        _REGISTRY.add(registration)
         return cls
 
     return register
 
 
-def drafters() -> dict[str, Any]:
-    """Return the class of every registered draft source by name; its attributes are those of
-    :func:`drafter`.
-    """
-    return {name: _REGISTERED[name] for name in draft_sources() if name in _REGISTERED}
+def drafters() -> Mapping[str, Registration]:
+    """Return every registered drafter by name."""
+    return _REGISTRY.all()
+
+
+def items_by_name() -> dict[str, tuple[str, ...]]:
+    """Return what each registered drafter takes in brackets."""
+    return {name: registration.items for name, registration in drafters().items()}
 
 
 def remembers(source: DraftSource) -> bool:
     """Return whether a draft source learns from run to run; ``db`` does with its ``logits``."""
     known = drafters().get(source.name)
-    items = draft_sources()[source.name]
-    return bool(known and known.remembers) and (LOGITS in source.items or LOGITS not in items)
+    if known is None or known.remembers is None:
+        return False
+    return LOGITS in source.items or LOGITS not in known.items
 
 
 def make_drafter(
@@ -258,15 +324,32 @@ def make_drafter(
     Raises:
         UserError: if a database is missing, or the name is unknown.
     """
-    name = source.name
     known = drafters().get(source.name)
     if known is None:
-        raise UserError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
+        raise UserError(f"unknown drafter '{source.name}': expected {', '.join(drafters())}")
     if eos is None:
         ends: frozenset[int] = frozenset()
     elif isinstance(eos, int):
         ends = frozenset((eos,))
     else:
         ends = frozenset(eos)
-    memory = {} if memory is None else memory
-    return known.make(Run(source, databases or SharedDatabases(), memory, ends, costs, temperature))
+    run = Run(
+        source=source,
+        databases=databases or SharedDatabases(),
+        memory={} if memory is None else memory,
+        eos=ends,
+        costs=costs,
+        temperature=temperature,
+    )
+    return _with_defaults(known.make(run), known)
+
+
+def _with_defaults(made: Any, registration: Registration) -> Drafter:
+    """Return a new drafter with the members that its class may leave out: the name, and, if it does
+    not extend Drafter, that it reads no states.
+    """
+    if not getattr(made, "name", ""):
+        made.name = registration.name
+    if not hasattr(made, "state_depth"):
+        made.state_depth = None
+    return made

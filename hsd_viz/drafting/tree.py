@@ -163,7 +163,7 @@ class Drafter(Protocol):
     between runs.
     """
 
-    name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.drafter`
+    name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.make_drafter` if empty
     nodes: int = 16  # default budget: those of its largest draft
     #: The layer whose states of the text it learns from, as a share of the target's layers;
     #: ``None``: it needs none.

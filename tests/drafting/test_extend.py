@@ -121,6 +121,26 @@ def test_a_file_among_the_baselines_is_a_drafter(tmp_path):
     ]
 
 
+def test_registering_a_class_writes_nothing_onto_it(tmp_path):
+    code = """
+import json
+from hsd_viz.drafting import drafter, make_drafter
+from hsd_viz.stack import read_source
+
+class Plain:
+    nodes = 4
+    def __init__(self, run):
+        self.run = run
+
+before = dict(vars(Plain))
+drafter("plain", items=("short",), colour=("#000000", "#ffffff"), remembers=dict)(Plain)
+made = make_drafter(read_source("plain[short]"), memory={"plain": 7})
+unchanged = dict(vars(Plain)) == before
+print(json.dumps([unchanged, made.name, made.state_depth, made.run.state]))
+"""
+    assert run(tmp_path, code) == [True, "plain", None, 7]
+
+
 def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):
     (package / "my_drafts.py").write_text("raise RuntimeError('broken')")
     code = """
