@@ -21,7 +21,7 @@ from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .growing import GrowingTree, Waiting, prices_of
 from .make import Run, drafter
 from .proposals import PastDraft, Proposals, Spot
-from .semantic import DEPTH, SEMANTIC, SemanticDatabase
+from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
 from .trust import Trust
 
@@ -46,7 +46,11 @@ def _make(run: Run) -> Drafter:
             temperature=run.temperature,
         )
     return DatabaseDrafter(
-        sources, databases, eos=run.eos, costs=run.costs, temperature=run.temperature
+        sources,
+        databases,
+        eos=run.eos,
+        costs=run.costs,
+        temperature=run.temperature,
     )
 
 
@@ -133,7 +137,8 @@ class DatabaseDrafter(Drafter):
         while True:
             # No look-up after an end of text, or where no token could score enough.
             if spot.reach > tree.least and spot.token not in self.eos:
-                tree.offer(self._ask(spot, tree.least), spot.number)
+                proposals = self._ask(spot, tree.least)
+                tree.offer(proposals, spot.number)
             best = tree.take()
             if best is None:
                 break
@@ -142,9 +147,11 @@ class DatabaseDrafter(Drafter):
         ahead = tuple(text[len(self._context.text) :])
         self._drafts.append(PastDraft(len(text), ahead, tree.spots))
         nodes = tree.best_nodes()
-        if not nodes:
-            return DraftTree(why_empty="not worth it" if tree.has_proposals() else "no match")
-        return self._tree_of(nodes)
+        if nodes:
+            return self._tree_of(nodes)
+        if tree.has_proposals():
+            return DraftTree(why_empty="not worth it")
+        return DraftTree(why_empty="no match")
 
     def _ask(self, spot: Spot, least: float) -> Proposals:
         """Return what may be drafted after a place.
@@ -166,7 +173,9 @@ class DatabaseDrafter(Drafter):
 
     def _end_of(self, text: Sequence[int]) -> Spot:
         """Return the end of a text as a place."""
-        copies = self._semantic.find(len(text)) if self.state_depth is not None else ()
+        copies: Sequence[Copy] = ()
+        if self.state_depth is not None:
+            copies = self._semantic.find(len(text))
         return Spot(
             token=None,
             parent=None,
@@ -181,6 +190,9 @@ class DatabaseDrafter(Drafter):
         """Return the next node of a tree as a place."""
         negative_score, token, above = waiting
         parent = tree.spots[above + 1]
+        copies: Sequence[Copy] = ()
+        if parent.copies:
+            copies = self._semantic.advance(parent.copies, token)
         return Spot(
             token=token,
             parent=parent,
@@ -189,7 +201,7 @@ class DatabaseDrafter(Drafter):
             tail=(parent.tail + chr(token))[-self.longest :],
             # A key one token longer matches at most one token more.
             bound=parent.bound + 1,
-            copies=self._semantic.advance(parent.copies, token) if parent.copies else (),
+            copies=copies,
         )
 
     def _tree_of(self, nodes: Sequence[Spot]) -> DraftTree:
