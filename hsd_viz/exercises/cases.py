@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.audit import enumeration
 from hsd_viz.exercises import data, hunt
 from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
 from hsd_viz.results.estimate import resample
@@ -304,77 +303,4 @@ def _speedup() -> Iterator[ExerciseCase]:
         weights = resample(units, seed)
         yield ExerciseCase(
             f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights)
-        )
-
-
-# The lab sheet.
-
-TIMES = {"plain_speed": 40, "step": 25, "draft": 21, "verify": 28}
-
-exercise("L1")(
-    lambda: [([],), ([Fraction(4, 5)],), ([Fraction(4, 5), Fraction(11, 20), Fraction(1, 3)],)]
-)
-
-
-@exercise("L2")
-def _advised() -> Iterator[ExerciseCase]:
-    cheap = TIMES | {"draft": 3}
-    for name, times in (
-        ("chat.log", TIMES),
-        ("chat.log", cheap),
-        ("busy.log", {"plain_speed": 30}),
-    ):
-        asked = f"best_length(path({name!r}), {times})"
-        yield ExerciseCase(asked, call(data.lab_log(name), times))
-
-
-@exercise("L3")
-def _copier() -> Iterator[ExerciseCase]:
-    for cost in ("cpu", "free16", "0.4"):
-        asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
-        yield ExerciseCase(asked, call(data.lab_log("edits.jsonl"), cost))
-
-
-exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
-
-# Puzzles.
-
-
-def _is_within(pair: tuple[int, int]) -> bool:
-    """Return whether no more draft tokens are accepted than there are."""
-    drafted, accepted = pair
-    return accepted <= drafted
-
-
-def _has_enough(case: tuple[Sequence[int], int]) -> bool:
-    """Return whether rounds bring at least so many tokens."""
-    rounds, least = case
-    return sum(rounds) >= least
-
-
-exercise("P1")(lambda: product(range(3), range(3)))
-exercise("P2")(lambda: filter(_is_within, product(range(6), range(6))))
-exercise("P3")(lambda: product(range(1, 6), range(5)))
-exercise("P4")(lambda: product(EIGHTHS, EIGHTHS[1:]))
-exercise("P5")(lambda: PAIRS)
-exercise("P6")(lambda: product(THREE, range(3)))
-exercise("P7")(lambda: product(THREE, (1, 2, 3), range(3)))
-ROUNDS = sequences((1, 2, 4), range(1, 5))
-exercise("P8")(lambda: filter(_has_enough, product(ROUNDS, (1, 3, 5))))
-exercise("P9")(lambda: product(ALPHAS, range(6)))
-exercise("P10")(lambda: RATIOS[1:])
-exercise("P11")(lambda: product(EIGHTHS, EIGHTHS))
-
-
-@exercise("P12")
-def _three_levels() -> Iterator[ExerciseCase]:
-    # The small model may draw every token: then no wrong row makes an answer divide by 0.
-    for rows in product([row for row in THREE if all(row)], THREE, THREE):
-
-        def law(answer: Submission, rows: Sequence[hunt.Row] = rows) -> hunt.Row:
-            emitted = enumeration.law(lambda choices: answer(*map(list, rows), choices.branch))
-            return [emitted.get(token, Fraction(0)) for token in range(3)]
-
-        yield ExerciseCase(
-            f"law of three_levels({', '.join(map(show, rows))}, choose)", law, expected=rows[-1]
         )

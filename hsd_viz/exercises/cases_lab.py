@@ -1,0 +1,35 @@
+"""The inputs of the lab sheet: its logs."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from hsd_viz.exercises import data
+from hsd_viz.exercises.check import ExerciseCase, call, exercise
+
+TIMES = {"plain_speed": 40, "step": 25, "draft": 21, "verify": 28}
+
+exercise("L1")(
+    lambda: [([],), ([Fraction(4, 5)],), ([Fraction(4, 5), Fraction(11, 20), Fraction(1, 3)],)]
+)
+
+
+@exercise("L2")
+def _advised() -> Iterator[ExerciseCase]:
+    cheap = TIMES | {"draft": 3}
+    for name, times in (
+        ("chat.log", TIMES),
+        ("chat.log", cheap),
+        ("busy.log", {"plain_speed": 30}),
+    ):
+        asked = f"best_length(path({name!r}), {times})"
+        yield ExerciseCase(asked, call(data.lab_log(name), times))
+
+
+@exercise("L3")
+def _copier() -> Iterator[ExerciseCase]:
+    for cost in ("cpu", "free16", "0.4"):
+        asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
+        yield ExerciseCase(asked, call(data.lab_log("edits.jsonl"), cost))
+
+
+exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
