@@ -51,12 +51,16 @@ class Basis:
         source: its provenance.
         measured: stacks measured on the same machine.
         temperature: of the decodes; ``None``: unknown.
+        prompts: how many prompts it was measured on; ``None``: unknown.
+        measured_on: the prompts of the measured stacks as text, "" if unknown.
     """
 
     calibration: Calibration
     source: str
     measured: Mapping[str, Measured] = field(default_factory=dict)
     temperature: float | None = None
+    prompts: int | None = None
+    measured_on: str = ""
 
     @property
     def predicted(self) -> str:
@@ -142,7 +146,15 @@ def _basis_of_plan(given: Any, source: str) -> Basis:
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
     drawn = None if temperature is None else temperature_words(temperature)
     source = source or f"measured on {place(who, drawn, day)}"
-    return Basis(Calibration.from_dict(data), source, plan_measured(given), temperature)
+    texts = given.get("texts") or data.get("texts") or {}
+    return Basis(
+        calibration=Calibration.from_dict(data),
+        source=source,
+        measured=plan_measured(given),
+        temperature=temperature,
+        prompts=texts.get("prompts") if isinstance(texts, Mapping) else None,
+        measured_on=str(given.get("measured_on") or ""),
+    )
 
 
 def read_json(path: str | Path) -> Any:

@@ -131,6 +131,8 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "path": [{"name": name, "lookahead": lookaheads.get(name)} for name in best.names],
         "ms": best.ms_per_token,
         "over_plain": best.gain_over(choice.plain),
+        "measured_over_plain": _measured_gain(basis, best.stack, choice.plain.stack),
+        "measured_on": basis.measured_on,
         "over_single": best.gain_over(single) if single is not None and single != best else None,
         "single": "" if single is None else single.stack,
         "length": best.acceptance_length,
@@ -144,9 +146,21 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         edges.append({"from": database, "to": verifier, "rate": tier_rate(tier), "per": per_draft})
     levels = [_level(known, name) for name in (*known.databases, *known.models)]
     return {
-        "graph": {"levels": levels, "edges": edges, "source": basis.predicted},
+        "graph": {
+            "levels": levels,
+            "edges": edges,
+            "source": basis.predicted,
+            "prompts": basis.prompts,
+        },
         "picked": picked,
     }
+
+
+def _measured_gain(basis: Basis, stack: str, plain: str) -> float | None:
+    """Return how much faster than plain decoding a stack was where both were measured."""
+    if stack == plain or stack not in basis.measured or plain not in basis.measured:
+        return None
+    return basis.measured[plain].ms_per_token / basis.measured[stack].ms_per_token - 1
 
 
 def _level(known: Calibration, name: str) -> dict[str, Any]:

@@ -209,7 +209,7 @@ export const tabsOf = (host: Host): Tab[] => [
     parts: [
       ["What survives each level", view("panels", "", { which: ["ribbons"] })],
       ["Timeline", view("timeline", "", { show: "time" })],
-      ["Lookahead and the fastest stack", law],
+      ["Best stack of these models", law],
       [
         "Other hardware",
         closed(

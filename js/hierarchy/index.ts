@@ -1,10 +1,13 @@
 // The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells
-// of the selected stack are marked.
+// of the selected stack are marked. Beside it is what the law predicts for that stack and, for a run
+// of these models, what the run reached.
 import { html, nothing } from "lit-html";
+import { hsdGroup } from "../lib/group";
 import type { Hue } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { duration } from "../lib/words";
+import { calibrationRow, type Row, reasonOf, runRow } from "./measured";
 
 /**
  * From a level to the one that verifies it; `per`: tokens per look-up of a database, null between
@@ -17,25 +20,33 @@ interface Edge {
   per: number | null;
 }
 type Colours = Pick<Hue, "light" | "dark">;
-interface Graph {
+export interface Graph {
   /** Databases and models, lowest first. */
   levels: { name: string; ms: number; hues: Colours[] }[];
   edges: Edge[];
   source?: string;
+  /** The prompts that it was calibrated on; null: unknown. */
+  prompts?: number | null;
 }
-interface Picked {
+export interface Picked {
   path?: { name: string; lookahead: number | null }[];
   stack: string;
   words: string;
   ms: number;
   length: number;
   over_plain: number;
+  /** The same as it was measured, and on which prompts; null: it was not. */
+  measured_over_plain?: number | null;
+  measured_on?: string;
   over_single: number | null;
   single?: string;
 }
 interface Traits {
   graph: Graph;
   picked: Picked;
+  /** The group whose run is of these models. */
+  group?: string;
+  of_run?: boolean;
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
@@ -83,7 +94,7 @@ function answer(p: Picked) {
     p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
   const facts = [
     ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per pass`],
-    ["Over plain decoding", times(p.over_plain), "tokens/s"],
+    ["Over plain decoding", times(p.over_plain), "predicted"],
     ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],
   ];
   return html`<p><code class="hsd-answer-stack">${p.stack}</code></p>
@@ -99,22 +110,44 @@ function answer(p: Picked) {
     </div>`;
 }
 
+/** Speed and acceptance of this run beside those of the calibration, each with what it is of. */
+function beside(graph: Graph, picked: Picked, group: string | undefined) {
+  const store = group ? hsdGroup(group).store : null;
+  const run = store && runRow(store, picked);
+  if (!run) return nothing;
+  const calibration = calibrationRow(graph, picked);
+  const line = ({ of, times, accepted }: Row) => [of, times, accepted];
+  const rows = [run, calibration];
+  if (typeof picked.measured_over_plain === "number") {
+    const of = `${picked.measured_on || "Other prompts"}, measured`;
+    rows.push({ of, times: times(picked.measured_over_plain), accepted: "–", rate: null });
+  }
+  const reason = reasonOf(store, run, calibration);
+  return html`${tableOf(
+    "This run and the calibration",
+    ["", "over plain decoding", "accepted / examined"],
+    rows.map(line),
+  )}
+  ${reason ? html`<p class="hsd-note">${reason}</p>` : nothing}`;
+}
+
 export default templated<Traits>(
   { class: "hsd-latency hsd-hierarchy", label: "Hierarchy" },
   (get) => {
     const graph = get("graph");
     const picked = get("picked");
+    const hasLookahead = picked.path?.some(({ lookahead }) => lookahead);
     return html`<h3>Best stack of these models <span class="hsd-chip">predicted</span></h3>
       <div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
           <p class="hsd-note">
-            Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is
-            the lookahead, the tokens that a level proposes.
+            Conditional acceptance of each drafter by each verifier. Marked: the best
+            stack${hasLookahead ? "; γ is the lookahead, the tokens that a level proposes" : ""}.
           </p>
         </div>
         <div class="hsd-answer">
-          ${answer(picked)}
+          ${answer(picked)} ${get("of_run") ? beside(graph, picked, get("group")) : nothing}
           <p class="hsd-source">${graph.source ?? ""}</p>
         </div>
       </div>`;

@@ -12,16 +12,26 @@ const SIZE = { left: 14, right: 14, top: 6, bottom: 20 };
 /** Heights of the arcs and of the text's strip. */
 const OVER = 150;
 const STRIP = 14;
+/** The most pixels of an arc's width: that of the longest passage. */
+const WIDEST = 24;
 /** Tokens shown around a passage, and rows of the table. */
 const AROUND = 8;
 const MOST_ROWS = 60;
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
+function longestOf(passages: readonly Passage[]): Passage | null {
+  const most = Math.max(0, ...passages.map(({ length }) => length));
+  return passages.find(({ length }) => length === most) ?? null;
+}
+
 function arcsView({ root, group, store, palette, follow, resized, soon }: View<object>) {
   root.classList.add("hsd-arcs");
   const plot = make("div", "hsd-arc-plot", "", { tabindex: 0, role: "group" });
   let text = textOf(store);
+  /** The passage under the pointer or the keys. */
   let chosen: Passage | null = null;
+  /** The passage that is shown: the longest one until another is chosen. */
+  const shownPassage = () => chosen ?? longestOf(text.passages);
   const words = (p: Passage) =>
     `Tokens ${p.at}–${p.at + p.length - 1}: ${plural(p.length, "token")} copied ` +
     `from position ${p.from} by ${palette.phrase(p.source)}, ` +
@@ -64,7 +74,9 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const f = frameOf(size, n, 1);
     const wide = f.x(1) - f.x(0);
     const longest = Math.max(1, ...text.passages.map((p) => p.at - p.from));
-    /** An arc as wide as its passage. */
+    /** The pixels of an arc's width by token. */
+    const unit = Math.min(wide, WIDEST / (longestOf(text.passages)?.length ?? 1));
+    const marked = shownPassage();
     const arc = (p: Passage) => {
       const a = f.x(p.from + p.length / 2).toFixed(1);
       const b = f.x(p.at + p.length / 2).toFixed(1);
@@ -72,11 +84,11 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       const top = (base - (high * 4) / 3).toFixed(1);
       const d = `M${a} ${base}C${a} ${top} ${b} ${top} ${b} ${base}`;
       const at = (pin: boolean) => () => (pin || !group.cursor.pinned ? choose(p, pin) : undefined);
-      return svg`<g class=${p === chosen ? "hsd-arc hsd-on" : "hsd-arc"}
+      return svg`<g class=${p === marked ? "hsd-arc hsd-on" : "hsd-arc"}
         data-family=${palette.family(p.source)}
         @pointerenter=${at(false)} @click=${at(true)}>
         <path d=${d} class="hsd-arc-line"
-          stroke-width=${Math.max(1.25, Math.min(10, p.length * wide))}></path><path d=${d}
+          stroke-width=${Math.max(1.25, p.length * unit)}></path><path d=${d}
           class="hsd-arc-hit"></path></g>`;
     };
     const runs: [source: string, from: number, to: number][] = [];
@@ -93,12 +105,12 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const mark = (from: number, length: number) =>
       svg`<rect class="hsd-arc-mark" x=${f.x(from)} y=${base - 1}
         width=${Math.max(2, length * wide)} height=${STRIP + 2}></rect>`;
-    const order = text.passages.toSorted((a, b) => Number(a === chosen) - Number(b === chosen));
+    const order = text.passages.toSorted((a, b) => Number(a === marked) - Number(b === marked));
     const edge = f.x(text.prompt);
     return svg`<svg width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}"
       aria-hidden="true">
       ${order.map(arc)}${runs.map(strip)}
-      ${chosen ? [mark(chosen.from, chosen.length), mark(chosen.at, chosen.length)] : nothing}
+      ${marked ? [mark(marked.from, marked.length), mark(marked.at, marked.length)] : nothing}
       ${
         text.prompt
           ? svg`<line class="hsd-arc-edge" x1=${edge} x2=${edge} y1=${base - 16}
@@ -123,15 +135,12 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     if (root.hidden) return;
     const copied = text.passages;
     const tokens = copied.reduce((sum, p) => sum + p.length, 0);
-    const written = text.ids.length - text.prompt;
-    const share = written ? Math.round((100 * tokens) / written) : 0;
     const counts = `${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}`;
     const keys = "Arrow keys move between passages, Enter pins; the table lists them.";
     const label = `Copy arcs: ${counts}. ${keys}`;
     setAttributes(plot, { "aria-label": label });
     render(drawing(), plot);
-    const passages = plural(copied.length, "passage");
-    const whole = `${tokens} of ${written} tokens (${share} %) were copied in ${passages}.`;
+    const shown = shownPassage();
     const rows = copied
       .slice(0, MOST_ROWS)
       .map((p) => [
@@ -145,13 +154,13 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       html`<h3>Copied passages</h3>
         <p class="hsd-note">
           The text from left to right, the prompt first; each token has the colour of its source. An
-          arc leads from a passage to the place it was copied from; its width is the passage’s
-          length. Databases of other texts (model, statistics) have no arcs.
+          arc leads from a passage to the place it was copied from: the longer the passage, the
+          wider the arc. Databases of other texts (model, statistics) have no arcs.
         </p>
         ${plot}
-        <p class="hsd-arc-words" role="status">${chosen ? words(chosen) : whole}</p>
+        <p class="hsd-arc-words" role="status">${shown ? words(shown) : "No passage was copied."}</p>
         <div class="hsd-arc-pair">
-          ${chosen ? pair(chosen) : nothing}
+          ${shown ? pair(shown) : nothing}
         </div>
         ${folded(title, tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows))}`,
       root,

@@ -66,6 +66,16 @@ test.each([1380, 372])("on %s pixels all columns and labels are within the pictu
   }
 });
 
+test("a phone has no label in a ribbon: sources are named beside the text alone", () => {
+  const layout = layoutOf(STAGES, 372);
+  const labels = labelsOf(STAGES, layout, (source) => source);
+  assert.deepEqual(
+    labels.map(({ words }) => words),
+    ["28 context", "1 model"],
+  );
+  for (const { x } of labels) assert.ok(x > layout.lefts[1] + 14);
+});
+
 test("labels of low flows are apart", () => {
   const layout = layoutOf(STAGES, 1380);
   const [, model, statistics] = labelsOf(STAGES, layout, (source) => source);

@@ -49,9 +49,9 @@ export function stagesOf(
 }
 
 const SIZE = { height: 250, bar: 14, gap: 4, fall: 46, top: 44 };
-/** On a wider page sources are named beside the columns, else in the ribbons. */
+/** On a wider page sources are named beside both columns, else beside the text and in a key. */
 const WIDE = 640;
-const GUTTER = { wide: { left: 200, right: 200 }, narrow: { left: 2, right: 40 } };
+const GUTTER = { wide: { left: 200, right: 200 }, narrow: { left: 2, right: 156 } };
 /** Pixels between two labels, and of a letter. */
 const LINE = 17;
 const LETTER = 6.6;
@@ -117,7 +117,7 @@ export interface Label {
 const middleOf = ({ tops, scale }: Layout, k: number, { source, drafted }: Flow): number =>
   (tops[k].get(source) ?? 0) + Math.max(1, drafted * scale) / 2 + 4;
 
-/** The names of sources at the first column and at the text, apart from each other. */
+/** The names of sources at the text, and beside the first column where it has room; apart. */
 export function labelsOf(
   stages: readonly Stage[],
   layout: Layout,
@@ -125,13 +125,12 @@ export function labelsOf(
 ): Label[] {
   const { lefts, isWide } = layout;
   const last = stages.length - 1;
-  const first = stages[0].flows.map((flow): Label => {
+  const first = (isWide ? stages[0].flows : []).map((flow): Label => {
     const words = `${nameOf(flow.source)}: ${flow.drafted}`;
-    const x = isWide ? lefts[0] - 8 : lefts[0] + SIZE.bar + 6;
-    return { words, x, y: middleOf(layout, 0, flow), anchor: isWide ? "end" : "start" };
+    return { words, x: lefts[0] - 8, y: middleOf(layout, 0, flow), anchor: "end" };
   });
   const emitted = stages[last].flows.map((flow): Label => {
-    const words = isWide ? `${flow.drafted} ${nameOf(flow.source)}` : String(flow.drafted);
+    const words = `${flow.drafted} ${nameOf(flow.source)}`;
     const x = lefts[last] + SIZE.bar + 8;
     return { words, x, y: middleOf(layout, last, flow), anchor: "start" };
   });
@@ -238,9 +237,9 @@ function ribbon(
 }
 
 /** Where the name of a stage is: over its column, and within the picture. */
-function headPlace(stage: Stage, { lefts, width, isWide }: Layout, k: number) {
+function headPlace(stage: Stage, { lefts, isWide }: Layout, k: number) {
   if (isWide || (k && !isText(stage))) return { x: lefts[k] + SIZE.bar / 2, anchor: "middle" };
-  return k ? { x: width, anchor: "end" } : { x: lefts[k], anchor: "start" };
+  return { x: lefts[k], anchor: "start" };
 }
 
 /** The name of a stage and what it accepts, above its column. */
@@ -277,6 +276,15 @@ function picture(stages: readonly Stage[], layout: Layout, palette: Palette, lig
   </svg>`;
 }
 
+/** What the first column got by source, where the picture has no room for it. */
+function keyTemplate({ flows, name }: Stage, palette: Palette) {
+  const entry = ({ source, drafted, accepted }: Flow) =>
+    html`<span
+      >${sample(palette.family(source))}${palette.words(source)}: ${accepted} of ${drafted}</span
+    >`;
+  return html`<p class="hsd-pn-key">Accepted by ${name} ${flows.map(entry)}</p>`;
+}
+
 /** The same as a table: a row by source, a column by stage. */
 function table(stages: readonly Stage[], palette: Palette) {
   const sources = new Set(stages.flatMap(({ flows }) => flows.map(({ source }) => source)));
@@ -306,6 +314,7 @@ export function ribbons(stages: readonly Stage[], palette: Palette, room: number
       below falls the rest${scale}. Tokens of a source light up in the text with its ribbons.
     </p>
     ${picture(stages, layout, palette, light)}
+    ${layout.isWide ? nothing : keyTemplate(stages[0], palette)}
     ${folded("Values as a table", table(stages, palette))}
   </section>`;
 }

@@ -5,8 +5,8 @@ import { ticks } from "../lib/chart";
 import { slider } from "../lib/fields";
 import type { Round } from "../lib/tables";
 import { duration } from "../lib/words";
-import { HATCH, type Row, type Strip } from "./rows";
-import { CLOSEST, type Sight, xOf } from "./sight";
+import { HATCH, hasNumber, type Row, type Strip } from "./rows";
+import { beginsAt, CLOSEST, type Sight, xOf } from "./sight";
 import { clock, type TimeSpan, timeWords } from "./spans";
 
 /** Pixels of the axis, and below the last row. */
@@ -15,8 +15,6 @@ const FOOT = 6;
 /** Pixels of a time of the axis, of a narrow view's, and the width of a narrow view. */
 const TICK = { wide: 110, narrow: 60 };
 const NARROW = 500;
-/** The share of a view that is less than a pixel. */
-const PIXELS = 1000;
 /** The height of a row without room for two lines. */
 const LOW = 30;
 
@@ -76,6 +74,13 @@ const hatch = svg`<defs><pattern id=${HATCH} width="5" height="5"
   patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hsd-tl-gap"
   d="M1 0v5"></path></pattern></defs>`;
 
+/** A jagged edge where the axis begins after a prefill that is not in view. */
+function cutMark({ strip, sight }: Picture, height: number) {
+  if (!strip.isTimed || strip.zero <= 0 || !beginsAt(sight, strip.zero)) return nothing;
+  const teeth = "l4 4l-4 4".repeat(Math.ceil((height - AXIS) / 8));
+  return svg`<path class="hsd-tl-cut" d=${`M1 ${AXIS}${teeth}`}></path>`;
+}
+
 export function pictureTemplate(picture: Picture) {
   const { strip, sight, looked } = picture;
   const { from, to, width } = sight;
@@ -86,7 +91,8 @@ export function pictureTemplate(picture: Picture) {
   const lanes = guard([strip.rows, width, from, to, looked], () => placed(strip.rows).map(lane));
   return svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}"
     aria-hidden="true"
-    >${hatch}${axis(sight, strip.zero, height)}${lanes}${roundMark(picture, height)}</svg>`;
+    >${hatch}${axis(sight, strip.zero, height)}${lanes}${roundMark(picture, height)}
+    ${cutMark(picture, height)}</svg>`;
 }
 
 /** What is around the strip. */
@@ -109,12 +115,15 @@ export interface Acts {
 function rangeWords({ strip, sight, zoom }: Surroundings): string {
   if (!strip.calls.length) return "no calls yet";
   const { zero, end } = strip;
+  const isThere = beginsAt(sight, zero);
+  const from = isThere ? 0 : sight.from - zero;
+  const shown = `Shown: ${clock(from)} to ${clock(sight.to - zero)}`;
+  if (isThere && zero > 0 && strip.isTimed) {
+    return `${shown}; cut before it: prefill, ${duration(zero)}`;
+  }
   const whole = zoom ? ` of ${duration(end)}` : "";
   const prefill = sight.from < zero ? ", 0 at the end of prefill" : "";
-  // A view that is scrolled to whole pixels begins there all the same.
-  const isThere = Math.abs(sight.from - zero) < (sight.to - sight.from) / PIXELS;
-  const from = isThere ? 0 : sight.from - zero;
-  return `Shown: ${clock(from)} to ${clock(sight.to - zero)}${whole}${prefill}`;
+  return `${shown}${whole}${prefill}`;
 }
 
 function nameTemplate({ row, top }: Placed) {
@@ -129,7 +138,9 @@ function nameTemplate({ row, top }: Placed) {
 
 /** The view around its strip in `area`. */
 export function timelineTemplate(shown: Surroundings, acts: Acts, area: Element) {
-  const { title, strip, zoom, hasRound, words, isAnnounced } = shown;
+  const { title, strip, sight, zoom, hasRound, words, isAnnounced } = shown;
+  const hasNumbers = strip.isTimed && hasNumber(strip.calls, sight);
+  const ofNumbers = hasNumbers ? " Number in a bar: tokens fed." : "";
   return html`<div class="hsd-tl-bar">
       <h3>
         ${title}
@@ -147,6 +158,6 @@ export function timelineTemplate(shown: Surroundings, acts: Acts, area: Element)
     </div>
     <div class="hsd-tl-foot">
       <p class="hsd-tl-readout" aria-live=${isAnnounced ? "polite" : "off"}>${words}</p>
-      <p class="hsd-note">${strip.note}</p>
+      <p class="hsd-note">${strip.note}${ofNumbers}</p>
     </div>`;
 }

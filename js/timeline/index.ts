@@ -22,10 +22,7 @@ import {
 } from "./sight";
 import { firstEndingAfter, spanAt, type TimeSpan } from "./spans";
 
-/**
- * The share of the time before the first round from which on a view of tokens begins with that
- * round.
- */
+/** The share of the time before the first round from which on a view begins with that round. */
 const LONG_PREFILL = 0.1;
 /** The room of a span as a multiple of it: of the cursor's round, and of a call walked to. */
 const ROOM = { round: 1.16, call: 1.3 };
@@ -242,14 +239,11 @@ class TimelineView {
     this.isStale = false;
   }
 
-  /**
-   * Nothing is supplied during prefill: the view of supplies of a whole run begins with its first
-   * round.
-   */
+  /** The rows of a tab begin with the first round of a whole run: a long prefill is cut. */
   private skipPrefill() {
     const { view, area, strip } = this;
-    const isSupply = view.model.get("show") === "supply";
-    if (this.isOpened || !isSupply || !area.clientWidth || !view.store.meta.wall_ns) return;
+    const isOfTab = view.model.get("show") !== undefined;
+    if (this.isOpened || !isOfTab || !area.clientWidth || !view.store.meta.wall_ns) return;
     this.isOpened = true;
     const begin = strip.rows[0].spans[0]?.start_ns ?? 0;
     if (begin < LONG_PREFILL * strip.end) return;

@@ -24,6 +24,8 @@ const WORDS = { letter: 6.6, room: 8 };
 /** A bar is separated from its neighbour where it is wide enough. */
 const SEPARATE = 4;
 const LEAST = 0.75;
+/** The least width and opacity at which a call or a gap is seen. */
+const SEEN = { width: 1.5, shade: 0.6 };
 
 /** The pattern of what was not accepted (drawing.ts). */
 export const HATCH = "hsd-tl-hatch";
@@ -54,8 +56,18 @@ export interface Strip {
   supplies: Supply[];
   /** How the rows are read. */
   note: string;
+  /** Whether calls are shown. */
+  isTimed: boolean;
 }
-export const NO_STRIP: Strip = { rows: [], end: 1, zero: 0, calls: [], supplies: [], note: "" };
+export const NO_STRIP: Strip = {
+  rows: [],
+  end: 1,
+  zero: 0,
+  calls: [],
+  supplies: [],
+  note: "",
+  isTimed: false,
+};
 
 const byStart = (a: TimeSpan, b: TimeSpan) => a.start_ns - b.start_ns;
 const endOf = ({ start_ns, duration_ns }: TimeSpan) => start_ns + duration_ns;
@@ -66,7 +78,8 @@ const bars = (spans: TimeSpan[], { from, to, scale }: Sight) =>
   barsOf(spans, from, to, (to - from) * scale);
 type Bar = ReturnType<typeof bars>[number];
 /** The shade of a bar: of several spans, by the share of its time that they fill. */
-const shade = ({ count, busy }: Bar) => (count > 1 ? 0.35 + 0.65 * busy : 1);
+const shade = ({ count, busy }: Bar) => (count > 1 ? SEEN.shade + (1 - SEEN.shade) * busy : 1);
+const seenWidth = ({ w }: Bar) => Math.max(SEEN.width, w);
 
 const word = (x: number, y: number, words: string, cls: string) =>
   svg`<text x=${x} y=${y} class=${cls}>${words}</text>`;
@@ -160,15 +173,24 @@ function supplyRow(palette: Palette, tops: Round[], supply: Supply, most: number
   };
 }
 
+const hasRoom = (words: string, width: number) => width > WORDS.room + WORDS.letter * words.length;
+/** Whether a bar in view has the number of tokens that its pass was fed. */
+export const hasNumber = (calls: readonly Call[], { from, to, scale }: Sight): boolean =>
+  calls.some(
+    (call) =>
+      call.kind === "verify" &&
+      endOf(call) > from &&
+      call.start_ns < to &&
+      hasRoom(String(call.fed), call.duration_ns * scale),
+  );
+
 function callBar(calls: Call[], b: Bar, looked: TimeSpan | null) {
   const call = calls[b.first];
   const isMany = b.count > 1;
   const on = !isMany && call === looked ? " hsd-on" : "";
   const cls = `hsd-tl-call hsd-${isMany ? "many" : call.kind}${on}`;
-  const fits = callWords(call).find(
-    (words) => !isMany && b.w > WORDS.room + WORDS.letter * words.length,
-  );
-  return svg`<rect x=${b.x} y="6" width=${b.w} height=${HIGH.calls - 14} class=${cls}
+  const fits = callWords(call).find((words) => !isMany && hasRoom(words, b.w));
+  return svg`<rect x=${b.x} y="6" width=${seenWidth(b)} height=${HIGH.calls - 14} class=${cls}
     fill-opacity=${shade(b)}></rect
     >${fits ? word(b.x + b.w / 2, HIGH.calls / 2 + 3, fits, "hsd-tl-word") : nothing}`;
 }
@@ -188,7 +210,7 @@ function idleRow(gaps: TimeSpan[], end: number): Row {
   const idle = gaps.reduce((sum, gap) => sum + gap.duration_ns, 0);
   const bar = (b: Bar, looked: TimeSpan | null) => {
     const on = gaps[b.first] === looked ? " hsd-on" : "";
-    return svg`<rect x=${b.x} y="0" width=${b.w} height=${HIGH.idle - 6}
+    return svg`<rect x=${b.x} y="0" width=${seenWidth(b)} height=${HIGH.idle - 6}
       class="hsd-tl-idle${on}" fill-opacity=${shade(b)}></rect>`;
   };
   return {
@@ -210,7 +232,7 @@ function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): st
     : "Calls do not overlap";
   const share = `Share: the lane’s time over ${duration(end)}, prefill included.`;
   const rest = "idle time is sampling, verification and bookkeeping";
-  const ofTime = `${share} ${kind}; ${rest}. Number in a bar: tokens fed.`;
+  const ofTime = `${share} ${kind}; ${rest}.`;
   return `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`;
 }
 
@@ -250,5 +272,6 @@ export function stripOf(
   if (show !== "time") rows.push(...supplyRows(store, palette, tops, supplies));
   if (show !== "supply") rows.push(...timeRows(palette, tops, calls, end));
   const note = noteOf(store, supplies.length > 0, end, show);
-  return { rows, end, zero: tops[0]?.start_ns ?? 0, calls, supplies, note };
+  const zero = tops[0]?.start_ns ?? 0;
+  return { rows, end, zero, calls, supplies, note, isTimed: show !== "supply" };
 }

@@ -1,8 +1,19 @@
 // What is in view of a run under zoom and scroll, by hand, and the columns of rounds in it.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { columnPath } from "./rows";
-import { CLOSEST, clampZoom, heldBy, revealing, sightOf, timeAt, xOf, zoomFor } from "./sight";
+import type { Call } from "../lib/tables";
+import { columnPath, hasNumber } from "./rows";
+import {
+  beginsAt,
+  CLOSEST,
+  clampZoom,
+  heldBy,
+  revealing,
+  sightOf,
+  timeAt,
+  xOf,
+  zoomFor,
+} from "./sight";
 
 const span = (start_ns: number, duration_ns: number) => ({ start_ns, duration_ns });
 
@@ -38,6 +49,21 @@ test("a span is revealed by a zoom only where it is longer than the view", () =>
   assert.equal(revealing(sight, span(700, 100)), "scroll");
   assert.equal(revealing(sight, span(240, 20)), "scroll");
   assert.equal(revealing(sight, span(0, 501)), "zoom");
+});
+
+test("a view that is scrolled to whole pixels begins where it should", () => {
+  const sight = sightOf(1000, 500, 1, 250);
+  assert.ok(beginsAt(sight, 250) && beginsAt(sight, 250.4));
+  assert.ok(!beginsAt(sight, 251));
+});
+
+test("numbers are in bars of passes that have room for them, in view", () => {
+  const pass = (start_ns: number, duration_ns: number, kind = "verify") =>
+    ({ start_ns, duration_ns, kind, fed: 3 }) as Call;
+  const sight = sightOf(1000, 500, 1, 250);
+  assert.ok(hasNumber([pass(300, 15)], sight));
+  assert.ok(!hasNumber([pass(300, 14)], sight));
+  assert.ok(!hasNumber([pass(0, 200), pass(300, 99, "prefill")], sight));
 });
 
 test("a column of a round is drawn in view only, and never without a width", () => {

@@ -20,6 +20,12 @@ export function sightOf(end: number, width: number, zoom: number, scrolled: numb
   return { from, to: Math.min(end, from + width / scale), width, scale };
 }
 
+/** The share of a view that is less than a pixel. */
+const PIXELS = 1000;
+/** Whether a view begins at a time: one that is scrolled to whole pixels does all the same. */
+export const beginsAt = ({ from, to }: Sight, time: number): boolean =>
+  Math.abs(from - time) < (to - from) / PIXELS;
+
 export const xOf = ({ from, scale }: Sight, time: number): number => (time - from) * scale;
 export const timeAt = ({ from, scale }: Sight, x: number): number => from + x / scale;
 export const middleOf = ({ start_ns, duration_ns }: TimeSpan): number => start_ns + duration_ns / 2;

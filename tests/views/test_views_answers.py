@@ -40,7 +40,8 @@ def test_questions_about_a_run_are_answered(page):
     assert sum(column(card["state"]["spec"]["causes"], "share")) > 0.9
     law = parts(page, "law", "both")
     views = {p["view"]: p for p in law if p["kind"] == "view"}
-    assert set(views) == {"hierarchy", "one_draft"}
+    assert list(views) == ["hierarchy", "one_draft"]
+    assert views["hierarchy"]["state"]["of_run"]
     assert column(views["one_draft"]["state"]["presets"], "name") == ["nano", "small"]
     for p in law:
         assert not p.get("caution")
@@ -58,6 +59,7 @@ def test_a_run_is_not_measured_by_a_calibration_of_other_models(page):
     caution, *law = parts(page, "law", "padded")
     assert caution["caution"]
     assert "the calibration is of nano, small, target" in caution["text"]
+    assert not law[0]["state"]["of_run"]
     assert "hsd-viz plan --target M" in caution["text"]
     figures = select(law, kind="figure")
     metas = [figure["figure"]["drawn"]["layout"]["meta"] for figure in figures]
@@ -75,6 +77,7 @@ def test_the_law_is_of_the_family_of_the_run(page, name):
     (graph,) = [part["state"]["graph"] for part in law if part.get("view") == "hierarchy"]
     assert column(graph["levels"], "name") == ["db", "nano", "target"]
     assert "2026-11-29" in graph["source"]
+    assert graph["prompts"] == 24
 
 
 def test_a_stored_calibration_of_the_models_of_a_run_is_taken(page, monkeypatch, tmp_path):
@@ -84,7 +87,7 @@ def test_a_stored_calibration_of_the_models_of_a_run_is_taken(page, monkeypatch,
     for taken, who in (("AMD", identity | {"dtype": "float64"}), ("my processor", identity)):
         who = who | {"device_name": "my processor"}
         store.save(store.StoredCalibration(who, {}, time.time(), 1.0, recorded().calibration, {}))
-        assert taken in parts(page, "law", "both")[1]["state"]["graph"]["source"]
+        assert taken in parts(page, "law", "both")[0]["state"]["graph"]["source"]
 
 
 def test_reports_are_shown_opened_and_saved(page):

@@ -55,7 +55,7 @@ def _diagnosis_part(diagnosis: Any) -> Part:
 
 
 def law(asked: Request) -> Answer:
-    """Return what-if sliders, the stack selected by the latency law, its ranking, the levels of the
+    """Return the stack selected by the latency law, what-if sliders, its ranking, the levels of the
     run, and where a second draft model pays: by the calibration that ``hsd-viz plan`` stored here,
     or the project's own.
     """
@@ -71,7 +71,8 @@ def law(asked: Request) -> Answer:
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(
         basis
     )
-    states = {"one_draft": sliders, "hierarchy": hierarchy_state(basis)}
+    of_run = not of_other_models
+    states = {"hierarchy": hierarchy_state(basis) | {"of_run": of_run}, "one_draft": sliders}
     parts: list[Part] = [
         {"kind": "view", "view": view, "state": state} for view, state in states.items()
     ]

@@ -1,0 +1,66 @@
+// What a run reached beside what its calibration predicts: two rows of one table, and why they
+// differ. Pure.
+import { gainOf, metricsOf } from "../lib/metrics";
+import type { Store } from "../lib/run";
+import { isPlain } from "../lib/stack";
+import { plural } from "../lib/words";
+import { textOf } from "../locality_map/passages";
+import type { Graph, Picked } from "./index";
+
+/** A row of the table; `rate`: conditional acceptance, null where there is none. */
+export interface Row {
+  /** What its figures are of. */
+  of: string;
+  times: string;
+  accepted: string;
+  rate: number | null;
+}
+
+const NONE = "–";
+const percent = (rate: number) => `${(100 * rate).toFixed(0)} %`;
+const inTimes = (speedup: number) => `${speedup.toFixed(2)} ×`;
+
+/** What a run reached; null where plain decoding was not measured beside it, or it was plain. */
+export function runRow(store: Store, picked: Picked): Row | null {
+  const { stack, wall_ns } = store.meta;
+  if (wall_ns === null || isPlain(stack)) return null;
+  const m = metricsOf(store);
+  const gain = gainOf(store, m);
+  if (!gain || gain.impossible) return null;
+  const rate = m.conditional_acceptance;
+  const examined = m.levels.at(-1)?.examined ?? 0;
+  const counts = `${m.accepted} of ${examined} (${m.drafted} drafted)`;
+  const other = stack === picked.stack ? "" : ` with ${stack}`;
+  return {
+    of: `This prompt${other}, measured`,
+    times: inTimes(gain.value),
+    accepted: rate === null ? NONE : `${percent(rate)}: ${counts}`,
+    rate,
+  };
+}
+
+/** What the law predicts for the selected stack; its acceptance is that of the target. */
+export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
+  const names = (picked.path ?? []).map(({ name }) => name);
+  const [from, to] = names.slice(-2);
+  const rate = edges.find((edge) => edge.from === from && edge.to === to)?.rate ?? null;
+  const where = prompts ? `, ${plural(prompts, "prompt")}` : "";
+  return {
+    of: `Calibration${where}, predicted`,
+    times: inTimes(1 + picked.over_plain),
+    accepted: rate === null ? NONE : percent(rate),
+    rate,
+  };
+}
+
+/** Why more is accepted on this prompt than in the calibration; "" where it is not. */
+export function reasonOf(store: Store, run: Row, calibration: Row): string {
+  if (run.rate === null || calibration.rate === null || run.rate <= calibration.rate) return "";
+  const copied = textOf(store).passages.reduce((sum, { length }) => sum + length, 0);
+  if (!copied) return "";
+  const share = `${copied} of ${plural(store.tokens.length, "token")}`;
+  return (
+    `The prompt is copied from: ${share} of this answer repeat earlier text, so more drafts ` +
+    "are accepted than on the calibration’s prompts."
+  );
+}
