@@ -5,7 +5,7 @@ import type { Store } from "../lib/run";
 import { isPlain } from "../lib/stack";
 import { plural } from "../lib/words";
 import { textOf } from "../locality_map/passages";
-import type { Graph, Picked } from "./index";
+import type { Graph, Picked } from "./spec";
 
 /** A row of the table; `rate`: conditional acceptance, null where there is none. */
 export interface Row {

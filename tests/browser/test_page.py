@@ -386,7 +386,7 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
     page.get_by_role("button", name="Dismiss").click()
     # A log dropped on its own field is no trace.
     tab(page, "Your traffic")
-    expect(page.locator(".hsd-tr-verdict").first).to_contain_text("use 3 draft tokens, not 7")
+    expect(page.locator(".hsd-tr-verdict").first).to_contain_text("3 draft tokens instead of 7")
     expect(page.locator(".hsd-tr-chart")).to_be_visible()
     page.get_by_role("button", name="Copy").first.click()
     expect(page.locator(".hsd-copy").first).to_have_text(re.compile("Copied|Selected"))

@@ -185,8 +185,8 @@ def test_a_record_of_a_server_is_diagnosed(page):
 )
 def test_an_example_is_answered_without_a_file_and_named_as_made_up(page, about, options, view):
     message, _ = page.ask("ask", about=about, options=options | {"example": True})
-    words, part = message["answer"]["parts"]
-    assert words["text"].startswith("Example: a made-up ")
+    words, part, *_ = message["answer"]["parts"]
+    assert words["text"].startswith("Example, made up: ")
     assert words["caution"]
     assert part["view"] == view
 

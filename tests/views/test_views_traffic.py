@@ -31,7 +31,7 @@ def test_the_headline_is_the_speed_up_its_largest_loss_and_the_better_setting(se
     spec = spec_of(served)
     assert spec["figure"] == "1.27 ×"
     assert spec["words"] == (
-        "plain decoding. Rejected drafts cost most: use 3 draft tokens, not 7 → 1.53 ×"
+        "plain decoding. Rejected drafts cost most: 3 draft tokens instead of 7 would give 1.53 ×."
     )
 
 
@@ -81,7 +81,7 @@ def test_without_times_draft_lengths_are_compared_by_tokens_per_pass():
 @pytest.mark.parametrize(
     ("acceptance", "draft", "advice"),
     [
-        ((0.9, 0.8), 2.0, "try 4 draft tokens, not 2 → 3.21 ×"),
+        ((0.9, 0.8), 2.0, "4 draft tokens instead of 2 may give 3.21 ×."),
         ((0.3, 0.05), 20.0, "turn speculation off."),
     ],
     ids=["a longer draft", "none"],
@@ -99,6 +99,57 @@ def test_a_draft_beyond_those_of_the_record_is_marked():
         hsd.doctor(acceptance=(0.9, 0.8), step=25.0, draft=2.0, verify=26.0, overhead=0.5)
     )
     assert [one["tokens"] for one in spec["settings"] if one["assumed"]] == [3, 4]
+
+
+def drafter_figures(name, **values):
+    """Return a drafter of 10 rounds, with these figures."""
+    known = {
+        "name": name,
+        "tokens": 30,
+        "rounds": 10,
+        "drafted": 40,
+        "accepted": 20,
+        "mean_acceptance_length": Estimate(3.0),
+        "acceptance_rate": Estimate(0.5),
+        "speedup": Estimate(2.0, 1.9, 2.1),
+        "pays": Pays.YES,
+        "drafted_by_position": (10,),
+        "accepted_by_position": (8,),
+    }
+    return DrafterFigures(**known | values)
+
+
+def replayed(*drafters):
+    """Return what the page shows of a replay with these results."""
+    log = LogFacts("x", requests=9, prompt_tokens=1, output_tokens=2)
+    settings = ReplaySettings(
+        drafters=tuple(drafter.name for drafter in drafters),
+        budget=None,
+        verify_cost="cpu",
+        temperature=None,
+        limit=None,
+        tokenizer="",
+        databases="",
+    )
+    return replay_part(ReplayReport(log, settings, drafters, {}, True))["state"]["spec"]
+
+
+def test_settings_of_another_drafter_than_the_best_are_named():
+    best = drafter_figures("db")
+    nearest = drafter_figures("ngram-cache", speedup=Estimate(1.8, 1.7, 1.9))
+    assert replayed(best, nearest)["lines"] == [
+        "Engines do not offer db: the settings below are of ngram, the nearest that they offer "
+        "(here ngram-cache: 1.80 × predicted)."
+    ]
+    assert replayed(nearest, best)["lines"] == []
+
+
+def test_many_tokens_per_pass_that_do_not_pay_have_their_reason():
+    wide = drafter_figures("hd", drafted=209, speedup=Estimate(0.95, 0.9, 0.99), pays=Pays.NO)
+    assert replayed(drafter_figures("lookup"), wide)["lines"] == [
+        "hd: 3.00 tokens per pass, yet 0.95 ×: it drafts 20.9 tokens per pass, whose verification "
+        "costs more than the accepted ones save."
+    ]
 
 
 def test_a_drafter_that_does_not_pay_is_not_recommended():

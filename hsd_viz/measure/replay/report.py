@@ -85,7 +85,7 @@ class ReplayReport(Result):
         certainly pay.
         """
         for drafter in self.drafters:
-            method = SERVED.get(drafter.name.split(",")[0])
+            method = method_of(drafter)
             if method is None:
                 continue
             if drafter.pays is not Pays.YES:
@@ -253,6 +253,11 @@ def _above_table(tokens: TokensAbove) -> Table:
         "at least for its rest, at most as a whole:",
         forms={"tokens/forward": ("{:.2f}", 1.0)},
     )
+
+
+def method_of(drafter: DrafterFigures) -> str | None:
+    """Return the method of serving engines that drafts as a drafter does; None: they have none."""
+    return SERVED.get(drafter.name.split(",")[0])
 
 
 def _usual_length(drafter: DrafterFigures) -> int:

@@ -14,7 +14,7 @@ from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.recommendation import Kind, Recommendation
 from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.measure.replay.figures import DrafterFigures, Pays
-from hsd_viz.measure.replay.report import ReplayReport
+from hsd_viz.measure.replay.report import ReplayReport, method_of
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table
 from hsd_viz.views.app.traffic_spec import (
@@ -41,6 +41,10 @@ COSTS = {
 }
 #: Draft lengths of a chart, besides the present one.
 MOST_COLUMNS = 12
+#: The methods of engines as they call them.
+ENGINE_METHODS = {"lookup": "ngram", "suffix": "suffix"}
+#: Tokens per pass from which on a drafter that does not pay needs a reason.
+LEAST_GAIN = 1.5
 #: A share of what is lost that is not shown.
 LEAST_SHARE = 0.005
 
@@ -89,7 +93,7 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
         words=(
             f"tokens per pass with {best.name}: {best.speedup.value:.2f} × plain decoding {pays}."
         ),
-        lines=[],
+        lines=[*_lines_of_engines(report), *_lines_of_losses(report)],
         sources=report.record_lines(),
         verdict=f"{headline[0].upper()}{headline[1:]}.",
         tables=_tables(report.tables()),
@@ -97,6 +101,34 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
         drafters=[_drafter(drafter) for drafter in report.drafters],
     )
     return _view("drafters", spec)
+
+
+def _lines_of_engines(report: ReplayReport) -> list[str]:
+    """Return which drafter the settings to paste are of, where it is not the best one."""
+    best = report.drafters[0]
+    nearest = next((drafter for drafter in report.drafters if method_of(drafter)), None)
+    if nearest is None or nearest is best or nearest.pays is not Pays.YES:
+        return []
+    method = ENGINE_METHODS.get(str(method_of(nearest)), nearest.name)
+    return [
+        f"Engines do not offer {best.name}: the settings below are of {method}, the nearest that "
+        f"they offer (here {nearest.name}: {nearest.speedup.value:.2f} × predicted)."
+    ]
+
+
+def _lines_of_losses(report: ReplayReport) -> list[str]:
+    """Return why a drafter does not pay although its passes bring more than one token."""
+    lines = []
+    for drafter in report.drafters:
+        length = drafter.mean_acceptance_length.value or 0.0
+        if drafter.pays is not Pays.NO or length < LEAST_GAIN or not drafter.rounds:
+            continue
+        lines.append(
+            f"{drafter.name}: {length:.2f} tokens per pass, yet {drafter.speedup.value:.2f} ×: it "
+            f"drafts {drafter.drafted / drafter.rounds:.1f} tokens per pass, whose verification "
+            "costs more than the accepted ones save."
+        )
+    return lines
 
 
 def _view(name: str, spec: SaidSpec) -> dict[str, Any]:
@@ -177,8 +209,9 @@ def _advice(recommendation: Recommendation) -> str:
         return f"keep {present.stack}."
     if recommendation.kind is Kind.TURN_OFF:
         return "turn speculation off."
-    verb = "try" if recommendation.kind is Kind.EXTEND else "use"
-    return f"{verb} {setting.stack}, not {_brief(present)} → {setting.speedup:.2f} ×"
+    # A draft longer than those of the record has an assumed acceptance.
+    verb = "may" if recommendation.kind is Kind.EXTEND else "would"
+    return f"{setting.stack} instead of {_brief(present)} {verb} give {setting.speedup:.2f} ×."
 
 
 def _brief(option: Option) -> str:

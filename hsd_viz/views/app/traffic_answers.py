@@ -19,11 +19,18 @@ MOST_DRAFTERS = 32
 #: The examples of a server's record and of a log of its texts.
 EXAMPLE_RECORD = "chat.log"
 EXAMPLE_LOG = "edits.jsonl"
-#: What the lab sheet says of its server: tokens per second, and milliseconds per round.
+#: The times of the example's server: tokens per second, and milliseconds per round.
 EXAMPLE_SPEED = 40.0
 EXAMPLE_STEP = 25.0
 EXAMPLE_DRAFT = 21.0
 EXAMPLE_VERIFY = 28.0
+
+
+#: Why figures of a drafter here differ from those of a report.
+BESIDE_REPORTS = (
+    "Reports on many prompts (tab Compare) measure the same methods, such as lookup, on other text "
+    "and at another cost of verification: their speed-ups differ from these predictions."
+)
 
 
 def record(asked: Request) -> Answer:
@@ -65,14 +72,14 @@ def record(asked: Request) -> Answer:
             f"{EXAMPLE_SPEED:g} tokens/s without drafts; a step {EXAMPLE_STEP:g} ms, "
             f"a draft {EXAMPLE_DRAFT:g} ms, its verification {EXAMPLE_VERIFY:g} ms"
         )
-        words = _example_part(f"vLLM log ({times_words})")
+        words = _example_part(f"the log of a chat server on vLLM ({times_words})")
         return {"parts": [words, card]}
     return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
 
 def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
-    """Return a log of the course's lab sheet as a file of the question, if that asks for the
-    example; it is made up, in the form that an engine writes.
+    """Return a log of the course as a file of the question, if that asks for the example; it is
+    made up, in the form that an engine writes.
     """
     if not asked.options.get("example"):
         return []
@@ -82,7 +89,7 @@ def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
 
 def _example_part(what: str) -> Part:
     """Return the sentence that an answer is about an example."""
-    words = f"Example: a made-up {what}, of the course's lab sheet. Your file replaces it."
+    words = f"Example, made up: {what}. Your file replaces it."
     return {"kind": "text", "text": words, "caution": True}
 
 
@@ -141,5 +148,6 @@ def replay(asked: Request) -> Answer:
         "files": files_of("replay", replayed),
     }
     if not asked.files:
-        reply["parts"].insert(0, _example_part("log of edits of code"))
+        reply["parts"].append({"kind": "text", "text": BESIDE_REPORTS})
+        reply["parts"].insert(0, _example_part("a log of requests to edit code"))
     return reply

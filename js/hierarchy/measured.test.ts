@@ -1,0 +1,66 @@
+// A run beside its calibration, by hand and on the recordings.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { RECORDED, small } from "../lib/testing";
+import { calibrationRow, reasonOf, runRow } from "./measured";
+import type { Graph, Picked } from "./spec";
+
+const GRAPH: Graph = {
+  levels: [],
+  edges: [
+    { from: "db", to: "nano", rate: 0.29, per: 0.2 },
+    { from: "db", to: "target", rate: 0.38, per: 0.25 },
+  ],
+  prompts: 24,
+};
+const PICKED: Picked = {
+  path: [
+    { name: "db", lookahead: null },
+    { name: "target", lookahead: null },
+  ],
+  stack: "db > target",
+  words: "",
+  ms: 5,
+  length: 1.25,
+  over_plain: 0.118,
+  over_single: null,
+};
+
+test("a calibration has its prompts, its speed-up and what the target accepts", () => {
+  assert.deepEqual(calibrationRow(GRAPH, PICKED), {
+    of: "Calibration, 24 prompts, predicted",
+    times: "1.12 ×",
+    accepted: "38 %",
+    rate: 0.38,
+  });
+  const plain = { ...PICKED, path: [{ name: "target", lookahead: null }] };
+  assert.equal(calibrationRow(GRAPH, plain).rate, null);
+});
+
+test("a run without plain decoding beside it has no row", () => {
+  const store = createStore();
+  const made = small();
+  store.adopt({ ...made, meta: { ...made.meta, stack: "nano > target" } });
+  assert.equal(runRow(store, PICKED), null);
+});
+
+test("a run that copies has its measured speed-up, its counts and the reason", {
+  skip: !Object.keys(RECORDED).length,
+}, () => {
+  const store = createStore();
+  const data = RECORDED.databases;
+  const plain = { tokens_per_second: 1, speedups: [1.5, 1.25, 1.75] };
+  store.adopt({ ...data, meta: { ...data.meta, plain } });
+  const row = runRow(store, PICKED);
+  assert.ok(row);
+  const rounds = [...store.order.keys()].map((id) => store.rounds.get(id));
+  const sum = (name: "examined" | "accepted" | "drafted") =>
+    rounds.reduce((all, round) => all + (round?.[name] ?? 0), 0);
+  assert.equal(row.times, "1.50 ×");
+  const counts = `${sum("accepted")} of ${sum("examined")} (${sum("drafted")} drafted)`;
+  assert.ok(row.accepted.endsWith(counts), row.accepted);
+  const low = { ...calibrationRow(GRAPH, PICKED), rate: 0 };
+  assert.match(reasonOf(store, row, low), /^The prompt is copied from: \d+ of \d+ tokens/);
+  assert.equal(reasonOf(store, row, { ...low, rate: 1 }), "");
+});
