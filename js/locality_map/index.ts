@@ -8,7 +8,7 @@ import { folded, tableOf } from "../lib/table";
 import { plural, visible } from "../lib/words";
 import { type Passage, textOf } from "./passages";
 
-const SIZE = { left: 14, right: 14, top: 6, bottom: 20 };
+const SIZE = { left: 14, right: 14, top: 16, bottom: 20 };
 /** Heights of the arcs and of the text's strip. */
 const OVER = 150;
 const STRIP = 14;
