@@ -93,7 +93,7 @@ function beside(graph: Graph, picked: Picked, group: string | undefined) {
   const reason = reasonOf(store, run, calibration);
   return html`${tableOf(
     "This run and the calibration",
-    ["", "speed-up", "accepted of examined"],
+    ["figures of", "speed-up", "accepted of examined"],
     rows.map(line),
   )}
   ${reason ? html`<p class="hsd-note">${reason}</p>` : nothing}`;
