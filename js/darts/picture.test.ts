@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Board } from "./board";
-import { pileOf, pOf, type Thrown } from "./picture";
+import { isOff, noiseOf, pileOf, pOf, type Thrown } from "./picture";
 
 const column = (accepted: number, residual: number) => ({
   id: 0,
@@ -28,4 +28,12 @@ test("the pile is made of the darts that count", () => {
 
 test("p is what is accepted and what is left", () => {
   assert.deepEqual(BOARD.columns.map(pOf), [0.75, 0.25]);
+});
+
+test("the noise of a share narrows with the darts, and only what is outside of it is off", () => {
+  assert.ok(Math.abs(noiseOf(0.5, 100) - (3 * 0.05 + 0.01)) < 1e-12);
+  assert.ok(noiseOf(0.5, 10_000) < noiseOf(0.5, 100) / 9);
+  assert.equal(isOff(0.585, 0.5, 100), false);
+  assert.equal(isOff(0.585, 0.5, 1000), true);
+  assert.equal(isOff(0.415, 0.5, 1000), true);
 });

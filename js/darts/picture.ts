@@ -9,8 +9,8 @@ const SIZE = { height: 240, top: 18, bottom: 36 };
 const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
 /** The least probability that the height shows. */
 const LEAST = 0.02;
-/** Darts after which the pile is shown, and how far it may be from p. */
-export const PILE = { from: 50, near: 0.04 };
+/** Darts after which the pile is shown, and the standard deviations that are its usual noise. */
+export const PILE = { from: 50, deviations: 3 };
 
 /** A dart on the picture: its place across the column, and whether its token counts. */
 export type Thrown = Dart & { x: number; counts: boolean };
@@ -39,6 +39,17 @@ export function pileOf({ columns }: Board, darts: readonly Thrown[]): number[] {
   );
 }
 
+/**
+ * How far from a probability p the share of so many darts is by chance: standard deviations of a
+ * share, and one dart, since darts are whole.
+ */
+export const noiseOf = (p: number, darts: number): number =>
+  PILE.deviations * Math.sqrt(Math.max(0, p * (1 - p)) / darts) + 1 / darts;
+
+/** Whether the share of so many darts is further from p than chance explains. */
+export const isOff = (share: number, p: number, darts: number): boolean =>
+  Math.abs(share - p) > noiseOf(p, darts);
+
 /** Where columns are, and how high a probability is. */
 interface Scale {
   foot: number;
@@ -48,8 +59,11 @@ interface Scale {
   middle(k: number): number;
   y(p: number): number;
 }
-function scaleOf({ columns }: Board, pile: readonly number[], width: number): Scale {
-  const heights = columns.map((c, k) => Math.max(pOf(c) + c.surplus, pile[k]));
+function scaleOf({ columns }: Board, pile: readonly number[], darts: number, width: number): Scale {
+  const noise = (p: number) => (darts < PILE.from ? 0 : noiseOf(p, darts));
+  const heights = columns.map((c, k) =>
+    Math.max(pOf(c) + c.surplus, pOf(c) + noise(pOf(c)), pile[k]),
+  );
   const most = Math.max(...heights, LEAST);
   const foot = SIZE.height - SIZE.bottom;
   const step = width / columns.length;
@@ -91,10 +105,15 @@ function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scal
   </g>`;
 }
 
-/** The height of a column's pile. */
-function pileTemplate({ left, wide, y }: Scale, column: Column, share: number, k: number) {
-  const isOff = Math.abs(share - pOf(column)) > PILE.near;
-  return svg`<path class=${isOff ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"}
+/** The height of a column's pile, and the band in which so many darts are by chance. */
+function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: number) {
+  const { left, wide, y } = scale;
+  const noise = noiseOf(p, darts);
+  const top = y(p + noise);
+  const foot = y(Math.max(0, p - noise));
+  const kind = isOff(share, p, darts) ? "hsd-dt-pile hsd-off" : "hsd-dt-pile";
+  return svg`<rect class="hsd-dt-noise" x=${left(k) - 5} width=${wide + 10}
+    y=${top} height=${foot - top}></rect><path class=${kind}
     d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
 }
 
@@ -132,10 +151,12 @@ export function boardPicture(
 ) {
   const { columns } = drawn.board;
   const pile = pileOf(drawn.board, darts);
-  const scale = scaleOf(drawn.board, pile, width);
   const counted = darts.filter((dart) => dart.counts);
+  const scale = scaleOf(drawn.board, pile, counted.length, width);
   const missed = darts.filter((dart) => !dart.counts);
-  const shares = pile.map((share, k) => pileTemplate(scale, columns[k], share, k));
+  const shares = pile.map((share, k) =>
+    pileTemplate(scale, pOf(columns[k]), share, counted.length, k),
+  );
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
     aria-hidden="true">
       <text class="hsd-dt-axis" y="10">${axis}</text>

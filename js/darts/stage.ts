@@ -8,6 +8,8 @@ import { type DartSays, ENGLISH } from "./says";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
 const MANY = 1000;
+/** Frames of the screen in which darts are thrown one after the other. */
+const FRAMES = 60;
 /** The width of the picture at least, and where its host has none yet. */
 const LEAST = 240;
 const USUAL = 480;
@@ -27,7 +29,8 @@ function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
   const isRatio = board.rule === "ratio";
   const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
-    ><span><i class="hsd-dt-k6"></i>${say(says.key_off, { near: PILE.near })}</span>`;
+    ><span><i class="hsd-dt-k7"></i>${say(says.key_noise, { deviations: PILE.deviations })}</span
+    ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
   const given = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     <span data-family=${accepted ?? nothing}
@@ -68,11 +71,16 @@ class Darts {
     this.paint();
   }
 
-  /** Throw darts one after the other; at once where motion is reduced. */
+  /** Throw darts within some frames; at once where motion is reduced. */
   pour(count: number) {
-    const now = matchMedia("(prefers-reduced-motion: reduce)").matches ? count : 1;
-    this.throwMany(now);
-    if (count > now) this.frame = requestAnimationFrame(() => this.pour(count - now));
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.throwBy(count, isStill ? count : Math.ceil(count / FRAMES));
+  }
+
+  /** Throw darts, some of them in each frame. */
+  private throwBy(count: number, each: number) {
+    this.throwMany(Math.min(count, each));
+    if (count > each) this.frame = requestAnimationFrame(() => this.throwBy(count - each, each));
   }
 
   private throwMany(count: number) {

@@ -4,7 +4,7 @@ import { say } from "../lib/say";
 import { folded, tableOf } from "../lib/table";
 import { figure } from "../lib/words";
 import { type Board, type Column, lawOf } from "./board";
-import { type Drawn, PILE, pileOf, pOf, type Thrown } from "./picture";
+import { type Drawn, isOff, noiseOf, PILE, pileOf, pOf, type Thrown } from "./picture";
 import type { DartSays } from "./says";
 
 /** What the board says, with its numbers; of a board without its sums, about the one verdict. */
@@ -49,10 +49,12 @@ export function outcomeWords(
   const worst = off.indexOf(Math.max(...off));
   const law = figure(lawOf(board, lossy)[worst]);
   const wrong = say(says.stays, { law, p: figure(pOf(board.columns[worst])) });
-  const shrinks = off[worst] <= PILE.near ? says.becomes : says.shrinks;
+  const noise = figure(noiseOf(pOf(board.columns[worst]), counted));
+  const isRare = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
+  const chance = isRare ? says.rare : say(says.becomes, { noise });
   const values = { darts: counted, off: figure(off[worst]), name: names[worst] };
   return html`<p class="hsd-dt-words">
-    ${say(says.difference, values)} ${lossy ? wrong : shrinks}
+    ${say(says.difference, values)} ${lossy ? wrong : chance}
   </p>`;
 }
 

@@ -4,8 +4,8 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
-import { column, pathOf } from "./picture";
-import { aheadOf, type GameText, MOST_PASSES, onText, type Play, playersOf } from "./play";
+import { column, endsOf, pathOf } from "./picture";
+import { type GameText, MOST_PASSES, onText, type Play, playersOf, rivalsAtEnd } from "./play";
 import { cornersOf } from "./score";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
@@ -78,15 +78,19 @@ test("each player has as many passes as the visitor", () => {
   );
 });
 
-test("the stairs to beat continue to the last pass, or to the end of the recorded run", () => {
-  const ahead = aheadOf(playedOnce());
+test("the others at the end have all passes, or those of the recorded run", () => {
   assert.deepEqual(
-    ahead.map(({ name, passes }) => [name, passes.length]),
+    rivalsAtEnd(playedOnce()).map(({ name, passes }) => [name, passes.length]),
     [
       ["copying", 2],
       ["plain", MOST_PASSES],
     ],
   );
+});
+
+test("numbers of the axis are where texts end", () => {
+  assert.deepEqual(endsOf([3, 3, 3]), [0, 3, 6, 9]);
+  assert.deepEqual(endsOf([3, 2, 0]), [0, 3, 5]);
 });
 
 test("a line starts at zero tokens, and rises only where its pass ends", () => {

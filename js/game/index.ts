@@ -78,7 +78,7 @@ const SOURCES: Record<string, string> = { copying: "context", nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
 const YOURS = "#c2185b";
 /** Darts that are thrown without being asked for. */
-const DARTS = 100;
+const DARTS = 1000;
 /** Texts of a game where the seed has none. */
 const USUAL_TEXTS = 3;
 /** Pixels: the padding of the page around the stairs, and its width where it has none yet. */

@@ -17,20 +17,21 @@ const textOf = (words: string[]): GameText => ({
 });
 const WORDS = ["The", " cat", ",", " it", " sat", " down", "\n\n\n", "end"];
 const BEGUN = begin([textOf(WORDS)]);
-const piece = (by: string, blank: string, words: string, struck = "") => ({
+const piece = (by: string, blank: string, words: string, struck = "", unread = "") => ({
   by,
   blank,
   words,
   struck,
+  unread,
 });
 
-test("neighbours of one writer are one mark, and a mark begins with the word", () => {
+test("a mark begins with the word, and what was filled in is not the visitor's", () => {
   const { play } = read(BEGUN, ["cat", "it"]);
   assert.deepEqual(piecesOf(play).pieces, [
     piece("given", "", "The"),
     piece("you", " ", "cat"),
-    piece("you", "", ","),
-    piece("you", "", " it"),
+    piece("filled", "", ","),
+    piece("you", " ", "it"),
     piece("model", " ", "sat"),
   ]);
 });
@@ -43,6 +44,20 @@ test("a rejected word remains before the model's own until the next pass", () =>
     piece("model", " ", "it"),
     piece("model", "", " sat"),
   ]);
+});
+
+test("neighbours of one writer are one mark", () => {
+  const begun = begin([textOf(["The", " cat", " sat", " down", " end"])]);
+  const { play } = read(begun, ["cat", "sat"]);
+  assert.deepEqual(piecesOf(play).pieces.slice(1, 3), [
+    piece("you", " ", "cat"),
+    piece("you", "", " sat"),
+  ]);
+});
+
+test("the words after a rejected one remain beside it", () => {
+  const { play } = read(BEGUN, ["cat", "dog", "x", "y"]);
+  assert.deepEqual(piecesOf(play).pieces.at(-1), piece("model", " ", "it", "dog", "x y"));
 });
 
 test("a rejected word begins a mark, also after a token of the model", () => {
@@ -67,9 +82,9 @@ test("a pass is the sum of what the text has there", () => {
   const { tokens } = BEGUN.texts[0].plain;
   assert.equal(
     summaryOf(pass, tokens, ENGLISH),
-    "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma + the model’s “it”.",
+    "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma filled in + the model’s “it”.",
   );
-  assert.equal(gainWords(pass, ENGLISH), "3 tokens in one pass. Plain decoding needs 3.");
+  assert.equal(gainWords(pass, ENGLISH), "3 tokens in one pass. Plain decoding needs 3 passes.");
   const silent = { ...read(BEGUN, []).pass, own: 6 };
   assert.equal(
     summaryOf(silent, tokens, ENGLISH),
@@ -85,7 +100,7 @@ const player = (name: string, tokens: number, width: number, drafting = 0) => ({
 });
 
 test.each([
-  [3, 2, "You win with 3 tokens in 1 pass. Next: nano with 2."],
+  [3, 2, "You win with 3 tokens in 1 pass. Second: nano with 2."],
   [2, 2, "A tie of you and nano: 2 tokens in 1 pass."],
   [1, 2, "nano wins with 2 tokens in 1 pass. You have 1."],
 ])("the visitor with %i tokens against %i", (yours, theirs, words) => {
@@ -103,25 +118,44 @@ const PLAIN = player("plain", 1, 1);
 test("a player with fewer passes who is slower is named with what a pass of it costs", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 2, 1), PLAIN], 0.5),
-    "Fewer passes are not faster. " +
-      "With fewer passes than copying, you took longer: one pass took as long as 5.0 plain ones.",
+    "Fewer passes are not always faster: you took 3.33 × as long as copying. " +
+      "With 3.0 tokens per pass, you needed fewer passes, " +
+      "but each took as long as 5.0 plain ones.",
   );
-  assert.equal(
+  assert.match(
     why([player("you", 3, 2), player("nano", 2, 1, 200), PLAIN], 0.5),
-    "Fewer passes are not faster. With fewer passes than plain decoding, nano took longer: " +
-      "one pass took as long as 3.0 plain ones.",
+    /^Fewer passes are not always faster: nano took 1.5 × as long as plain decoding. .* 3.0 plain/,
     "drafting is a part of the cost",
   );
 });
 
-test("only where there is no such player, those with as many passes are compared", () => {
+test.each([
+  [2, "You are faster than plain decoding: 3.0 tokens per pass, each as long as 1.5 plain ones."],
+  [5, "You are as fast as plain decoding."],
+  [9, "You are slower than plain decoding: 3.0 tokens per pass, each as long as 5.0 plain ones."],
+])("beside a slower one, a visitor who reads %i tokens has the own speed", (width, words) => {
+  const players = [player("you", 3, width), player("nano", 4, 1, 800), PLAIN];
+  const said = why(players, 0.5);
+  assert.match(said, /^Fewer passes are not always faster: nano took /);
+  assert.ok(said.endsWith(words), said);
+});
+
+test("a tie of the visitor in tokens per pass is said with the times", () => {
+  const players = [player("you", 3, 5), player("copying", 3, 4), player("nano", 2, 12), PLAIN];
+  const tie =
+    "With 3.0 tokens per pass each, you took 1.13 × as long as copying: " +
+    "a pass took as long as 1.80 plain ones, against 1.60.";
+  assert.match(why(players, 0.2), /^Fewer passes are not always faster: nano took /);
+  assert.ok(why(players, 0.2).endsWith(tie), why(players, 0.2));
+});
+
+test("only where there is no such player, those with as many passes are compared first", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 5), PLAIN], 0.1),
     "Equally many passes are not equally fast. " +
-      "With as many passes as copying, you took longer: one pass took as long as 1.8 plain ones.",
+      "With 3.0 tokens per pass each, you took 1.38 × as long as copying: " +
+      "a pass took as long as 1.80 plain ones, against 1.30.",
   );
-  const traps = [player("you", 3, 5), player("copying", 3, 4), player("nano", 2, 12), PLAIN];
-  assert.match(why(traps, 0.2), /^Fewer passes are not faster. With fewer passes than plain /);
 });
 
 test("where those with fewer passes are faster, it is said with the price", () => {

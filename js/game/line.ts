@@ -1,25 +1,29 @@
 // The text of the game as it is shown: its end, in pieces that are marked by who wrote them. Pure.
 
 import { givenOf, type Play } from "./play";
-import { struckOf } from "./sentences";
-import { shownText } from "./words";
+import { struckOf, unreadOf } from "./sentences";
+import { isFilled, shownText } from "./words";
 
 /** Characters of the text that are shown, at least. */
 const TAIL = 150;
 
 /** A token of the text. */
 export interface Piece {
-  /** Who wrote it: it was given, the visitor proposed it, or the model wrote it by itself. */
-  by: "given" | "you" | "model";
+  /**
+   * Who wrote it: it was given, the visitor proposed it, it was filled in between such words, or
+   * the model wrote it by itself.
+   */
+  by: "given" | "you" | "filled" | "model";
   /** The blank before its mark. */
   blank: string;
   words: string;
-  /** The word that the model rejected in this place; "": none. */
+  /** The word that the model rejected in this place, and those after it; "": none. */
   struck: string;
+  unread: string;
 }
 
 /**
- * The end of the present text, and whether there is more before it. A rejected word remains before
+ * The end of the present text, and whether there is more before it. Rejected words remain before
  * the token that the model wrote instead, until the next pass is over.
  */
 export function piecesOf(play: Play): { isCut: boolean; pieces: Piece[] } {
@@ -27,7 +31,11 @@ export function piecesOf(play: Play): { isCut: boolean; pieces: Piece[] } {
   const tokens = text.plain.tokens.slice(0, play.at);
   const passes = play.passes[play.act];
   const given = givenOf(text);
-  const isMine = (k: number) => passes.some(({ at, own }) => at <= k && k < own);
+  const writerOf = (k: number): Piece["by"] => {
+    if (k < given) return "given";
+    if (!passes.some(({ at, own }) => at <= k && k < own)) return "model";
+    return isFilled(tokens[k]) ? "filled" : "you";
+  };
   const last = passes.at(-1);
   const struckAt = last && struckOf(last) ? last.own : -1;
 
@@ -38,19 +46,18 @@ export function piecesOf(play: Play): { isCut: boolean; pieces: Piece[] } {
     length += token.text.length;
     if (length < begin) continue;
     const words = shownText(token.text);
-    if (k < given) {
-      pieces.push({ by: "given", blank: "", words, struck: "" });
-      continue;
-    }
+    const by = writerOf(k);
     // A mark begins with the word, not with the blank before it; neighbours of one kind are one
     // mark.
-    const joins = k > given && k !== struckAt && isMine(k) === isMine(k - 1);
+    const joins = by === "given" || (k > given && k !== struckAt && by === writerOf(k - 1));
     const blank = joins ? "" : (/^\s+/.exec(words)?.[0] ?? "");
+    const isStruck = last && k === struckAt;
     pieces.push({
-      by: isMine(k) ? "you" : "model",
+      by,
       blank,
       words: words.slice(blank.length),
-      struck: last && k === struckAt ? (struckOf(last) ?? "") : "",
+      struck: isStruck ? (struckOf(last) ?? "") : "",
+      unread: isStruck ? unreadOf(last) : "",
     });
   }
   return { isCut: begin > 0, pieces };

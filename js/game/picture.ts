@@ -35,11 +35,11 @@ export interface Stairs {
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
-  /** The others as they will be after the passes that are left: drawn pale. */
-  ahead?: Player[];
+  /** The tokens for which the axis has room from the start, so that stairs keep their heights. */
+  room: number;
   /** The passes at each text, those that are left included. */
   bands: number[];
-  says: Pick<Says, "passes" | "time" | "tokens" | "band">;
+  says: Pick<Says, "passes" | "time" | "tokens" | "band" | "will_grow">;
 }
 
 const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0 };
@@ -71,10 +71,9 @@ export function column(ends: readonly number[], foot: number): number[] {
   return places;
 }
 
-/** A player with its stairs, and those that are still to come. */
+/** A player with its stairs. */
 interface Drawn extends Player {
   corners: Corner[];
-  pale: Corner[];
 }
 interface Point {
   x: number;
@@ -99,19 +98,11 @@ interface Layout {
   blocks: Block[];
 }
 
-function drawnOf({ players, ahead = [], price }: Stairs): Drawn[] {
-  return players.map((player) => {
-    const later = ahead.find(({ name }) => name === player.name);
-    return {
-      ...player,
-      corners: cornersOf(player.passes, price),
-      pale: cornersOf(later?.passes ?? [], price),
-    };
-  });
-}
+const drawnOf = ({ players, price }: Stairs): Drawn[] =>
+  players.map((player) => ({ ...player, corners: cornersOf(player.passes, price) }));
 
 /** The frame; each name has room for its figure from the start, so that the axis does not move. */
-function frameFor({ players, morph, width, height }: Stairs, most: number): Frame {
+function frameFor({ players, morph, width, height, room }: Stairs, goal: number): Frame {
   const widest = Math.max(...players.map(({ name }) => columnsOfText(`${name} 0.00 ×`)));
   const size = {
     ...SIZE,
@@ -120,7 +111,8 @@ function frameFor({ players, morph, width, height }: Stairs, most: number): Fram
     width,
     height,
   };
-  return frameOf(size, 1, most * (1 + HEADROOM * (1 - morph)));
+  const most = Math.max(room, goal * (1 + HEADROOM));
+  return frameOf(size, 1, (1 - morph) * most + morph * goal);
 }
 
 /**
@@ -146,10 +138,9 @@ function namePlaces(
 }
 
 export function layoutOf(stairs: Stairs): Layout {
-  const { players, ahead = [], price, morph, bands } = stairs;
+  const { players, price, morph, bands } = stairs;
   const drawn = drawnOf(stairs);
-  const goal = Math.max(...players.map(({ passes }) => tokensOf(passes)));
-  const most = Math.max(4, goal, ...ahead.map(({ passes }) => tokensOf(passes)));
+  const goal = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const passes = Math.max(
     3,
     bands.reduce((sum, band) => sum + band, 0),
@@ -158,7 +149,7 @@ export function layoutOf(stairs: Stairs): Layout {
   const ns = Math.max(1, ...times);
   const isOverTime = morph >= 0.5;
 
-  const frame = frameFor(stairs, most);
+  const frame = frameFor(stairs, goal);
   const share = (corner: Corner) =>
     (1 - morph) * (corner.passes / passes) + morph * (corner.ns / ns);
   const x = (corner: Corner) => frame.x(share(corner));
@@ -169,8 +160,8 @@ export function layoutOf(stairs: Stairs): Layout {
     isOverTime,
     goal,
     x,
-    ends: drawn.map(({ corners, pale }) => {
-      const last = pale.at(-1) ?? corners.at(-1) ?? ZERO;
+    ends: drawn.map(({ corners }) => {
+      const last = corners.at(-1) ?? ZERO;
       return { x: x(last), y: frame.y(last.high) };
     }),
     finishes: times.map((time) => ({ x: frame.x(time / ns), y: frame.y(goal) })),
@@ -179,11 +170,10 @@ export function layoutOf(stairs: Stairs): Layout {
   return { ...layout, names: namePlaces(stairs, layout) };
 }
 
-/** A player's name, with its tokens or its gain once they are final. */
-function nameOf({ name, corners, pale, passes }: Drawn, price: Price, isOverTime: boolean) {
+/** A player's name, with its tokens or its gain. */
+function nameOf({ name, corners, passes }: Drawn, price: Price, isOverTime: boolean) {
   if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
-  const tokens = corners.at(-1)?.high;
-  return tokens && !pale.length ? `${name} ${tokens}` : name;
+  return `${name} ${corners.at(-1)?.high ?? 0}`;
 }
 
 /** The line from the end of a player's stairs to its name. */
@@ -192,7 +182,7 @@ function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: numbe
   return `M${ends[k].x} ${ends[k].y}H${frame.end}L${names[k].x - 3} ${names[k].y - 4}`;
 }
 
-/** The stairs of a player: what is to come pale, the rest to the goal dashed. */
+/** The stairs of a player; over time the rest to the goal is dashed. */
 function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: number) {
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
@@ -203,17 +193,27 @@ function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: numb
   const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
   return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
-    ><path opacity="0.45" d=${path(player.pale)}></path><path d=${path(player.corners)}></path
+    ><path d=${path(player.corners)}></path
     >${morph === 1 ? dashed : nothing}<path stroke-width="1" stroke-dasharray="1 2"
       d=${leaderOf(layout, k)}></path
     ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, price, isOverTime)}</text></g>`;
 }
 
-/** The axis of passes or of time. */
-function acrossTemplate({ width, says }: Stairs, { scale, isOverTime }: Layout) {
-  const whole = (n: number) => (Number.isInteger(n) ? String(n) : "");
-  const parts = isOverTime ? Math.max(2, width / 160) : Math.min(scale.mostX, 6);
-  const numbers = axisX(scale, parts, isOverTime ? duration : whole);
+/** The places where texts begin and end, in passes. */
+export function endsOf(bands: readonly number[]): number[] {
+  const ends = [0];
+  for (const passes of bands) if (passes) ends.push(ends[ends.length - 1] + passes);
+  return ends;
+}
+
+/** The axis of passes, with numbers where texts end, or of time. */
+function acrossTemplate({ width, bands, says }: Stairs, { scale, isOverTime }: Layout) {
+  const ends = endsOf(bands).map(
+    (passes) =>
+      svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
+        text-anchor="middle">${passes}</text>`,
+  );
+  const numbers = isOverTime ? axisX(scale, Math.max(2, width / 160), duration) : ends;
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
     >${isOverTime ? says.time : says.passes}</text>`;
@@ -246,7 +246,9 @@ function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
  * at their own rates to the most tokens of one, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
-  const { width, height, morph, says } = stairs;
+  const { players, width, height, morph, says } = stairs;
+  if (!players[0].passes.length)
+    return html`<p class="hsd-note hsd-gm-empty">${says.will_grow}</p>`;
   const layout = layoutOf(stairs);
   const lines = layout.drawn.map((_, k) => stairTemplate(stairs, layout, k));
   return html`<svg

@@ -92,14 +92,11 @@ export const onText = (play: Play): Play => ({
   passes: play.passes.map((all, k) => (k === play.act ? all : [])),
 });
 
-/** The others at the end of the text's passes: the stairs that the visitor has to beat. */
-export function aheadOf(play: Play): Player[] {
+/** The others at the end of the game, if every text has all its passes. */
+export function rivalsAtEnd({ texts }: Play): Player[] {
   const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };
-  const passes = play.passes.map((all, k) => {
-    const left = k === play.act ? MOST_PASSES - all.length : 0;
-    return [...all, ...Array.from({ length: left }, () => nothing)];
-  });
-  return playersOf({ ...play, passes }).slice(1);
+  const passes = texts.map(() => Array.from({ length: MOST_PASSES }, () => nothing));
+  return playersOf({ ...begin(texts), passes }).slice(1);
 }
 
 /**

@@ -10,6 +10,10 @@ import { partsOf, shownText } from "./words";
 export const struckOf = ({ words, fates }: Pick<Played, "words" | "fates">): string | undefined =>
   words[fates.indexOf("struck")];
 
+/** The words after it, which the model did not read. */
+export const unreadOf = ({ words, fates }: Pick<Played, "words" | "fates">): string =>
+  words.filter((_, k) => fates[k] === "unread").join(" ");
+
 /** The token at a place as a word of a sentence. */
 export const wordOf = (tokens: readonly Pick<Token, "text">[], place: number): string =>
   shownText(tokens[place]?.text ?? "").trim() || "↵";
@@ -75,6 +79,12 @@ const within = ({ name, source }: Player, says: Says): string =>
 export const shownGain = ({ passes }: Player, price: Price): string =>
   gainOf(passes, price).toFixed(2);
 
+/** How many times as long as another player one takes for as many tokens, as it is shown. */
+function shownTimes(slow: Player, fast: Player, price: Price): number {
+  const times = gainOf(fast.passes, price) / gainOf(slow.passes, price);
+  return Number(times.toFixed(2));
+}
+
 interface Trap {
   /** A player with at least as many tokens per pass as the other one, but slower than it. */
   slow: Player;
@@ -83,38 +93,66 @@ interface Trap {
   isTied: boolean;
 }
 /**
- * The clearest pair of players of whom the one with fewer passes is the slower one: with the
- * fastest, and then with the fewest passes; only then of two with as many passes.
+ * The pairs of players of whom the one with as many passes or fewer is the slower one: first with
+ * the fastest, and then with the fewest passes.
  */
-function trapOf(players: readonly Player[], price: Price): Trap | undefined {
+function trapsOf(players: readonly Player[], price: Price): Trap[] {
   const bySpeed = ranked(players, price);
   const byPasses = [...players].sort((a, b) => perPass(b.passes) - perPass(a.passes));
   const traps: Trap[] = [];
   for (const fast of bySpeed)
     for (const slow of byPasses) {
-      const isSlower = Number(shownGain(slow, price)) < Number(shownGain(fast, price));
+      const isSlower = shownTimes(slow, fast, price) > 1;
       const more = perPass(slow.passes) - perPass(fast.passes);
       if (isSlower && more >= 0) traps.push({ slow, fast, isTied: more === 0 });
     }
-  return traps.find(({ isTied }) => !isTied) ?? traps[0];
+  return traps;
 }
 
-/** Whether fewer passes are faster, and why. */
+/** The values of a sentence about a trap. */
+function trapValues({ slow, fast, isTied }: Trap, price: Price, says: Says) {
+  // Of equals the costs are close to each other.
+  const digits = isTied ? 2 : 1;
+  return {
+    slow: within(slow, says),
+    fast: within(fast, says),
+    times: shownTimes(slow, fast, price),
+    tokens: perPass(slow.passes).toFixed(1),
+    cost: passCost(slow.passes, price).toFixed(digits),
+    other: passCost(fast.passes, price).toFixed(digits),
+  };
+}
+
+/** How fast the visitor is, and why. */
+function yourSpeed(you: Player, price: Price, says: Says): string {
+  const gain = Number(shownGain(you, price));
+  if (gain === 1) return says.you_equal;
+  const values = {
+    tokens: perPass(you.passes).toFixed(1),
+    cost: passCost(you.passes, price).toFixed(1),
+  };
+  return say(gain > 1 ? says.you_faster : says.you_slower, values);
+}
+
+/** Whether fewer passes are faster, and why; also for the visitor, who is the first player. */
 export function timeWords(
   players: readonly Player[],
   price: Price,
   says: Says,
 ): { head: string; why: string } {
-  const trap = trapOf(players, price);
+  const [you] = players;
+  const traps = trapsOf(players, price);
+  const isYours = ({ slow, fast }: Trap) => slow === you || fast === you;
+  const tie = traps.find((trap) => trap.isTied && isYours(trap));
+  const trap = traps.find(({ isTied }) => !isTied) ?? tie ?? traps[0];
   if (!trap) {
     const share = (100 * price.more).toFixed(0);
     return { head: says.are_faster, why: say(says.is_cheap, { share }) };
   }
-  const values = {
-    slow: within(trap.slow, says),
-    fast: within(trap.fast, says),
-    cost: passCost(trap.slow.passes, price).toFixed(1),
-  };
+  const values = trapValues(trap, price, says);
   if (trap.isTied) return { head: says.not_equal, why: say(says.as_few, values) };
-  return { head: says.not_faster, why: say(says.fewer, values) };
+  const sentences = [say(says.fewer, values)];
+  if (tie) sentences.push(say(says.as_few, trapValues(tie, price, says)));
+  else if (trap.slow !== you) sentences.push(yourSpeed(you, price, says));
+  return { head: say(says.not_faster, values), why: sentences.join(" ") };
 }

@@ -25,14 +25,15 @@ function head({ play, phase }: Game, says: Says) {
   </div>`;
 }
 
-function pieceTemplate({ by, blank, words, struck }: Piece) {
-  if (by === "given") return html`<span>${words}</span>`;
+/** The classes of a piece by who wrote it; what was filled in is as the given text. */
+const KINDS = { given: nothing, filled: nothing, you: "hsd-gm-mine", model: "hsd-gm-own" };
+
+function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
+  const later = unread ? html` <s class="hsd-gm-struck hsd-gm-unread">${unread}</s>` : nothing;
   const trace = struck
-    ? html`${blank ? nothing : " "}<s class="hsd-gm-struck">${struck}</s>&nbsp;→ `
+    ? html`${blank ? nothing : " "}<s class="hsd-gm-struck">${struck}</s>${later}&nbsp;→ `
     : nothing;
-  return html`${blank}${trace}<span class=${by === "you" ? "hsd-gm-mine" : "hsd-gm-own"}
-      >${words}</span
-    >`;
+  return html`${blank}${trace}<span class=${KINDS[by]}>${words}</span>`;
 }
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */

@@ -1,9 +1,10 @@
 // The stairs of an open game: the picture of its players, as far as they have come. Pure.
 
 import type { Stairs } from "./picture";
-import { aheadOf, isOver, MOST_PASSES, playersOf } from "./play";
+import { MOST_PASSES, playersOf, rivalsAtEnd } from "./play";
 import type { Says } from "./says";
-import { named } from "./sentences";
+import { tokensOf } from "./score";
+import { mostTokens, named } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
 /** Pixels: the height of the stairs, the width of a narrow page, and the least width. */
@@ -12,8 +13,10 @@ const NARROW = 480;
 const LEAST = 260;
 /** The results have as much more room. */
 const TALLER = 1.35;
+/** The axis has room for as many times the tokens of the best other player in a whole game. */
+const ROOM = 2;
 
-/** The picture on so many pixels; while a text is played, with the stairs to beat. */
+/** The picture on so many pixels; while texts are played, with room for all of their passes. */
 export function stairsOf(
   game: Game,
   room: number,
@@ -23,13 +26,12 @@ export function stairsOf(
   const { play, price, morph } = game;
   const width = Math.max(LEAST, room);
   const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
-  const hasMore = isPlaying(game) && !isOver(play);
-  const bands = play.passes
-    .slice(0, play.act + 1)
-    .map((passes, act) => (hasMore && act === play.act ? MOST_PASSES : passes.length));
+  const isToCome = (act: number) =>
+    isPlaying(game) && (act > play.act || (act === play.act && game.phase !== "lesson"));
+  const bands = play.passes.map((passes, act) => (isToCome(act) ? MOST_PASSES : passes.length));
   return {
     players: named(playersOf(play), says),
-    ahead: hasMore ? named(aheadOf(play), says) : [],
+    room: ROOM * tokensOf(mostTokens(rivalsAtEnd(play)).passes),
     price,
     width,
     height: isPlaying(game) ? usual : TALLER * usual,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { storeOf } from "../lib/run";
 import { round, snapshot, token } from "../lib/testing";
-import { type GameText, MOST_PASSES } from "./play";
+import type { GameText } from "./play";
 import { ENGLISH } from "./says";
 import { standingsOf } from "./standings";
 import { advance, propose, setPrice, settle, showTime, start, write } from "./state";
@@ -18,13 +18,26 @@ const GAME = start([text as unknown as GameText]);
 const figures = (game: typeof GAME) =>
   standingsOf(game, ENGLISH).map(({ name, figure, note }) => [name, figure, note]);
 
-test("the visitor has the tokens so far, and the others those of all passes", () => {
+const readOne = (game: typeof GAME, words: string) => settle(propose(write(game, words)));
+
+test("all players begin without tokens, and have those of as many passes", () => {
   assert.deepEqual(figures(GAME), [
     ["You", "0", "your turn"],
-    ["Plain", String(MOST_PASSES), "one token per pass"],
+    ["Plain", "0", "one token per pass"],
   ]);
-  const played = settle(propose(write(GAME, "cat sat")));
-  assert.deepEqual(figures(played)[0], ["You", "3", "after 1 pass"]);
+  assert.deepEqual(figures(readOne(GAME, "cat sat")), [
+    ["You", "3", "after 1 pass"],
+    ["Plain", "1", "one token per pass"],
+  ]);
+});
+
+test("from the second text on, the sum of all texts is beside the tokens of this one", () => {
+  const second = advance(readOne(start([text, text] as unknown as GameText[]), "cat sat"));
+  assert.deepEqual(figures(second), [
+    ["You", "0", "all texts: 3"],
+    ["Plain", "0", "all texts: 1"],
+  ]);
+  assert.deepEqual(figures(readOne(second, "cat"))[0], ["You", "2", "all texts: 5"]);
 });
 
 test("the results are tokens per pass, then what they cost in plain passes", () => {

@@ -2,7 +2,7 @@
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./acts";
-import { aheadOf, MOST_PASSES, onText, playersOf } from "./play";
+import { onText, playersOf } from "./play";
 import type { Says } from "./says";
 import { passCost, perPass, tokensOf } from "./score";
 import { named, shownGain } from "./sentences";
@@ -22,16 +22,21 @@ const noteOf = (name: string, says: Says) => says[`is_${name}` as keyof Says] ??
 const yourNote = (passes: number, says: Says) =>
   passes ? say(says.so_far, { passes }) : says.your_turn;
 
-/** On the present text: the visitor's tokens so far, and those of the others in all passes. */
+/** The tokens on the present text so far; from the second text on, also those on all texts. */
 function onPresentText({ play }: Game, says: Says): Standing[] {
-  const alone = onText(play);
-  const [you] = playersOf(alone);
-  const players = [you, ...aheadOf(alone)];
+  const all = new Map(playersOf(play).map(({ name, passes }) => [name, tokensOf(passes)]));
+  const players = playersOf(onText(play));
+  const present = play.passes[play.act].length;
+  const noteFor = (place: number) => {
+    const { name } = players[place];
+    if (play.act) return say(says.all_texts, { tokens: all.get(name) ?? 0 });
+    return place ? noteOf(name, says) : yourNote(present, says);
+  };
   return named(players, says).map(({ name, source, passes }, place) => ({
     name,
     source,
     figure: String(tokensOf(passes)),
-    note: place ? noteOf(players[place].name, says) : yourNote(you.passes.length, says),
+    note: noteFor(place),
   }));
 }
 
@@ -61,7 +66,7 @@ function headOf({ play, phase }: Game, says: Says): string {
   if (phase === "time") return says.speeds;
   if (phase === "result") return says.in_all;
   const acts = play.texts.length;
-  return say(says.on_text, { act: play.act + 1, acts, passes: MOST_PASSES });
+  return say(says.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }
 
 function standingTemplate(
