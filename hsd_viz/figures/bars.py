@@ -17,8 +17,6 @@ DRAWN = ("group", "dot", "low", "high")
 PARTS = {"own": ("the target's own token", pale(HUES["target"].light))}
 #: Pixels of a character of the text after a bar.
 CHARACTER = 7
-#: The share of an axis that is kept free between a text and the reference line behind it.
-CLEAR = 0.2
 
 
 def bars(
@@ -74,12 +72,10 @@ def bars(
         figure.add_trace(_dots(rows, places, labels, dots, unit))
     ends = _ends(rows, parts)
     longest = max(float(ends.max()), reference or 0.0) or 1.0
-    places_of_text = ends
-    if reference is not None:
-        would_cross = (ends < reference) & (ends + CLEAR * longest > reference)
-        places_of_text = ends.mask(would_cross, reference)
+    most = 1.02 * longest
+    # One column behind the longest bar: no text is on a line or on another bar's interval.
     figure.add_scatter(
-        x=places_of_text,
+        x=[most] * len(rows),
         y=places,
         text=[f"  {plain(words)}" for words in after],
         mode="text",
@@ -93,7 +89,7 @@ def bars(
         figure.add_vline(x=reference, line={"color": INK.text, "width": 1.5, "dash": "dash"})
     if not legend or (len(set(parts["part"])) < 2 and not dots):
         figure.update_traces(showlegend=False)
-    figure.update_xaxes(title_text=plain(unit), range=[0, 1.02 * longest])
+    figure.update_xaxes(title_text=plain(unit), range=[0, most])
     _draw_labels(figure, ticks)
     room = CHARACTER * max(map(len, after), default=0)
     figure.update_layout(barmode="stack", margin={"r": 16 + room})

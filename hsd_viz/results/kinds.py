@@ -18,7 +18,8 @@ class Kind(Enum):
         value: the name in frames and pages.
         label: the words of legends.
         light: the colour on a light page, of contrast at least 3. Databases are blue and draft
-            models orange, as their first sources are; none is the red of a rejection.
+            models orange, as their first sources are, plain decoding is as dark as the target, and
+            baselines are grey as a source; none is the red of a rejection.
         dark: the colour on a dark page.
     """
 
@@ -26,13 +27,13 @@ class Kind(Enum):
     light: str
     dark: str
 
-    PLAIN = ("plain", "plain decoding", "#6e7781", "#b4bcc6")
-    DATABASE = ("database", "databases", "#5f74b8", "#7f93d6")
-    MODELS = ("models", "draft models", "#d26f2d", "#cf6017")
+    PLAIN = ("plain", "plain decoding", "#343a41", "#c8ccd2")
+    DATABASE = ("database", "databases", "#3575e8", "#5795e6")
+    MODELS = ("models", "draft models", "#c06a1c", "#cf6f26")
     BOTH = ("both", "databases below draft models", "#1297a1", "#24a8a8")
     AUTO = ("auto", "picked for this machine", "#2b3a55", "#c3d0ee")
-    BASELINE = ("baseline", "baseline look-ups", "#8a7350", "#b09a5f")
-    HF = ("hf", "transformers' own loops", "#8a939d", "#666e77")
+    BASELINE = ("baseline", "baseline look-ups", "#848d9a", "#72777f")
+    HF = ("hf", "transformers' own loops", "#8a7350", "#b09a5f")
 
     def __new__(cls, name: str, label: str, light: str, dark: str) -> Kind:
         kind = object.__new__(cls)

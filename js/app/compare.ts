@@ -63,6 +63,7 @@ class Comparison {
   /** The group of recordings, and those of it that are chosen: none after a decode. */
   private race: Context["host"]["about"]["races"][number] | undefined;
   private chosen: string[] = [];
+  private readonly isSmall = matchMedia("(max-width: 700px)").matches;
   /** Stacks to decode, one per line; what ends their decode, and how far it is. */
   private text: string;
   private busy: AbortController | null = null;
@@ -153,7 +154,13 @@ class Comparison {
       races.length > 1
         ? menu(groups, race.group, take, { class: "hsd-compare-group", label })
         : nothing;
-    return html`${group}${chips("Stacks (two or three)", stacks)}`;
+    const choice = html`${group}${chips("Stacks (two or three)", stacks)}`;
+    // On a phone the race is first.
+    if (!this.isSmall) return choice;
+    return html`<details class="hsd-values">
+      <summary>Prompt and stacks</summary>
+      <div class="hsd-compare-choice">${choice}</div>
+    </details>`;
   }
 
   // --- decode

@@ -1,6 +1,14 @@
 // Where a figure comes from, in a few words, and what is to be known before it is believed.
 import { expect, test } from "vitest";
-import { chipsOf, loadWords, madeWords, modelWords, originOf, suiteChips } from "./origin";
+import {
+  chipsOf,
+  fastestWords,
+  loadWords,
+  madeWords,
+  modelWords,
+  originOf,
+  suiteChips,
+} from "./origin";
 
 /** A run of eight tokens in 40 µs over plain decoding of `speed`. */
 const run = (plain: object | null, meta: object = {}): any => ({
@@ -113,4 +121,10 @@ test("a saved report of the same models, stack and settings is beside the prompt
     expect(suiteChips(own, [{ ...suite, ...change }])).toEqual([]);
   const plain = run(PLAIN, { ...meta, stack: "target" });
   expect(suiteChips(plain, [{ ...suite, stack: "target" }])).toEqual([]);
+  const slower = { ...suite, stack: "hd > target", value: 0.5 };
+  const other = { ...suite, file: "other.json", value: 9 };
+  expect(fastestWords([slower, suite, other])).toBe(
+    "Fastest: db > target; Spec-Bench: 1.12 × [1.09, 1.17]",
+  );
+  expect(fastestWords([])).toBe("");
 });

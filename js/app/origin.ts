@@ -89,14 +89,25 @@ export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): 
     suite.dtype === meta.dtype;
   return suites.find(fits) ?? null;
 }
-/** The same as a chip beside the headline of a speed-up. */
+/** The result of a suite, with its interval. */
+function suiteWords({ name, value, low, high }: Suite): string {
+  const interval = `[${low.toFixed(2)}, ${high.toFixed(2)}]`;
+  return `${name}: ${value.toFixed(2)} × ${interval}`;
+}
+/** The result of a suite as a chip beside the headline of a speed-up. */
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const found = suiteOf(run, suites);
   if (!found) return [];
-  const { name, file, prompts, value, low, high } = found;
-  const interval = `[${low.toFixed(2)}, ${high.toFixed(2)}]`;
-  const words = `${name}: ${value.toFixed(2)} × ${interval}`;
-  return [{ words, title: `${plural(prompts, "prompt")}, 95 % interval; ${file}` }];
+  const title = `${plural(found.prompts, "prompt")}, 95 % interval; ${found.file}`;
+  return [{ words: suiteWords(found), title }];
+}
+/** What the first saved report found to be fastest; "": there is none. */
+export function fastestWords(suites: readonly Suite[]): string {
+  const [first] = suites;
+  if (!first) return "";
+  const own = suites.filter(({ file }) => file === first.file);
+  const best = own.reduce((most, suite) => (suite.value > most.value ? suite : most));
+  return `Fastest: ${best.stack}; ${suiteWords(best)}`;
 }
 /** The origin of a figure of the run shown. */
 export function originOf(page: Shown, timed = true): Chip[] {

@@ -56,7 +56,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
       ${
         host.about.games.length
           ? html`<button type="button" title="Beat the drafter"
-  @click=${() => game.play()}>Play</button>`
+  @click=${() => game.play()}>The game</button>`
           : nothing
       }<button
         type="button"

@@ -1,6 +1,7 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { stackWords, tilesOf } from "./readout";
+import { stackWords } from "../lib/stack";
+import { tilesOf } from "./readout";
 
 /**
  * Eight tokens in four rounds and 40 µs: of six draft tokens five are examined and four accepted; 8

@@ -5,7 +5,7 @@ import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
 import { gainOf, impossible, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
-import { isPlain, type Sources } from "../lib/stack";
+import { isPlain, type Sources, stackWords } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
 import { loadWords } from "./origin";
@@ -92,13 +92,6 @@ export function verdictOf(run: Run): string {
   const stop = STOPS[meta.cancelled && !Object.hasOwn(STOPS, ended) ? "cancelled" : ended];
   if (stop) said.push(`Stopped: ${stop}.`);
   return said.join(" ");
-}
-
-/** A stack as words, in the order of drafting: "databases, then target"; "" for plain decoding. */
-export function stackWords(stack: string): string {
-  if (isPlain(stack)) return "";
-  const names = stack.split(">").map((part) => part.trim().replace(/[[:?].*/, ""));
-  return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
 }
 
 export function readout(run: Run, running: boolean, sources: Sources, uid: string) {

@@ -14,7 +14,7 @@ import { decoded } from "./decode";
 import { choose, read } from "./files";
 import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
-import { originOf } from "./origin";
+import { fastestWords, originOf } from "./origin";
 import type { Context, Section } from "./section";
 import { requestOf } from "./state";
 import { record, traffic } from "./traffic";
@@ -144,9 +144,11 @@ function reports({ host, state }: Context): Section {
   return { root, refresh: made.refresh };
 }
 
-/** The same below its title; on a phone it is closed. */
+/** The same below its title; on a phone it is closed, and its title says the first result. */
 function reportsBelow(context: Context): Section {
-  if (matchMedia("(max-width: 700px)").matches) return closed(REPORTS, "", reports)(context);
+  if (matchMedia("(max-width: 700px)").matches) {
+    return closed(REPORTS, fastestWords(context.host.about.suites ?? []), reports)(context);
+  }
   const section = reports(context);
   section.root.classList.add("hsd-reports");
   section.root.prepend(make("h3", "", REPORTS));

@@ -4,7 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED } from "../lib/testing";
-import { type Board, boardOfCorrection, boardOfDraft, lawOf, numbers, throwFor } from "./board";
+import {
+  type Board,
+  boardOfCorrection,
+  boardOfDraft,
+  type Column,
+  lawOf,
+  numbers,
+  throwFor,
+  withoutSpecks,
+} from "./board";
 
 /** The board of whole rows of probabilities. */
 function boardOfRows(p: number[], q: number[]): Board {
@@ -94,3 +103,29 @@ for (const [name, data] of Object.entries(RECORDED))
     }
     if (name === "sampled") assert.ok(seen > 20);
   });
+
+test("tokens with hardly a share are in the column of all others", () => {
+  const column = (id: number | null, residual: number, drafted = false): Column => ({
+    id,
+    accepted: 0,
+    residual,
+    surplus: 0,
+    drafted,
+  });
+  const columns = [
+    column(1, 0.0001, true),
+    column(2, 0.9),
+    column(3, 0.0004),
+    column(4, 0.0003),
+    column(null, 0.0992),
+  ];
+  const board: Board = { rule: "walk", columns, left: 1 };
+  const merged = withoutSpecks(board, 4);
+  assert.deepEqual(
+    merged.columns.map(({ id }) => id),
+    [1, 2, 4, null],
+    "a drafted token and the one that was drawn have their columns",
+  );
+  const sumOf = (one: Board) => one.columns.reduce((sum, { residual }) => sum + residual, 0);
+  assert.ok(Math.abs(sumOf(merged) - sumOf(board)) < 1e-12, "no share is lost");
+});

@@ -96,6 +96,30 @@ export function boardOfCorrection(
   return { rule: walk ? "walk" : "ratio", columns, left: sum };
 }
 
+/** Probabilities below this are 0.000 as they are written. */
+const SPECK = 0.0005;
+/**
+ * The board with the tokens that were not drafted and have hardly a share of p in the column of all
+ * others; `keep`: a token that has its own column.
+ */
+export function withoutSpecks(board: Board, keep: number): Board {
+  const isSpeck = ({ id, accepted, residual, surplus, drafted }: Column) =>
+    id !== null && id !== keep && !drafted && accepted + residual + surplus < SPECK;
+  const specks = board.columns.filter(isSpeck);
+  const sum = (part: "accepted" | "residual" | "surplus") =>
+    specks.reduce((whole, one) => whole + one[part], 0);
+  const merged = (one: Column): Column => ({
+    ...one,
+    accepted: one.accepted + sum("accepted"),
+    residual: one.residual + sum("residual"),
+    surplus: one.surplus + sum("surplus"),
+  });
+  const columns = board.columns
+    .filter((one) => !isSpeck(one))
+    .map((one) => (one.id === null ? merged(one) : one));
+  return { ...board, columns };
+}
+
 /** A point under the sum of some parts of the columns; `y` counts from the foot of `from`. */
 function point(
   board: Board,

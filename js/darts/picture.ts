@@ -31,6 +31,10 @@ export interface Drawn {
 
 export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
 
+/** Whether there are enough darts to show their pile. */
+export const isPiled = (darts: readonly Thrown[]): boolean =>
+  darts.filter((dart) => dart.counts).length >= PILE.from;
+
 /** The share of the counted darts in each column. */
 export function pileOf({ columns }: Board, darts: readonly Thrown[]): number[] {
   const counted = darts.filter((dart) => dart.counts);
@@ -164,7 +168,7 @@ export function boardPicture(
       <line class="hsd-dt-foot" x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
       <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>
       <path class="hsd-dt-dart" d=${dots(scale, counted)}></path>
-      ${counted.length < PILE.from ? nothing : shares}
+      ${isPiled(darts) ? shares : nothing}
       ${rings(drawn, scale)}
     </svg>`;
 }

@@ -3,7 +3,7 @@ import { html, nothing, render } from "lit-html";
 import { menu } from "../lib/fields";
 import { say } from "../lib/say";
 import { numbers, throwFor } from "./board";
-import { boardPicture, type Drawn, PILE, type Thrown } from "./picture";
+import { boardPicture, type Drawn, isPiled, PILE, type Thrown } from "./picture";
 import { type DartSays, ENGLISH } from "./says";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
@@ -23,7 +23,11 @@ export interface Shown extends Drawn {
 }
 
 /** The key to the colours of the board. */
-function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
+function keyTemplate(
+  { board, families, recorded }: Shown,
+  darts: readonly Thrown[],
+  says: DartSays,
+) {
   // Its sample has the colour of what is accepted here.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
   const isRatio = board.rule === "ratio";
@@ -37,7 +41,7 @@ function keyTemplate({ board, families, recorded }: Shown, says: DartSays) {
       ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
     ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
       isRatio ? surplus : nothing
-    }${recorded ? given : nothing}${shares}
+    }${recorded ? given : nothing}${isPiled(darts) ? shares : nothing}
   </p>`;
 }
 
@@ -116,7 +120,7 @@ class Darts {
         <h4>${shown.title}</h4>
         <p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
-          ${boardPicture(shown, width, darts, says.probability)} ${keyTemplate(shown, says)}
+          ${boardPicture(shown, width, darts, says.probability)} ${keyTemplate(shown, darts, says)}
         </div>
         ${shown.board.left === null ? nothing : this.form(shown)} ${valuesTable(shown, says)}
       </div>`,

@@ -64,7 +64,8 @@ export function axisX(f: Frame, parts: number, words: (value: number) => string,
   const end = Math.min(f.width, f.end + 14);
   const free = name ? end - LETTER * name.length - 12 : Infinity;
   const numbers = ticks(f.mostX, parts).map((v) => {
-    const said = v ? words(v) : "0";
+    // A round number has no empty digits: 50 ms beside 100 ms.
+    const said = v ? words(v).replace(/\.0+(?=\D|$)/, "") : "0";
     const anchor = !v ? "start" : f.x(v) > f.width - 50 && !name ? "end" : "middle";
     if (f.x(v) + (LETTER / 2) * said.length > free) return nothing;
     return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16}

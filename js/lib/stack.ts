@@ -243,3 +243,10 @@ export function refusalOf(parts: readonly Part[], models: readonly string[] | nu
         "other models need `hsd-viz dashboard --allow-models`"
     : "";
 }
+
+/** A stack as words, in the order of drafting: "databases, then target"; "" for plain decoding. */
+export function stackWords(stack: string): string {
+  if (isPlain(stack)) return "";
+  const names = stack.split(">").map((part) => part.trim().replace(/[[:?].*/, ""));
+  return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
+}

@@ -1,5 +1,5 @@
 // The dart boards of a scene: of a round's correction, or of one verdict, from the recorded rows.
-import { boardOfCorrection, boardOfDraft } from "../darts/board";
+import { boardOfCorrection, boardOfDraft, withoutSpecks } from "../darts/board";
 import type { Drawn } from "../darts/picture";
 import type { Shown } from "../darts/stage";
 import type { Palette } from "../lib/palette";
@@ -30,8 +30,9 @@ export function boardOfRound(
   const refused = drafts.filter(
     (d) => d.parent === kept && d.verdict === "rejected" && d.p !== null,
   );
-  const board = t && boardOfCorrection(t, refused, store.meta.sampling ?? {}, r.rule !== "token");
-  if (!board) return null;
+  const whole = t && boardOfCorrection(t, refused, store.meta.sampling ?? {}, r.rule !== "token");
+  if (!whole) return null;
+  const board = withoutSpecks(whole, t.token_id);
   const [d] = refused;
   const columnOf = (id: number) => board.columns.findIndex((c) => c.id === id);
   const first =

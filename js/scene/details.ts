@@ -55,7 +55,10 @@ function legend(drafter: string) {
   return html`<ul class="hsd-sc-legend">
       ${DRAFTED.map(item(drafter))}${OWN.map(item(""))}
     </ul>
-    <p class="hsd-note">A chip below a line was stopped by that level; the text is above all.</p>`;
+    <p class="hsd-note">
+      The first row is the text. A rejected token stays in its drafter's row, a faint one was accepted
+      from there.
+    </p>`;
 }
 
 function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: Acts) {

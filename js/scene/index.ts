@@ -296,7 +296,7 @@ class SceneView {
     const path = new Set<Chip>();
     for (let chip = chosen ?? this.deciding(scene); chip; chip = chip.above) path.add(chip);
     this.layout = layout;
-    box.style.height = `${boxHeight(scene)}px`;
+    box.style.height = `${boxHeight(layout)}px`;
     drawStage(stage, sources, {
       scene,
       layout,

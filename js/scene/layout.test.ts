@@ -11,8 +11,8 @@ import {
   isNarrow,
   isWide,
   layoutOf,
+  leftBoxes,
   scrollTo,
-  stemBox,
 } from "./layout";
 import { type Beam, type Chip, type Scene, sceneOf } from "./scene";
 import {
@@ -67,8 +67,16 @@ test("the text is the highest floor, and a chip rises to it when it is accepted"
   const accepted = chip("ab");
   assert.equal(chipBox(WIDE, accepted, 1).top, text);
   assert.equal(chipBox(WIDE, accepted, 0).top > text, true);
-  assert.equal(stemBox(WIDE, accepted, 1)?.top, text + 28);
-  assert.equal(stemBox(WIDE, chip("x"), 1), null, "a rejected chip stays where it was born");
+  assert.deepEqual(leftBoxes(WIDE, accepted, 0), []);
+  assert.deepEqual(leftBoxes(WIDE, accepted, 1), [{ ...chipBox(WIDE, accepted, 1), top: below }]);
+  assert.deepEqual(leftBoxes(WIDE, chip("x"), 1), [], "a rejected chip stays where it was born");
+});
+
+test("words of a floor are above its chips, and nothing reaches over them", () => {
+  const [below, text] = WIDE.tops;
+  assert.ok(floorBox(WIDE, 1).top + 26 <= text && floorBox(WIDE, 0).top + 26 <= below);
+  assert.ok(text + 34 <= floorBox(WIDE, 0).top, "the chips of the text end above the next words");
+  assert.equal(below + 34, WIDE.height, "no empty row is below the draft");
 });
 
 test("a chip that is not born waits below its place", () => {
@@ -77,16 +85,29 @@ test("a chip that is not born waits below its place", () => {
 });
 
 test("a beam is on the line of its floor, over the columns of its draft", () => {
-  const line = floorBox(WIDE, 1);
+  const line = floorBox(WIDE, 0);
   const beam = beamBox(WIDE, SCENE.beams[0]);
   assert.equal(beam.top, line.top - 2);
   assert.deepEqual([beam.left, beam.left + beam.width + 8], [WIDE.lefts[0], WIDE.lefts[2]]);
   assert.equal(line.top + line.height, WIDE.height);
 });
 
-test("a box has the height of usual rounds, and deep rounds are wide", () => {
-  assert.equal(boxHeight({ ...SCENE, rows: [1, 1] }), boxHeight({ ...SCENE, rows: [9, 9] }));
-  assert.ok(boxHeight({ ...SCENE, rows: [1, 1, 1] }) > boxHeight({ ...SCENE, rows: [1, 1] }));
+test("a phone cuts chips only where whole ones have no room", () => {
+  const words = (text: string) => ({
+    ...SCENE,
+    chips: SCENE.chips.map((one) => ({ ...one, text })),
+  });
+  const widthOf = (text: string) => layoutOf(words(text), "", 420, 400).width;
+  assert.ok(widthOf("inseparably") > widthOf("schools"), "two columns have room");
+  const small = (text: string) => layoutOf(words(text), "", 420, 200).width;
+  assert.equal(small("inseparably"), small("inseparable-x"));
+  assert.ok(small("inseparably") < widthOf("inseparably"));
+});
+
+test("a box is as high as its stage, and deep rounds are wide", () => {
+  const heightOf = (rows: number[]) => boxHeight(layoutOf({ ...SCENE, rows }, "", 1000, 700));
+  assert.equal(heightOf([2, 1]) - heightOf([1, 1]), 34);
+  assert.ok(heightOf([1, 1, 1]) > heightOf([1, 1]));
   assert.deepEqual([isWide(3, 960), isWide(4, 960)], [false, true]);
 });
 

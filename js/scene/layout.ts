@@ -1,18 +1,16 @@
 // Places of a scene on its stage, in pixels: columns as wide as their widest chips, floors as high
-// as their rows. Pure.
+// as their rows, each below its words. Pure.
 import { columnsOfText } from "../lib/words";
 import { type Chip, moveAt, type Scene } from "./scene";
 import { token } from "./words";
 
-/** The height of a chip, a row of chips, and the line of a beam with its words. */
-export const CHIP = 28;
+/** The height of a row of chips, and of the words above the chips of a floor. */
 const ROW = 34;
-const LINE = 30;
-/** The stage above the text, and below the lowest floor. */
-const HEAD = 4;
-const GROUND = 26;
-/** What the box has beside its floors, and the stage beside its widest floor. */
-const BOX = { height: 44, width: 28 };
+const WORDS = 26;
+/** The space between floors, with the line of a beam. */
+const BETWEEN = 6;
+/** What the box has beside its stage: its padding and its borders. */
+const BOX = { height: 18, width: 28 };
 /** The least width of a column of chips, and of a beam. */
 const LEAST = { column: 40, beam: 24 };
 /** A usual column of chips. */
@@ -31,8 +29,8 @@ interface Size {
   gap: number;
 }
 const USUAL: Size = { cell: 7.85, pad: 22, sign: 16, gap: 8 };
-const SMALL: Size = { cell: 7.25, pad: 14, sign: 14, gap: 4 };
-/** Characters of a chip: at least, and at most by the width of the view. */
+const SMALL: Size = { cell: 7.85, pad: 11, sign: 14, gap: 4 };
+/** Characters of a chip: at least, and at most: where all chips have room, and where not. */
 const CHARACTERS = { least: 2, narrow: 8, wide: 13 };
 /** Characters of the text before the round. */
 const BEFORE = 10;
@@ -60,8 +58,12 @@ export interface Box {
 export const isNarrow = (width: number): boolean => width < NARROW;
 
 /** Left edges of the columns, after the text before the round. */
-function columnsOf(scene: Scene, start: string, { cell, pad, sign, gap }: Size, narrow: boolean) {
-  const most = narrow ? CHARACTERS.narrow : CHARACTERS.wide;
+function columnsOf(
+  scene: Scene,
+  start: string,
+  { cell, pad, sign, gap }: Size,
+  { narrow, most }: { narrow: boolean; most: number },
+) {
   const widthOf = (text: string, mark: number) =>
     pad + mark + cell * Math.min(most, Math.max(CHARACTERS.least, columnsOfText(text)));
   /** Only a chip that rests below the text has a mark. */
@@ -77,15 +79,13 @@ function columnsOf(scene: Scene, start: string, { cell, pad, sign, gap }: Size, 
 
 /** Tops of the floors, the text first from above. */
 function floorsOf({ rows }: Scene) {
-  const text = rows.length - 1;
   const tops: number[] = [];
-  let y = HEAD;
-  for (let floor = text; floor >= 0; floor--) {
-    tops[floor] = y;
-    const least = floor === text || floor === 0 ? 1 : 2;
-    y += ROW * Math.max(rows[floor], least) + LINE;
+  let y = 0;
+  for (let floor = rows.length - 1; floor >= 0; floor--) {
+    tops[floor] = y + WORDS;
+    y += WORDS + ROW * rows[floor] + BETWEEN;
   }
-  return { tops, height: y - LINE + GROUND };
+  return { tops, height: y - BETWEEN };
 }
 
 /** The layout in a view and a box of these widths; `before`: the text before the round. */
@@ -94,7 +94,10 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
   const size = view < SMALLEST ? SMALL : USUAL;
   // A phone has no room for the text before the round.
   const start = narrow ? "" : `…${token(before).slice(-BEFORE)}`;
-  const lefts = columnsOf(scene, start, size, narrow);
+  const whole = columnsOf(scene, start, size, { narrow, most: CHARACTERS.wide });
+  // Chips are cut on a phone only where their whole texts have no room.
+  const isCut = narrow && whole[scene.columns] - size.gap > box - BOX.width;
+  const lefts = isCut ? columnsOf(scene, start, size, { narrow, most: CHARACTERS.narrow }) : whole;
   const width = lefts[scene.columns];
   return {
     start,
@@ -106,11 +109,8 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
   };
 }
 
-/** The height of the box: that of usual rounds; higher ones scroll in it. */
-export function boxHeight({ rows }: Scene): number {
-  const below = Math.max(1, rows.length - 1);
-  return BOX.height + ROW + (2 * ROW + LINE) * below;
-}
+/** The height of the box: that of its stage; the highest scroll in it. */
+export const boxHeight = ({ height }: Pick<Layout, "height">): number => BOX.height + height;
 
 /** Whether rounds of this depth are wider than half of a view. */
 export const isWide = (depth: number, view: number): boolean =>
@@ -129,29 +129,33 @@ export function chipBox({ lefts, tops, gap }: Layout, chip: Chip, t: number): Bo
   };
 }
 
-/** The line from where a chip was born to where it is; null where it has not risen. */
-export function stemBox({ lefts, tops }: Layout, chip: Chip, t: number): Box | null {
-  const top = tops[moveAt(chip, t)?.floor ?? chip.born] + CHIP;
-  const foot = tops[chip.born] + CHIP / 2;
-  if (foot <= top) return null;
-  return { left: lefts[chip.column] + 13, top, width: 0, height: foot - top };
+/** The places on lower floors that a chip has left. */
+export function leftBoxes(layout: Layout, chip: Chip, t: number): Box[] {
+  const { lefts, tops, gap } = layout;
+  const floor = moveAt(chip, t)?.floor ?? chip.born;
+  const left = lefts[chip.column];
+  const width = lefts[chip.column + 1] - left - gap;
+  const below = tops.slice(chip.born, floor);
+  return below.map((top, k) => {
+    const row = chip.rows[chip.born + k] ?? 0;
+    return { left, top: top + ROW * row, width, height: ROW };
+  });
 }
 
-/** The line of a floor's beams, over the whole width down to the next line. */
+/** A floor with its words, over the whole width down to the next one. */
 export function floorBox({ tops, floor: width, height }: Layout, floor: number): Box {
-  const lineOf = (at: number) => tops[at] - LINE + 4;
-  const top = lineOf(floor - 1);
-  const foot = floor > 1 ? lineOf(floor - 2) : height;
+  const top = tops[floor] - WORDS;
+  const foot = floor > 0 ? tops[floor - 1] - WORDS : height;
   return { left: 0, top, width, height: foot - top };
 }
 
-/** A beam on the line of its floor; its height is how far its light reaches. */
+/** A beam on the line below its floor; its height is how far its light reaches. */
 export function beamBox(
   layout: Layout,
   { floor, left, right }: Record<"floor" | "left" | "right", number>,
 ): Box {
   const { lefts, tops, gap } = layout;
-  const line = floorBox(layout, floor).top;
+  const line = floorBox(layout, floor - 1).top;
   return {
     left: lefts[left],
     top: line - 2,

@@ -1,5 +1,5 @@
-// The drawing of a scene at one time: floors with their beams, stems, and chips. Model output is
-// only set as text.
+// The drawing of a scene at one time: floors with their words and beams, chips, and the places that
+// chips have left. Model output is only set as text.
 import { html, nothing, render } from "lit-html";
 import { classMap } from "lit-html/directives/class-map.js";
 import { repeat } from "lit-html/directives/repeat.js";
@@ -8,7 +8,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { plural, VERDICT_MARKS } from "../lib/words";
 import { draftWords, passWords } from "./labels";
-import { beamBox, chipBox, floorBox, type Layout, stemBox } from "./layout";
+import { beamBox, chipBox, floorBox, type Layout, leftBoxes } from "./layout";
 import { type Beam, type Chip, moveAt, type Scene } from "./scene";
 import { type Reading, token } from "./words";
 
@@ -59,31 +59,39 @@ function beamTemplate(shown: Shown, beam: Beam, label: string) {
   </div>`;
 }
 
+/** A floor with its words above its chips. */
+function floorTemplate({ layout }: Shown, floor: number, label: string) {
+  const { top, width, height } = floorBox(layout, floor);
+  return html`<div
+    class=${top > 0 ? "hsd-sc-floor hsd-sc-below" : "hsd-sc-floor"}
+    .style=${`top: ${top}px; width: ${width}px; height: ${height}px`}
+  >
+    <span class="hsd-sc-label">${label}</span>
+  </div>`;
+}
+
 /** The floor above level `floor` - 1: the passes that lead to it. */
-function floorTemplate({ store, reading }: Sources, shown: Shown, floor: number) {
-  const { scene, layout, isNarrow } = shown;
+function passesTemplate({ store, reading }: Sources, shown: Shown, floor: number) {
+  const { scene, isNarrow } = shown;
   const name = store.levelName(floor);
   const beams = scene.beams.filter((beam) => beam.floor === floor);
   const labelOf = (some: Beam[]) => passWords(reading, some, name, isNarrow);
-  const { top, width, height } = floorBox(layout, floor);
-  return html`<div
-      class="hsd-sc-floor"
-      .style=${`top: ${top}px; width: ${width}px; height: ${height}px`}
-    >
-      <span class="hsd-sc-label">${labelOf(beams)}</span>
-    </div>
+  return html`${floorTemplate(shown, floor, labelOf(beams))}
     ${beams.map((beam) => beamTemplate(shown, beam, labelOf([beam])))}`;
 }
 
-/** The line below a chip that has risen. */
-function stemTemplate({ palette }: Sources, { layout, time }: Shown, chip: Chip) {
-  const box = stemBox(layout, chip, time);
-  if (!box) return nothing;
-  return html`<div
-    class="hsd-sc-stem"
-    data-family=${palette.family(chip.source)}
-    .style=${`left: ${box.left}px; top: ${box.top}px; height: ${box.height}px`}
-  ></div>`;
+/** The places that a chip has left. */
+function leftTemplates({ palette }: Sources, { layout, time }: Shown, chip: Chip) {
+  return leftBoxes(layout, chip, time).map(
+    ({ left, top, width }) =>
+      html`<div
+        class="hsd-sc-left"
+        data-family=${palette.family(chip.source)}
+        .style=${`left: ${left}px; top: ${top}px; width: ${width}px`}
+      >
+        <code>${token(chip.text)}</code>
+      </div>`,
+  );
 }
 
 /** What a screen reader says of a chip. */
@@ -126,7 +134,7 @@ function chipTemplate(sources: Sources, shown: Shown, chip: Chip) {
   </div>`;
 }
 
-/** What is below the lowest floor: the drafters, or the passes of plain decoding. */
+/** What is said of the lowest floor: of the drafters, or the passes of plain decoding. */
 function groundWords({ store, reading }: Sources, { scene, isNarrow }: Shown): string {
   if (scene.round.level > 0) return draftWords(store, scene, reading.sourceName());
   return passWords(reading, scene.beams, store.levelName(0), isNarrow);
@@ -149,17 +157,14 @@ function describe(stage: HTMLElement, { uid, store }: Sources, { scene, layout, 
 /** Draw a scene into its stage. */
 export function drawStage(stage: HTMLElement, sources: Sources, shown: Shown) {
   const { scene, layout } = shown;
-  const { start, lefts, tops, height, floor: width, gap } = layout;
+  const { start, lefts, tops, gap } = layout;
   const text = scene.round.level;
   const room = Math.max(0, lefts[0] - gap);
-  const floors = tops.slice(1).map((_, k) => floorTemplate(sources, shown, k + 1));
-  const stems = scene.chips.map((chip) => stemTemplate(sources, shown, chip));
+  const floors = tops.slice(1).map((_, k) => passesTemplate(sources, shown, k + 1));
+  const left = scene.chips.map((chip) => leftTemplates(sources, shown, chip));
   render(
     html`<div aria-hidden="true">
-        ${floors}${stems}
-        <div class="hsd-sc-ground" .style=${`top: ${height - 24}px; width: ${width}px`}>
-          <span class="hsd-sc-label">${groundWords(sources, shown)}</span>
-        </div>
+        ${floors}${floorTemplate(shown, 0, groundWords(sources, shown))}${left}
         <code
           class="hsd-sc-start"
           ?hidden=${!start}

@@ -5,6 +5,7 @@ import { menu } from "../lib/fields";
 import type { Cursor, Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
+import { stackWords } from "../lib/stack";
 import { eventWords, plural } from "../lib/words";
 
 export const SPEEDS = [
@@ -60,9 +61,11 @@ export function placeOf(store: Store, palette: Palette, { step, round }: Cursor)
   const { events, rounds } = store.index();
   if (!events[step]) {
     const place = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
+    const words = stackWords(store.meta.stack ?? "");
+    const named = words && `${store.meta.stack}: ${words}. `;
     const hint =
       "A round: a draft, and the pass that checks it. Tread: its cost; riser: its tokens.";
-    return { place, words: events.length ? hint : "Waiting for the first token." };
+    return { place, words: events.length ? `${named}${hint}` : "Waiting for the first token." };
   }
   return {
     place: `${roundOf(store, round)}, event ${step + 1} of ${events.length}`,

@@ -5,7 +5,7 @@ import { RULES, factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import { type Snapshot, type Store, storeOf } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
-import { duration, glyphs, plural, signed } from "../lib/words";
+import { duration, glyphs, listed, plural, signed } from "../lib/words";
 
 /** A run compared with a reference. */
 export type Agreement = { state: "same" | "apart" | "broken"; words: string };
@@ -145,6 +145,13 @@ export function factsOf(runs: readonly Store[]): string[] {
   const most = Math.max(...lengths);
   const tokens = least === most ? plural(most, "token") : `${least} to ${plural(most, "token")}`;
   return [`one prompt, ${tokens}`, ...runFacts(runs[0].meta, true)];
+}
+
+/** What the figures are of: texts that differ in length end after the race. */
+export function figuresTitle(lengths: readonly number[]): string {
+  const title = "Figures of the whole runs";
+  if (new Set(lengths).size === 1) return title;
+  return `${title} of ${listed(lengths.map(String))} tokens`;
 }
 
 /** The run with the most tokens per second; the first of equals. */

@@ -15,6 +15,7 @@ import {
   agreementOf,
   doubtsOf,
   factsOf,
+  figuresTitle,
   refusalOf,
   storesOf,
   tableOf,
@@ -69,7 +70,7 @@ function metricsTable(runs: Runner[]) {
   };
   const more = html`${table("More figures", "more")} ${table("Times of calls", "time")}`;
   return html`<section class="hsd-vs-figures">
-    <h3>Figures of the whole runs</h3>
+    <h3>${figuresTitle(runs.map(({ store }) => store.tokens.length))}</h3>
     ${table("Figures", "main")} ${folded("More figures, and where the time goes", more)}
   </section>`;
 }

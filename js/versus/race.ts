@@ -193,7 +193,8 @@ interface Acts {
 /** The button, the time and the speed; `isStill`: no motion is wanted. */
 function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
   const { ns, end, isPlaying, speed } = clock;
-  const start = isRunning(clock) ? "Resume" : "Start the race";
+  const again = ns >= end ? "▶ Watch the race" : "▶ Start the race";
+  const start = isRunning(clock) ? "Resume" : again;
   const seek = ({ target }: { target: HTMLInputElement }) =>
     acts.seek((Number(target.value) / STEPS) * end);
   return html`<div class="hsd-vs-controls">

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
+import { figuresTitle } from "./compare";
 import {
   crossingOf,
   crossingsOf,
@@ -98,4 +99,9 @@ test("labels at the finish do not touch: a later one has a row of its own", () =
 
 test("a race is played at the speed that makes it last some seconds", () => {
   assert.deepEqual([10e9, 500e6, 60e6].map(fitSpeed), ["1", "0.1", "0.01"]);
+});
+
+test("figures of whole runs say their lengths where the race ends before", () => {
+  assert.equal(figuresTitle([51, 51]), "Figures of the whole runs");
+  assert.equal(figuresTitle([51, 51, 75]), "Figures of the whole runs of 51, 51 and 75 tokens");
 });

@@ -593,7 +593,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     assert page.locator(".hsd-game").count() == 0, "it opens once"
-    page.locator(".hsd-header-tools button", has_text="Play").click()
+    page.locator(".hsd-header-tools button", has_text="The game").click()
     expect(write).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".hsd-game")).to_have_count(0)

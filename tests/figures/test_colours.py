@@ -38,7 +38,7 @@ LAB = [
     [0.025904, 0.782772, -0.808676],
 ]
 CODE = Path(__file__).parents[2]
-PAGES = {"light": ["#ffffff", "#f6f8fa"], "dark": ["#111111", "#212121", "#191a1c"]}
+PAGES = {"light": ["#ffffff", "#f6f8fa"], "dark": ["#111111", "#212121", "#1f2124"]}
 
 
 def seen(colour: str, eye: str) -> np.ndarray:
