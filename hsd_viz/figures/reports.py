@@ -55,7 +55,7 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     rows[""] = frame["value"].map("{:.2f} ×".format)
     if frame["low"].notna().any():
         rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
-    rows["drafts"] = [style(kind)[0] for kind in frame["kind"]]
+    rows["kind of stack"] = [style(kind)[0] for kind in frame["kind"]]
     rows = rows.assign(dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     few = f"No interval is shown for fewer than {LEAST} prompts. The"

@@ -29,7 +29,7 @@ interface Size {
   gap: number;
 }
 const USUAL: Size = { cell: 7.85, pad: 22, sign: 16, gap: 8 };
-const SMALL: Size = { cell: 7.85, pad: 11, sign: 14, gap: 4 };
+const SMALL: Size = { cell: 7.85, pad: 16, sign: 14, gap: 4 };
 /** Characters of a chip: at least, and at most: where all chips have room, and where not. */
 const CHARACTERS = { least: 2, narrow: 8, wide: 13 };
 /** Characters of the text before the round. */
