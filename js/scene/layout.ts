@@ -109,8 +109,12 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
   };
 }
 
-/** The height of the box: that of its stage; the highest scroll in it. */
-export const boxHeight = ({ height }: Pick<Layout, "height">): number => BOX.height + height;
+/** The height of the box: that of its stage; trees of more than two rows a floor scroll in it. */
+export function boxHeight({ height, tops }: Pick<Layout, "height" | "tops">): number {
+  const below = tops.length - 1;
+  const most = WORDS + ROW + (BETWEEN + WORDS + 2 * ROW) * below;
+  return BOX.height + Math.min(height, most);
+}
 
 /** Whether rounds of this depth are wider than half of a view. */
 export const isWide = (depth: number, view: number): boolean =>
