@@ -26,7 +26,7 @@ from hsd_viz.drafting.make import remembers
 from hsd_viz.measure.bench.report import LOW_REPETITION
 from hsd_viz.measure.replay.text import Replayed, Text, can_replay, replay
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.results.estimate import estimate, ratio, resample
+from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import repetition_share
 

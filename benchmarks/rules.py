@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, resumed, say, write
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.machine import describe
-from hsd_viz.results.estimate import estimate, resample
+from hsd_viz.results.bootstrap import estimate, resample
 from hsd_viz.trace import Trace
 
 STACKS = ("nano:4 > target", "nano:8 > target", "small:8 > target", "nano:4 > small:8 > target")

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hsd_viz.results.estimate import LEAST, UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.bootstrap import estimate, ratio, resample
+from hsd_viz.results.estimate import LEAST, UNKNOWN, Estimate
 
 
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():

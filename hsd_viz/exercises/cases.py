@@ -13,7 +13,7 @@ import numpy as np
 
 from hsd_viz.exercises import data, hunt
 from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
-from hsd_viz.results.estimate import resample
+from hsd_viz.results.bootstrap import resample
 
 
 def parts(*numerators: int, of: int) -> list[Fraction]:

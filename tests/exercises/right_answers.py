@@ -14,7 +14,7 @@ from hsd_viz.drafting.tree import spell
 from hsd_viz.exercises import hunt
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
 from hsd_viz.latency.law import predict
-from hsd_viz.results.estimate import estimate, ratio
+from hsd_viz.results.bootstrap import estimate, ratio
 from hsd_viz.trace.metrics import repetition_share
 
 

@@ -17,7 +17,7 @@ from hsd_viz.measure.bench.output import FORWARD, Output
 from hsd_viz.measure.bench.report import LOW_REPETITION, Report, ReportSettings, SuiteInfo
 from hsd_viz.measure.bench.runner import PLAIN, Measurement
 from hsd_viz.measure.bench.samples import Samples
-from hsd_viz.results.estimate import RESAMPLES
+from hsd_viz.results.bootstrap import RESAMPLES
 from hsd_viz.trace.metrics import repetition_share
 
 

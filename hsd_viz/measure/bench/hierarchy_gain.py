@@ -14,7 +14,8 @@ from typing import Any
 
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.samples import Samples
-from hsd_viz.results.estimate import Estimate, estimate, estimate_data, ratio
+from hsd_viz.results.bootstrap import estimate, ratio
+from hsd_viz.results.estimate import Estimate, estimate_data
 from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 

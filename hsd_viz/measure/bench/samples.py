@@ -10,7 +10,8 @@ import numpy as np
 
 from hsd_viz.measure.bench.block import Figures
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.results.bootstrap import estimate, ratio, resample
+from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.trace.metrics import repetition_share
 
 

@@ -52,7 +52,8 @@ from hsd_viz.measure.doctor.what_if import (
 )
 from hsd_viz.records.settings import NGRAMS, settings
 from hsd_viz.records.time import Change
-from hsd_viz.results.estimate import Estimate, estimate
+from hsd_viz.results.bootstrap import estimate
+from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import as_text
 
 #: Relative standard error of times that were measured once.

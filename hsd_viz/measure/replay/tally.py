@@ -19,7 +19,8 @@ from hsd_viz.measure.replay.figures import (
 from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text import Replayed
 from hsd_viz.records.entries import BrokenEntry
-from hsd_viz.results.estimate import Estimate, estimate, ratio, resample
+from hsd_viz.results.bootstrap import estimate, ratio, resample
+from hsd_viz.results.estimate import Estimate
 
 #: Broken entries that are reported one by one.
 EXAMPLES = 20
