@@ -21,8 +21,8 @@ from hsd_viz.models.packages import CODE_MODELS
 from hsd_viz.native import build
 
 ROOT = Path(__file__).parent
-#: The C++ library of the machine that runs the wheel may be older, or missing. What the runtime does
-#: not use of it is left out, and so are the symbols of debuggers (`-s`).
+#: The C++ library of the machine that runs the wheel may be older, or missing. What the runtime
+#: does not use of it is left out, and so are the symbols of debuggers (`-s`).
 STATIC = {
     "linux": [
         "-static-libstdc++",

@@ -53,7 +53,7 @@ PATTERNS = {
     ): "is not a …",
     r"\b(?:stands?|stood|standing)\b(?!-| for\b)": "is, appears, is stored",
     r"\b(?:lies?|lain)\b": "is, is stored",
-    r"\bforwards\b": "forward passes",
+    r"\bforwards\b(?!:)": "forward passes",
     (
         r"\b(?:a|one|each|every|per|single) forward\b"
         r"(?![-_(]| (?:pass|hook|method|call|function|step|graph))"

@@ -45,6 +45,7 @@ class PartLimits:
 
     Attributes:
         mean_line: characters of a non-blank line on average.
+        tuples: assignments of tuples, as a share of all assignments.
         splats: calls with `**values`.
         comprehensions: per 100 statements.
         lambdas: functions that are assigned as a lambda expression.
@@ -52,6 +53,7 @@ class PartLimits:
     """
 
     mean_line: float = 46.0
+    tuples: float = 0.01
     splats: int = 20
     comprehensions: float = 4.0
     lambdas: int = 0

@@ -4,7 +4,8 @@
     HSD_VIZ_TOKEN=... hsd-viz serve &
     HSD_VIZ_ENGINE_TOKEN=... jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
 
-To try it without accounts of the system, set HSD_VIZ_HUB_TRIAL=1: any user name, the password in HSD_VIZ_HUB_PASSWORD.
+To try it without accounts of the system, set HSD_VIZ_HUB_TRIAL=1: any user name, the password in
+HSD_VIZ_HUB_PASSWORD.
 """
 
 import os

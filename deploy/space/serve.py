@@ -1,4 +1,7 @@
-"""Serve the files of a built site: ``python serve.py FOLDER [PORT] [HOST]``. Only GET and HEAD; nothing is run."""
+"""Serve the files of a built site: ``python serve.py FOLDER [PORT] [HOST]``.
+
+Only GET and HEAD; nothing is run.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ PORT = 7860
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Files with their types, no lists of folders, and headers that keep them apart from other pages."""
+    """Files with their types, no lists of folders, and headers that keep them apart from other
+    pages.
+    """
 
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript",

@@ -55,7 +55,7 @@ class SampledChain(NamedTuple):
         tokens: the tokens.
         rows: the rows ``[n, V]`` that they were drawn from; ``None`` for point masses: greedy
             decoding, SLEM.
-        ``forwards``: its forward passes.
+        forwards: its forward passes.
     """
 
     tokens: list[int]

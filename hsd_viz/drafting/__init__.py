@@ -11,9 +11,17 @@ baselines. Pure: numpy only.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from . import baselines, db, hd  # noqa: F401 (importing registers)
-from .make import Baseline, Memory, Run, SharedDatabases, drafter, drafters, make_drafter
-from .tree import Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting import baselines, db, hd  # noqa: F401 (importing registers)
+from hsd_viz.drafting.make import (
+    Baseline,
+    Memory,
+    Run,
+    SharedDatabases,
+    drafter,
+    drafters,
+    make_drafter,
+)
+from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
 
 __all__ = [
     "Baseline",

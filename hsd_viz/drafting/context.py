@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
-from .tree import spell
+from hsd_viz.drafting.tree import spell
 
 #: The name of the logits database in a stack.
 LOGITS = "logits"

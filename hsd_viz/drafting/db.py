@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.drafting.asked import AskedDatabase, AskedShared, AskedStates, AskedText
+from hsd_viz.drafting.context import LOGITS, ContextDatabase, Database, LogitsDatabase
+from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
+from hsd_viz.drafting.growing import GrowingTree, Waiting, prices_of
+from hsd_viz.drafting.make import Run, drafter
+from hsd_viz.drafting.proposals import PastDraft, Proposals, Spot
+from hsd_viz.drafting.semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
+from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
+from hsd_viz.drafting.trust import Trust
 from hsd_viz.stack import DATABASES
-
-from .asked import AskedDatabase, AskedShared, AskedStates, AskedText
-from .context import LOGITS, ContextDatabase, Database, LogitsDatabase
-from .costs import CPU_MARGINAL, CostCurve, cost_curve
-from .growing import GrowingTree, Waiting, prices_of
-from .make import Run, drafter
-from .proposals import PastDraft, Proposals, Spot
-from .semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
-from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
-from .trust import Trust
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE = 0.01

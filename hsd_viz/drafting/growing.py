@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from .costs import CostCurve
-from .proposals import Proposals, Spot
+from hsd_viz.drafting.costs import CostCurve
+from hsd_viz.drafting.proposals import Proposals, Spot
 
 #: A token in the queue: its score, negated, the token, and the number of the node that it follows
 #: (-1: the text). The best one is first, among equals the lower token, so that the order does not

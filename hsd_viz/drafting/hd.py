@@ -34,12 +34,11 @@ from functools import cache
 
 import numpy as np
 
+from hsd_viz.drafting.context import Database, continuation_trie
+from hsd_viz.drafting.make import FIVEGRAMS, Baseline, drafter
+from hsd_viz.drafting.semantic import DEPTH, SEMANTIC, SemanticDatabase
+from hsd_viz.drafting.tree import DraftTree, spell
 from hsd_viz.stack import DATABASES
-
-from .context import Database, continuation_trie
-from .make import FIVEGRAMS, Baseline, drafter
-from .semantic import DEPTH, SEMANTIC, SemanticDatabase
-from .tree import DraftTree, spell
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH = 4

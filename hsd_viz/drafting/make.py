@@ -13,15 +13,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.drafting.context import LOGITS, Database
+from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve
+from hsd_viz.drafting.index.format import SUFFIX, DatabaseError
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.semantic import SEMANTIC
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
 from hsd_viz.stack import DATABASES, DraftSource
-
-from .context import LOGITS, Database
-from .costs import CPU_MARGINAL, CostCurve
-from .index.format import SUFFIX, DatabaseError
-from .index.read import Index
-from .semantic import SEMANTIC
-from .tree import Drafter
 
 #: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting
 #: as published.

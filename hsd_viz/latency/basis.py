@@ -217,7 +217,7 @@ class LevelUse:
 
     Attributes:
         name: of the level.
-        ``forwards``: forward passes; of a database look-ups.
+        forwards: forward passes; of a database look-ups.
         ms: their milliseconds.
         calls: milliseconds of its calls.
     """

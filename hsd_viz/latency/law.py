@@ -67,7 +67,7 @@ class LevelRound(NamedTuple):
     Attributes:
         tokens: ``tokens[n]`` is P(n tokens are gained or returned).
         times: expected milliseconds by level, this one last.
-        ``forwards``: expected forward passes by level; of a database look-ups.
+        forwards: expected forward passes by level; of a database look-ups.
         catch_up: the cost of one more token in its next forward pass.
         reached: where acceptance depends on who proposed a token: ``reached[k]`` is P(at least k
             tokens are accepted by the level above).

@@ -4,17 +4,11 @@ probabilities.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
-
-from toys import Guesser, V, loop_of, models
+from tests.lossless.toys import Guesser, V, loop_of, models
 
 #: After any token, token 0 is four times as likely as tokens 2 to 5, token 1 twice.
 ROWS = np.log(np.tile([4.0, 2.0, 1.0, 1.0, 1.0, 1.0], (V, 1)))

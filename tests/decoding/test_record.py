@@ -4,9 +4,7 @@ sees who looks at each at once.
 
 from __future__ import annotations
 
-import sys
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +14,7 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import load_tokenizer
 from hsd_viz.trace import Step
 from hsd_viz.trace.tables import TABLES
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
-
-from toys import Guesser, loop_of, models
-
+from tests.lossless.toys import Guesser, loop_of, models
 from tests.rows import column
 
 TOKENS = 60

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,10 +11,7 @@ from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
 from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
-
-from toys import Guesser, loop_of, models
+from tests.lossless.toys import Guesser, loop_of, models
 
 ONE = Sampling(1.0)
 

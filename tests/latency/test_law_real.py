@@ -7,15 +7,10 @@ law and the estimator together.
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
-from toys import Guesser, loop_of
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.estimate import estimate
@@ -23,6 +18,7 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.traced_acceptance import rounds_of
 from hsd_viz.trace import CallRow, RoundRow, Trace
+from tests.lossless.toys import Guesser, loop_of
 from tests.rows import column
 
 V = 6

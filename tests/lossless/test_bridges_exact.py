@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from random_tokenizers import make_bridge, make_draft
 from test_chi_square import LEVEL, p_value
-from toys import Markov, V, models, sample
 
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder
@@ -17,6 +16,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.engine_choices import BRIDGES
 from hsd_viz.stack import parse
+from tests.lossless.toys import Markov, V, models, sample
 
 TOLERANCE = 1e-12
 PAIRS = range(32)

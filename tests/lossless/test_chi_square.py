@@ -13,11 +13,11 @@ import mutants
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from toys import Guesser, V, loop_of, models, sample
 
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
+from tests.lossless.toys import Guesser, V, loop_of, models, sample
 
 TOKENS = 8_000
 # Seeds are fixed, so a right loop passes always; the level only has to be far from both sides.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import mutants
 import numpy as np
 import pytest
-from toys import law_of
 
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.decoding.levels import Level
@@ -18,6 +17,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.tables import RULES
+from tests.lossless.toys import law_of
 
 TOLERANCE = 1e-12
 #: Random instances in each part; the parts are of 216 in all.

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toys import law_of
 
 from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
+from tests.lossless.toys import law_of
 
 TOLERANCE = 1e-12
 ONE = Sampling(1.0)

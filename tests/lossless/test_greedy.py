@@ -13,12 +13,12 @@ from functools import partial
 import pytest
 import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
-from toys import levels_of
 
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
+from tests.lossless.toys import levels_of
 
 STACKS = [
     "nano:4 > target",

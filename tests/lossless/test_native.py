@@ -16,7 +16,6 @@ from ladders import bundled_prompts, native_of, needs_native, random_module
 from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
-from toys import V, law_of, levels_of, sample
 
 from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.judge import SampledChain
@@ -28,6 +27,7 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
 from hsd_viz.trace.tables import RULES
+from tests.lossless.toys import V, law_of, levels_of, sample
 
 pytestmark = needs_native
 TOKENS = 10_000

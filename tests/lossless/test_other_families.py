@@ -11,7 +11,6 @@ import pytest
 import torch
 from ladders import native_of, needs_native
 from test_greedy import run
-from toys import levels_of
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
 from hsd_viz.decoding.sampling import Sampling
@@ -21,6 +20,7 @@ from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel
 from hsd_viz.stack import DraftSource
+from tests.lossless.toys import levels_of
 
 pytestmark = needs_native
 VOCABULARY = 64

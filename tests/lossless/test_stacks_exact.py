@@ -14,7 +14,6 @@ from unittest.mock import patch
 import mutants
 import numpy as np
 import pytest
-from toys import Guesser, law_of, levels_of, loop_of, models, sample
 
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
@@ -24,6 +23,7 @@ from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import VerifiedDraft
 from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
+from tests.lossless.toys import Guesser, law_of, levels_of, loop_of, models, sample
 
 TOLERANCE = 1e-12
 #: (stack, vocabulary, new tokens). Two instances each, one with an end token; the limit cuts drafts

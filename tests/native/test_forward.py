@@ -26,13 +26,14 @@ from models import (
     weights_of,
 )
 
+from hsd_viz.errors import UserError
 from hsd_viz.models.config import form_of
 from hsd_viz.native import model as model_module
 from hsd_viz.native import weights as weights_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeBatch, NativeModel
 from hsd_viz.native.rounding import rounded_rows
-from hsd_viz.native.weights import ArrayTensors, Weights
+from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights
 from tests.rows import column
 
 pytestmark = pytest.mark.skipif(
@@ -167,6 +168,14 @@ def test_a_batch_refuses_a_text_twice_and_tokens_that_do_not_exist():
         batch.forward([sessions[0], sessions[0]], [1, 2])
     with pytest.raises(AssertionError):
         batch.forward([sessions[0], native("qwen2").session()], [1, 2])
+
+
+@pytest.mark.parametrize("slot", ["q", "input_norm", "v_bias"])
+def test_a_slot_of_a_layer_needs_a_layer(slot):
+    model = native("odd")
+    values = np.zeros(4096, np.float32)
+    with pytest.raises(UserError, match="of a layer"):
+        model.library.hsd_model_set(model.handle, -1, SLOTS.index(slot), values.ctypes.data, None)
 
 
 def test_truncating_to_more_than_there_is_changes_nothing():

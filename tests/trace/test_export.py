@@ -8,12 +8,12 @@ import csv
 import json
 
 import pytest
-from samples import sample_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 from tests.rows import column, keyed, select
+from tests.trace.samples import sample_trace
 
 
 def events(trace: Trace, **wanted) -> list[dict]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from samples import hierarchy_trace, sample_trace
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
@@ -11,6 +10,7 @@ from hsd_viz.trace.identities import check
 from hsd_viz.trace.metrics import repetition_share, target_round_of
 from tests.changes import change_row, replace_rows, set_values
 from tests.rows import select
+from tests.trace.samples import hierarchy_trace, sample_trace
 
 
 def test_metrics_by_hand():

@@ -12,11 +12,11 @@ import threading
 import time
 
 import pytest
-from samples import sample_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
 from hsd_viz.trace.trace import _MAKING
+from tests.trace.samples import sample_trace
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.json.gz"])

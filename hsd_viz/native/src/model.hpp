@@ -185,7 +185,13 @@ template <class T, class W> struct Weights : Model {
         }
     }
 
+    // The slots before EMBEDDING are of a layer, the others of the model (at: -1).
+    static void check_place(int at, int slot) {
+        if (at < 0 && slot < EMBEDDING) raise(std::invalid_argument("this slot is of a layer"));
+    }
+
     void set(int at, int slot, const void* data, const float* scales) override {
+        check_place(at, slot);
         const Rest* w = (const Rest*)data;
         const ModelShape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
@@ -243,6 +249,7 @@ template <class T, class W> struct Weights : Model {
     }
 
     void set_panels(int at, int slot, const void* data, int bits) override {
+        check_place(at, slot);
         if (bits != 4 && bits != 8) raise(std::invalid_argument("weights have 4 or 8 bits"));
         if constexpr (std::is_same_v<W, grouped>) {
             const ModelShape& s = shape;

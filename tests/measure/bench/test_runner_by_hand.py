@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "trace"))
-
-from samples import hierarchy_trace, sample_trace
 
 from hsd_viz.measure.bench.block import Part, Profile
 from hsd_viz.measure.bench.figures import _profile
@@ -18,6 +12,7 @@ from hsd_viz.measure.bench.output import Output, from_trace, median_of, round_pa
 from hsd_viz.measure.bench.runner import ask
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.trace import CallRow
+from tests.trace.samples import hierarchy_trace, sample_trace
 
 
 def test_the_parts_of_a_round_by_hand():
