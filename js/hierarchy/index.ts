@@ -1,6 +1,6 @@
-// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells
-// of the selected stack are marked. Beside it is what the law predicts for that stack and, for a run
-// of these models, what the run reached.
+// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The
+// cells of the selected stack are marked. Beside it is what the law predicts for that stack and,
+// for a run of these models, what the run reached.
 import { html, nothing } from "lit-html";
 import { hsdGroup } from "../lib/group";
 import { tableOf } from "../lib/table";

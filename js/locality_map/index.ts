@@ -158,7 +158,9 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
           wider the arc. Databases of other texts (model, statistics) have no arcs.
         </p>
         ${plot}
-        <p class="hsd-arc-words" role="status">${shown ? words(shown) : "No passage was copied."}</p>
+        <p class="hsd-arc-words" role="status">
+          ${shown ? words(shown) : "No passage was copied."}
+        </p>
         <div class="hsd-arc-pair">
           ${shown ? pair(shown) : nothing}
         </div>
