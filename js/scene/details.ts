@@ -56,8 +56,8 @@ function legend(drafter: string) {
       ${DRAFTED.map(item(drafter))}${OWN.map(item(""))}
     </ul>
     <p class="hsd-note">
-      The first row is the text. A rejected token stays in its drafter’s row, a faint one was accepted
-      from there.
+      The first row is the text. A rejected token stays in its drafter’s row, a faint one was
+      accepted from there.
     </p>`;
 }
 
