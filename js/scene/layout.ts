@@ -109,11 +109,13 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
   };
 }
 
-/** The height of the box: that of its stage; trees of more than two rows a floor scroll in it. */
-export function boxHeight({ height, tops }: Pick<Layout, "height" | "tops">): number {
+/**
+ * The height of the box, which has room for two rows a floor in each round, so that the page below
+ * stays where it is; larger trees scroll in it.
+ */
+export function boxHeight({ tops }: Pick<Layout, "tops">): number {
   const below = tops.length - 1;
-  const most = WORDS + ROW + (BETWEEN + WORDS + 2 * ROW) * below;
-  return BOX.height + Math.min(height, most);
+  return BOX.height + WORDS + ROW + (BETWEEN + WORDS + 2 * ROW) * below;
 }
 
 /** Whether rounds of this depth are wider than half of a view. */

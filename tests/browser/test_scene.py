@@ -283,6 +283,9 @@ def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_
     kept = 1 - sum(column(refused.values(), "p"))
     assert float(rows["sum"][3]) == pytest.approx(kept, abs=6e-5)
     for i, residual in token.residual_top:
+        if glyphs(trace.pieces[i]) not in rows:  # of the column of all others
+            assert residual * kept < 0.0005
+            continue
         p, drafted, accepted, left, scaled = rows[glyphs(trace.pieces[i])]
         assert (drafted, accepted) == ("no", "0")
         assert float(p) == float(left) == pytest.approx(residual * kept, abs=6e-5)
