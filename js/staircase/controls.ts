@@ -62,10 +62,10 @@ export function placeOf(store: Store, palette: Palette, { step, round }: Cursor)
   if (!events[step]) {
     const place = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = stackWords(store.meta.stack ?? "");
-    const named = words && `${store.meta.stack}: ${words}. `;
+    const named = words && ` ${store.meta.stack}: ${words}.`;
     const hint =
       "A round: a draft, and the pass that checks it. Tread: its cost; riser: its tokens.";
-    return { place, words: events.length ? `${named}${hint}` : "Waiting for the first token." };
+    return { place, words: events.length ? `${hint}${named}` : "Waiting for the first token." };
   }
   return {
     place: `${roundOf(store, round)}, event ${step + 1} of ${events.length}`,

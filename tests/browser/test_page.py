@@ -209,7 +209,7 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
             "a link decides for its page alone"
         )
         # The prompt comes before the answer: what was copied is there.
-        assert page.locator(TOKENS).first.bounding_box()["y"] <= (640 if width > 900 else 570)
+        assert page.locator(TOKENS).first.bounding_box()["y"] <= (640 if width > 900 else 610)
         assert page.evaluate(BEFORE) <= 20
         expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
         for name in TABS:
