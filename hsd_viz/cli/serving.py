@@ -9,18 +9,16 @@ from hsd_viz.declare import Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.options import MAX_NEW_TOKENS
 
-_HOST = "the address to serve on; others than loopback need a token"
+_HOST = Setting(metavar="HOST", help="the address to serve on; others than loopback need a token")
+_TOKEN_FILE = Setting(
+    metavar="F",
+    help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+)
 
 
 def dashboard(
     *,
-    host: A[
-        str,
-        Setting(
-            metavar="HOST",
-            help=_HOST,
-        ),
-    ] = "127.0.0.1",
+    host: A[str, _HOST] = "127.0.0.1",
     port: A[
         int,
         Setting(
@@ -28,14 +26,7 @@ def dashboard(
             help="the port to serve on",
         ),
     ] = 8866,
-    token_file: A[
-        Path | None,
-        Setting(
-            metavar="F",
-            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than "
-            "loopback",
-        ),
-    ] = None,
+    token_file: A[Path | None, _TOKEN_FILE] = None,
     allow_models: A[
         bool,
         Setting(
@@ -98,13 +89,7 @@ def dashboard(
 
 def serve(
     *,
-    host: A[
-        str,
-        Setting(
-            metavar="HOST",
-            help=_HOST,
-        ),
-    ] = "127.0.0.1",
+    host: A[str, _HOST] = "127.0.0.1",
     port: A[
         int,
         Setting(
@@ -114,14 +99,7 @@ def serve(
             high=65535,
         ),
     ] = 8800,
-    token_file: A[
-        Path | None,
-        Setting(
-            metavar="F",
-            help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than "
-            "loopback",
-        ),
-    ] = None,
+    token_file: A[Path | None, _TOKEN_FILE] = None,
     address: A[
         str | None,
         Setting(

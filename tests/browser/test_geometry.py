@@ -46,7 +46,8 @@ def played(tmp_path_factory) -> str:
     names: set[str] = set()
     for game in games():
         names |= set(game["runs"].values())
-    load, first = recorded_runs(), about()["recordings"][0]["name"]
+    load = recorded_runs()
+    first = about()["recordings"][0]["name"]
     runs = {name: run_data.snapshot(load[name](), name) for name in (*sorted(names), first)}
     path = tmp_path_factory.mktemp("pages") / "game.html"
     content = {"about": about() | {"races": []}, "runs": runs}

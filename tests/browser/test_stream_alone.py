@@ -105,7 +105,8 @@ def written(n: int, first: int = 0) -> list[Step]:
     steps = []
     for i in range(first, first + n, 4):
         texts = [CODE[(i + k) % len(CODE)] for k in range(4)]
-        source, drafted = "context" if i % 8 else "nano", [*texts[:2], "wrong"]
+        source = "context" if i % 8 else "nano"
+        drafted = [*texts[:2], "wrong"]
         drafts = [
             DraftRow(
                 i,

@@ -69,7 +69,8 @@ def address(built_site) -> Iterator[str]:
 
 
 def test_the_first_screen_loads_no_models_and_the_scenes_do(chromium, address):
-    page, asked = chromium.new_page(viewport={"width": 1440, "height": 900}), []
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    asked = []
     page.set_default_timeout(120_000)
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
@@ -264,7 +265,8 @@ def test_every_scene_works_and_fits_a_phone(tab):
 
 @pytest.mark.parametrize("width", [1440, 420])
 def test_the_explorer_decodes_in_the_tab(chromium, address, width):
-    page, errors = chromium.new_page(viewport={"width": width, "height": 900}), []
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    errors = []
     page.set_default_timeout(120_000)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: message.type == "error" and errors.append(message.text))

@@ -14,6 +14,7 @@ from typing import Annotated as A
 
 from hsd_viz.declare import Setting, check_settings
 from hsd_viz.errors import UserError
+from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 if TYPE_CHECKING:
@@ -238,29 +239,9 @@ class HardwareModel:
             help="format of the weights",
         ),
     ] = "bf16"
-    bandwidth: A[
-        float | None,
-        Setting(
-            metavar="GB",
-            help="GB/s of an unknown GPU",
-        ),
-    ] = None
-    flops: A[
-        float | None,
-        Setting(
-            metavar="TF",
-            help="dense 16-bit TFLOP/s of an unknown GPU",
-        ),
-    ] = None
-    memory: A[
-        float | None,
-        Setting(
-            metavar="GB",
-            help="memory of an unknown GPU",
-            unit="GB",
-            option="gpu-memory",
-        ),
-    ] = None
+    bandwidth: A[float | None, BANDWIDTH] = None
+    flops: A[float | None, FLOPS] = None
+    memory: A[float | None, GPU_MEMORY] = None
 
 
 @dataclass(frozen=True)
