@@ -9,7 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
-import { templates } from "./templates.mjs";
+import { minified } from "./minify.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "../hsd_viz/views/static");
@@ -54,18 +54,18 @@ const builds = [
     ...shared,
     format: "esm",
     entryPoints: ["hsd-viz.ts", "loader.ts"],
-    plugins: [style, templates],
+    plugins: [style, minified],
   },
   {
     ...shared,
     format: "esm",
     entryPoints: [{ in: "elements/index.ts", out: "elements" }],
-    plugins: [style, templates],
+    plugins: [style, minified],
   },
   {
     ...shared,
     format: "iife",
-    plugins: [templates],
+    plugins: [minified],
     entryPoints: [
       { in: "page/page.css", out: "page" },
       { in: "page/lessons.css", out: "page_lessons" },

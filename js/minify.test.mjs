@@ -2,7 +2,7 @@
 // What the build does with templates: a space for a line break and its indentation, in them alone.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { joinLines } from "./templates.mjs";
+import { joinLines } from "./minify.mjs";
 
 const JOINED = [
   ["a tagged template", "x = html`<p>\n    a\n  </p>`;", "x = html`<p> a </p>`;"],
