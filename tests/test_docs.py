@@ -53,11 +53,11 @@ def options_of(command: str) -> dict[str, str]:
     words = shlex.split(command)[2:]
     given = dict(pairwise(words))
     varied = ("--stack", "--json", "--temperature", "--profile")
-    found = {}
+    options = {}
     for word in words:
         if word.startswith("--") and word not in varied:
-            found[word] = given[word]
-    return found
+            options[word] = given[word]
+    return options
 
 
 @pytest.mark.parametrize("part", ["t07", "t1", "greedy"])

@@ -31,10 +31,10 @@ def wrong_forms(path: Path, place: str):
     for name, text in docstrings(path):
         if "Raises:" not in text:
             continue
-        _, found, after = text.partition("Raises:\n")
+        _, heading, after = text.partition("Raises:\n")
         section = re.split(r"\n\n|\n(?=\S)", after)[0]
         errors = ERROR.findall(section)
-        if not found or not SECTION.search(text) or not errors:
+        if not heading or not SECTION.search(text) or not errors:
             yield f"{name}: 'Raises:' is not a section"
         elif "ValueError" in errors and OF_LIBRARIES.get(place) != name:
             yield f"{name}: ValueError, where users see a UserError or its child"

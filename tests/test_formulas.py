@@ -76,11 +76,11 @@ def thresholds(rule: Callable) -> list[float]:
 
 
 def h_in_three_lines() -> list[float]:
-    found = []
+    thresholds = []
     for k, w in enumerate(weights()[:-1], 1):
         s = sum(max(0.0, w * p - q) for p, q in zip(P[k], Q[k], strict=True))
-        found.append(s / (s + 1 - w))
-    return [*found, weights()[-1]]
+        thresholds.append(s / (s + 1 - w))
+    return [*thresholds, weights()[-1]]
 
 
 def log_weights() -> list[float]:

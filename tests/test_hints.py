@@ -188,13 +188,13 @@ def strings(path: Path) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             inside |= set(map(id, node.values))
-    found = []
+    texts = []
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            found.append("".join(map(filled, node.values)))
+            texts.append("".join(map(filled, node.values)))
         elif id(node) not in docstrings | inside and isinstance(getattr(node, "value", None), str):
-            found.append(node.value)
-    return found
+            texts.append(node.value)
+    return texts
 
 
 def filled(part: ast.expr) -> str:
@@ -204,7 +204,7 @@ def filled(part: ast.expr) -> str:
 
 def commands() -> list[tuple[str, list[str]]]:
     """The commands that messages of the package name, with their options."""
-    found = set()
+    named = set()
     for path in sorted((ROOT / "hsd_viz").rglob("*.py")):
         if "hsd-viz " not in path.read_text(encoding="utf-8"):
             continue
@@ -212,8 +212,8 @@ def commands() -> list[tuple[str, list[str]]]:
             for words in re.findall(r"hsd-viz ([a-z][^`'\",;:()]*)", text):
                 name = words.split()[0]
                 options = tuple(re.findall(r"--[a-z-]+", words))
-                found.add((name, options))
-    return [(name, list(options)) for name, options in sorted(found)]
+                named.add((name, options))
+    return [(name, list(options)) for name, options in sorted(named)]
 
 
 @pytest.mark.parametrize(("name", "options"), commands())

@@ -120,12 +120,12 @@ def imported_modules(path: Path) -> set[str]:
     """Return the modules of the package that a file imports, without the packages that contain
     them.
     """
-    found = set()
+    modules = set()
     for name in import_names(path):
         if name not in MODULES:
             name = name.rpartition(".")[0]
-        found |= {name} & set(MODULES)
-    return found - {module_name(path)}
+        modules |= {name} & set(MODULES)
+    return modules - {module_name(path)}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -25,8 +25,8 @@ def pending(path: Path) -> bool:
     "path", [p for p in files() if not pending(p)], ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_wording(path):
-    found = findings(path)
-    assert not found, "\n".join(map(str, found))
+    problems = findings(path)
+    assert not problems, "\n".join(map(str, problems))
 
 
 @pytest.mark.parametrize(

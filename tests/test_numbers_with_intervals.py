@@ -17,10 +17,10 @@ def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():
 
 def test_the_interval_of_a_mean_has_the_width_of_its_standard_error():
     values = np.random.default_rng(0).normal(5.0, 2.0, 400)
-    found = estimate(resample(400) @ values / 400, 400)
-    assert found.value == pytest.approx(values.mean())
-    assert found.low < found.value < found.high
-    assert found.high - found.low == pytest.approx(2 * 1.96 * 2.0 / 20, rel=0.15)
+    mean = estimate(resample(400) @ values / 400, 400)
+    assert mean.value == pytest.approx(values.mean())
+    assert mean.low < mean.value < mean.high
+    assert mean.high - mean.low == pytest.approx(2 * 1.96 * 2.0 / 20, rel=0.15)
 
 
 def test_what_is_not_defined():

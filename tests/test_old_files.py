@@ -40,9 +40,9 @@ def test_an_old_recording_opens_and_is_exported(path, tmp_path):
 
 
 def test_an_old_index_opens():
-    found = bundled(FIXTURES / "traces")
-    assert column(found, "name")[:2] == ["both", "databases"]
-    for r in found:
+    recordings = bundled(FIXTURES / "traces")
+    assert column(recordings, "name")[:2] == ["both", "databases"]
+    for r in recordings:
         assert r.label == r.title
 
 

@@ -88,7 +88,8 @@ def test_the_version_of_a_data_wheel_names_its_content(package, folder):
     name = f"models-{package.family}"
     declared = tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text())
     project = declared["project"]
-    assert (project["name"], project["version"]) == (package.distribution, package.version)
+    assert project["name"] == package.distribution
+    assert project["version"] == package.version
     module = f"hsd_viz_models_{package.family}"
     assert project["entry-points"][GROUP] == {package.family: module}
     included = declared["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
@@ -101,10 +102,8 @@ def test_the_version_of_a_data_wheel_names_its_content(package, folder):
 
 def test_the_citation_names_the_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert (citation["version"], citation["license"]) == (
-        __version__,
-        PYPROJECT["project"]["license"],
-    )
+    assert citation["version"] == __version__
+    assert citation["license"] == PYPROJECT["project"]["license"]
 
 
 def test_the_changelog_begins_with_the_version_or_what_follows_it():

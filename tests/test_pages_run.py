@@ -89,9 +89,9 @@ def test_the_worked_round_decides_as_the_rule_of_the_package(names, seed):
     text = [0, 1, 2]
     names["nano"].feed(text[:-1])
     names["target"].feed(text[:-1])
-    found = names["one_round"](text)
+    emitted = names["one_round"](text)
 
-    assert found == [*tokens[: len(verdict.accepted)], verdict.token]
+    assert emitted == [*tokens[: len(verdict.accepted)], verdict.token]
     assert names["target"].length == 3 + len(verdict.accepted)
 
 

@@ -127,10 +127,10 @@ def test_the_figure_of_a_table_has_its_intervals():
 
 
 def test_an_audit_of_a_wrong_decoder_shows_the_wrong_law():
-    found = hsd.audit(lambda task: [0] * task.new_tokens, models=1)
-    assert found.verdict == "not lossless"
-    assert found.to_frame()["probability"].tolist() == pytest.approx([1.0, 0.0, 0.0])
-    assert found.exit_code == 1
+    result = hsd.audit(lambda task: [0] * task.new_tokens, models=1)
+    assert result.verdict == "not lossless"
+    assert result.to_frame()["probability"].tolist() == pytest.approx([1.0, 0.0, 0.0])
+    assert result.exit_code == 1
 
 
 def test_a_result_without_numbers_has_no_figure():

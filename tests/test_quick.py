@@ -33,9 +33,9 @@ def race() -> dict[str, Trace]:
 
 @pytest.fixture
 def engine(monkeypatch):
-    found = Scripted()
-    monkeypatch.setattr(quick, "default_engine", lambda: found)
-    return found
+    scripted = Scripted()
+    monkeypatch.setattr(quick, "default_engine", lambda: scripted)
+    return scripted
 
 
 def test_run_uses_one_engine_for_the_process(engine):
@@ -50,20 +50,20 @@ def test_run_uses_one_engine_for_the_process(engine):
 
 def test_compare_tables_runs_against_the_first(engine):
     stacks = list(race())
-    found = hsd.compare("def main(", stacks)
-    assert column(found, "stack") == [race()[s].stack for s in stacks]
-    table = found.table
+    comparison = hsd.compare("def main(", stacks)
+    assert column(comparison, "stack") == [race()[s].stack for s in stacks]
+    table = comparison.table
     assert table["times_first"][0] == 1
     assert table["same_text_as_first"][0]
-    speeds = [t.metrics()["tokens_per_second"] for t in found]
+    speeds = [t.metrics()["tokens_per_second"] for t in comparison]
     assert list(table["times_first"]) == pytest.approx([s / speeds[0] for s in speeds])
-    assert isinstance(found.table, pd.DataFrame)
-    assert len(found.table) == len(stacks)
-    for t in found:
-        assert t.stack in repr(found)
-    assert "One run per stack" in repr(found)
-    assert "<table" in found._repr_html_()
-    assert "One run per stack" in found._repr_html_()
+    assert isinstance(comparison.table, pd.DataFrame)
+    assert len(comparison.table) == len(stacks)
+    for t in comparison:
+        assert t.stack in repr(comparison)
+    assert "One run per stack" in repr(comparison)
+    assert "<table" in comparison._repr_html_()
+    assert "One run per stack" in comparison._repr_html_()
 
 
 def test_compare_takes_traces_without_an_engine(engine):

@@ -17,8 +17,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def blocks(page: str, language: str = "python") -> list[str]:
     text = (DOCS / page).read_text(encoding="utf-8")
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M)
-    return [code for name, code in found if name == language]
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M)
+    return [code for name, code in fenced if name == language]
 
 
 def test_the_sweep_runs_as_written(tmp_path, monkeypatch, capsys):

@@ -30,12 +30,12 @@ BINDER = yaml.safe_load((ROOT / "binder/environment.yml").read_text())
 
 def lower_bounds(requirements: list[str]) -> dict[str, str]:
     """Name -> its lower bound, by conda's names."""
-    found = {}
+    bounds = {}
     for text in requirements:
         requirement = Requirement(text)
         [bound] = column(select(requirement.specifier, operator=">="), "version")
-        found[CONDA_NAMES.get(requirement.name, requirement.name)] = bound
-    return found
+        bounds[CONDA_NAMES.get(requirement.name, requirement.name)] = bound
+    return bounds
 
 
 def test_conda_brings_what_the_project_asks_for():

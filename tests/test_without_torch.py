@@ -80,9 +80,9 @@ def test_importing_and_the_dashboard_load_no_heavy_module(tmp_path):
 
         models = {"torch", "transformers", "tokenizers"}
         pages = {"plotly", "pandas", "ipywidgets", "anywidget"}
-        assert not (found := (models | pages) & set(sys.modules)), found
+        assert not (loaded := (models | pages) & set(sys.modules)), loaded
         assert type(hsd.dashboard()).__name__ == "App"
-        assert not (found := models & set(sys.modules)), found
+        assert not (loaded := models & set(sys.modules)), loaded
         assert set(hsd.__all__) <= set(dir(hsd))
         assert all(hasattr(hsd, name) for name in hsd.__all__) and not hasattr(hsd, "nonsense")
     """

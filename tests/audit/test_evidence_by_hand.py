@@ -28,9 +28,9 @@ def test_a_second_pair_like_the_first_is_evidence():
     """
     test = PairTest()
     test.add("prompt", text("a"), text("b"))
-    found = test.add("prompt", text("a"), text("b"))
+    evidence = test.add("prompt", text("a"), text("b"))
     paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
-    assert found == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
+    assert evidence == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
 
 
 def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
@@ -39,9 +39,9 @@ def test_tokens_after_a_text_that_one_decoder_alone_wrote_are_no_evidence():
     """
     test = PairTest()
     test.add("prompt", text("a", "x"), text("b", "y"))
-    found = test.add("prompt", text("a", "x"), text("b", "y"))
+    evidence = test.add("prompt", text("a", "x"), text("b", "y"))
     paid = [2 * r**2 / (r**2 + 1) for r in (1 + 2 / 4, 1 + 2 / 16, 1 + 2 / 64)]
-    assert found == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
+    assert evidence == pytest.approx((sum(paid) + 6 + BY_ROW) / (9 + BY_ROW))
 
 
 def pays(ratio: float) -> float:
@@ -61,10 +61,10 @@ def test_likelier_texts_are_evidence_for_the_bets_on_them():
     test = PairTest()
     test.add("prompt", text("a", "x"), text("b", "y"))
     test.add("prompt", text("a", "x"), text("c", "z"))
-    found = test.add("prompt", text("a", "x"), text("c", "z"))
+    evidence = test.add("prompt", text("a", "x"), text("c", "z"))
     by_token = [pays(1 + 2 / w) * pays((1 + 4 / w) ** 2) for w in SHRINKAGE]
     by_likelihood = [pays(4.5**slope) * pays((50 / 27) ** slope) for slope in SLOPES]
-    assert found == pytest.approx((sum(by_token) + sum(by_likelihood) + BY_ROW) / (9 + BY_ROW))
+    assert evidence == pytest.approx((sum(by_token) + sum(by_likelihood) + BY_ROW) / (9 + BY_ROW))
 
 
 def test_texts_of_another_prompt_teach_nothing():
@@ -85,8 +85,8 @@ def test_texts_of_another_prompt_teach_nothing():
     ],
 )
 def test_the_verdict(evidence, bug, complete, verdict):
-    found = StatisticalAudit(0.001, 1, evidence=evidence, bug=bug, complete=complete)
-    assert found.verdict == verdict
+    audit = StatisticalAudit(0.001, 1, evidence=evidence, bug=bug, complete=complete)
+    assert audit.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,10 @@ def plain_decoder(task: Task) -> list[int]:
 
 
 def test_outputs_of_all_instances_are_counted():
-    found = exact(plain_decoder, models=1, vocabulary=2, new_tokens=2, instances=2)
+    audit = exact(plain_decoder, models=1, vocabulary=2, new_tokens=2, instances=2)
     # 2 * 2 texts; in the second instance token 1 ends the text: 1, 0 0 and 0 1.
-    assert (found.lossless, found.outputs) == (True, 4 + 3)
+    assert audit.lossless
+    assert audit.outputs == 4 + 3
 
 
 def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
@@ -137,7 +138,7 @@ def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
         likeliest[:] = [first.max(), second.max()]
         return text[len(task.prompt) :]
 
-    found = exact(
+    audit = exact(
         leans,
         models=1,
         vocabulary=2,
@@ -147,10 +148,10 @@ def test_small_errors_of_tokens_add_up_to_an_error_of_their_text():
         temperature=0.5,
     )
     # (a + e) (b + e) - a b.
-    assert found.error == pytest.approx(lean * sum(likeliest) + lean**2)
-    assert found.error > tolerance
-    assert found.wrong is None
-    assert not found.lossless
+    assert audit.error == pytest.approx(lean * sum(likeliest) + lean**2)
+    assert audit.error > tolerance
+    assert audit.wrong is None
+    assert not audit.lossless
 
 
 def test_an_output_that_never_occurs_is_an_error_of_its_probability():
@@ -163,11 +164,11 @@ def test_an_output_that_never_occurs_is_an_error_of_its_probability():
         half = row[2] / 2
         return [task.random.choice(3, p=[row[0] + half, row[1] + half, 0.0])]
 
-    found = exact(drops_the_last, models=1, vocabulary=3, new_tokens=1, instances=1)
-    assert not found.lossless
-    assert found.error == pytest.approx(rows[0][2])
+    audit = exact(drops_the_last, models=1, vocabulary=3, new_tokens=1, instances=1)
+    assert not audit.lossless
+    assert audit.error == pytest.approx(rows[0][2])
 
 
 def test_the_line_of_an_exact_audit():
-    found = ExactAudit(True, 1.5e-16, 3, 81)
-    assert str(found) == "lossless: largest error 1.5e-16 (81 outputs, 3 toy instances)"
+    audit = ExactAudit(True, 1.5e-16, 3, 81)
+    assert str(audit) == "lossless: largest error 1.5e-16 (81 outputs, 3 toy instances)"

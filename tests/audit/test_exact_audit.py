@@ -28,8 +28,8 @@ OURS = [
 
 @pytest.mark.parametrize(("stack", "rule"), OURS, ids=str)
 def test_our_own_loop_is_lossless(stack, rule):
-    found = exact(loop_decoder(parse(stack), rule), models=len(parse(stack).models), instances=2)
-    assert found.lossless and found.error < 1e-12 and found.wrong is None, str(found)
+    result = exact(loop_decoder(parse(stack), rule), models=len(parse(stack).models), instances=2)
+    assert result.lossless and result.error < 1e-12 and result.wrong is None, str(result)
 
 
 class Decoder:
@@ -107,12 +107,12 @@ def test_each_fault_is_recognised(lookaheads, fault, expected):
         new_tokens=3 if fault == 4 else 2,
         instances=2,
     )
-    found = audit(Decoder(lookaheads, fault))
-    assert not found.lossless
-    assert found.error > 1e-4
-    assert found.faults == expected, str(found)
-    assert found.wrong is not None
-    assert found.wrong.error > 1e-4
+    result = audit(Decoder(lookaheads, fault))
+    assert not result.lossless
+    assert result.error > 1e-4
+    assert result.faults == expected, str(result)
+    assert result.wrong is not None
+    assert result.wrong.error > 1e-4
     assert audit(Decoder(lookaheads)).lossless, "without the fault the same decoder is lossless"
 
 
@@ -126,21 +126,21 @@ def test_the_first_wrong_conditional_is_named():
             text.append(first)
         return text[len(task.prompt) :]
 
-    found = exact(stutters, instances=1)
-    assert found.wrong.prefix == (0,)
-    assert [*found.wrong.actual] == [1.0, 0.0, 0.0]
-    assert found.faults == ()
-    assert str(found).startswith(
+    result = exact(stutters, instances=1)
+    assert result.wrong.prefix == (0,)
+    assert [*result.wrong.actual] == [1.0, 0.0, 0.0]
+    assert result.faults == ()
+    assert str(result).startswith(
         "not lossless: the law after [0] is [1.0000, 0.0000, 0.0000], not ["
     )
-    assert "none of the six known faults" in str(found)
+    assert "none of the six known faults" in str(result)
 
 
 @pytest.mark.parametrize("output", [[0, 0, 0, 0], [0], [0, 0, 9]])
 def test_malformed_outputs(output):
-    found = exact(lambda task: output, instances=1)
-    assert not found.lossless
-    assert f"the output {output} is not 3 tokens below 3, or fewer" in str(found)
+    result = exact(lambda task: output, instances=1)
+    assert not result.lossless
+    assert f"the output {output} is not 3 tokens below 3, or fewer" in str(result)
 
 
 def test_numbers_are_enumerated_with_their_probabilities():
@@ -148,10 +148,12 @@ def test_numbers_are_enumerated_with_their_probabilities():
         u = random.random()
         return ("low" if 2 * u + 1 < 1.5 else "high", u < 0.9)
 
-    found = {}
+    probabilities = {}
     for result, weight in outcomes(program):
-        found[result] = found.get(result, 0.0) + weight
-    assert found == pytest.approx({("low", True): 0.25, ("high", True): 0.65, ("high", False): 0.1})
+        probabilities[result] = probabilities.get(result, 0.0) + weight
+    assert probabilities == pytest.approx(
+        {("low", True): 0.25, ("high", True): 0.65, ("high", False): 0.1}
+    )
     with pytest.raises(TypeError, match="no single value"):
         list(outcomes(lambda random: float(random.random())))
     with pytest.raises(ValueError, match="more than 5 outcomes"):
@@ -183,7 +185,7 @@ def test_every_second_instance_has_an_end_token():
 
 
 def test_numbers_with_a_negative_scale():
-    found = {}
+    probabilities = {}
     for result, weight in outcomes(lambda random: 1 - random.random() < 0.2):
-        found[result] = found.get(result, 0.0) + weight
-    assert found == pytest.approx({True: 0.2, False: 0.8})
+        probabilities[result] = probabilities.get(result, 0.0) + weight
+    assert probabilities == pytest.approx({True: 0.2, False: 0.8})

@@ -38,7 +38,8 @@ def test_a_token_dropped_after_it_was_drawn_by_hand():
     place of 0.4.
     """
     row = audit_rule(BY_NAME["dropped"])
-    assert (row.prefix, row.token) == ((), 0)
+    assert row.prefix == ()
+    assert row.token == 0
     assert Fraction(row.found) == Fraction(14, 25)
     assert Fraction(row.wanted) == Fraction(2, 5)
     assert row.bias == "first token: 0 has 14/25, not 2/5 (+4/25)"
@@ -56,9 +57,9 @@ def test_a_rule_with_another_verdict_than_expected_fails_the_audit(monkeypatch):
         "said to be safe", "itself", True, "", BY_NAME["dropped"].decode
     )
     monkeypatch.setattr(schedules, "SCHEDULE_RULES", (biased,))
-    found = audit_schedules(own=())
-    assert found.exit_code == 1
-    assert "Unexpected: 'said to be safe' is not safe." in found.text()
+    result = audit_schedules(own=())
+    assert result.exit_code == 1
+    assert "Unexpected: 'said to be safe' is not safe." in result.text()
 
 
 def test_the_command_names_token_and_size_as_fractions(capsys, tmp_path):

@@ -76,19 +76,19 @@ def audit(host, samples):
 
 
 def test_equal_endpoints(endpoints):
-    found = audit("plain", samples=60)
-    assert found.verdict == "no difference found"
-    assert found.pairs == 60
-    assert found.greedy == {"equal": 2}
-    assert found.evidence < 1000
-    assert "at most 0.001" in str(found)
+    result = audit("plain", samples=60)
+    assert result.verdict == "no difference found"
+    assert result.pairs == 60
+    assert result.greedy == {"equal": 2}
+    assert result.evidence < 1000
+    assert "at most 0.001" in str(result)
 
 
 def test_sharpened_samples_are_found(endpoints):
-    found = audit("sharpened", samples=1500)
-    assert found.verdict == "not lossless"
-    assert found.differs
-    assert found.pairs < 1500
+    result = audit("sharpened", samples=1500)
+    assert result.verdict == "not lossless"
+    assert result.differs
+    assert result.pairs < 1500
 
 
 def test_greedy_divergences(endpoints):

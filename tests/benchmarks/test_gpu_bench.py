@@ -44,7 +44,7 @@ def needs_file(data):
     return (out / "there").read_text()
 
 
-found = [
+parts = [
     Part("first", count),
     Part("raises", needs_file),
     Part("crashes", lambda data: os._exit(7)),
@@ -53,9 +53,9 @@ found = [
 ]
 report = Report(out / "x.json", {"tiny": True})
 if script == "work":
-    work_off(found, report)
+    work_off(parts, report)
 else:
-    supervise(found, report, [sys.executable, __file__, str(out), "work"], 60)
+    supervise(parts, report, [sys.executable, __file__, str(out), "work"], 60)
 """
 
 

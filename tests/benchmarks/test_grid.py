@@ -84,18 +84,18 @@ def test_what_is_needed_is_what_the_law_says_of_changed_figures():
         ("base", "target"): Edge(tail=0.95),
     }
     calibration = Calibration(("nano", "base", "target"), costs, edges)
-    found = needed(calibration, ("nano", "base"))
+    requirements = needed(calibration, ("nano", "base"))
     best = select(calibration.restricted(databases=()))
     models = min(p.ms_per_token for p in best.ranked if p.stack.count(">") == 2)
-    assert found["gain"][0][0] == pytest.approx(
+    assert requirements["gain"][0][0] == pytest.approx(
         best.best_single_draft.ms_per_token / models, rel=1e-6
     )
     # Single drafts do not care how much of each other's tokens the draft models accept.
-    for row in found["gain"]:
+    for row in requirements["gain"]:
         for a, b in pairwise(row):
             assert a < b
     closer = replace(calibration, edges={**edges, ("nano", "base"): Edge(tail=0.9)})
-    assert found["gain"][0][3] == pytest.approx(
+    assert requirements["gain"][0][3] == pytest.approx(
         needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6
     )
     assert needed(calibration, ("nano",)) is None
@@ -143,12 +143,17 @@ def test_a_grid_is_consistent(tiny):
             "databases_over_single_draft",
             "databases_over_database_alone",
         ):
-            if found := point[name]:
+            if comparison := point[name]:
                 ratio = (
-                    rows[found["over"]]["ms_per_token"] / rows[found["hierarchy"]]["ms_per_token"]
+                    rows[comparison["over"]]["ms_per_token"]
+                    / rows[comparison["hierarchy"]]["ms_per_token"]
                 )
-                assert found["speedup"] == pytest.approx(ratio, rel=1e-6)
-                assert found["speedup_ci"][0] <= found["speedup"] <= found["speedup_ci"][1]
+                assert comparison["speedup"] == pytest.approx(ratio, rel=1e-6)
+                assert (
+                    comparison["speedup_ci"][0]
+                    <= comparison["speedup"]
+                    <= comparison["speedup_ci"][1]
+                )
         best = min(
             (r for r in rows.values() if r["kind"] == "one draft"), key=lambda r: r["ms_per_token"]
         )

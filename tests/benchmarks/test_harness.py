@@ -14,9 +14,9 @@ def parser():
 
 
 def test_arguments_have_defaults_and_check_integers(parser, capsys):
-    found = {}
-    assert command(parser, ["--tokens", "3"], lambda options: found.update(vars(options))) == 0
-    assert found == {"suite": "heldout", "tokens": 3, "json": None}
+    received = {}
+    assert command(parser, ["--tokens", "3"], lambda options: received.update(vars(options))) == 0
+    assert received == {"suite": "heldout", "tokens": 3, "json": None}
     assert command(parser, ["--tokens", "0"], lambda options: None) == 2
     assert (
         "argument --tokens: 0 is out of range: expected an integer from 1"

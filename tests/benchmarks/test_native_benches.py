@@ -55,13 +55,13 @@ def test_int8_has_loss_and_times_of_every_model(tmp_path, capsys):
         int8.main(["--prompts", "2", "--context", "20", "--repeats", "1", "--json", str(out)]) == 0
     )
     report = json.loads(out.read_text())
-    found = report["models"]
+    models = report["models"]
     pairs = {tuple(row["pair"]): row for row in report["pairs"]}
     assert 0.5 < pairs["target", "small"]["int8"] < 1
     assert len(pairs) == 3
     assert all(abs(row["int8"] - row["float32"]) < 0.02 for row in pairs.values())
-    assert column(found, "model") == ["target", "small", "nano"]
-    for row in found:
+    assert column(models, "model") == ["target", "small", "nano"]
+    for row in models:
         assert row["weight_bytes"]["float32"] == 4 * row["weight_bytes"]["int8"]
         assert row["milliseconds"]["int8"]["1"] > 0
         assert 0.95 < row["overlap"] < 1

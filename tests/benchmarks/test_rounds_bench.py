@@ -29,9 +29,9 @@ class Slow(rounds.Nothing):
 def test_a_round_is_five_drafted_tokens_and_a_verification_whose_graphs_are_not_counted():
     graph = Slow()
     own = Board.run
-    found = rounds.host_alone(3, graph)
+    figures = rounds.host_alone(3, graph)
     assert graph.steps == 3 * (rounds.LOOKAHEAD + 1)
-    assert 0 < found["ms"] < 60, "half of the time of the graphs of a round"
+    assert 0 < figures["ms"] < 60, "half of the time of the graphs of a round"
     assert Board.run is own
 
 

@@ -62,9 +62,9 @@ def test_the_expected_lengths_of_a_draft():
     """
     chain = [SimpleNamespace(round=0, p=p, q=q) for p, q in ((0.8, 0.4), (0.3, 0.6), (0.2, 0.1))]
     row = SimpleNamespace(id=0, rule="block", level=1, drafted=3, accepted=2)
-    found = expected(SimpleNamespace(draft_rows=chain, round_rows=[row]))["1"]
+    sums = expected(SimpleNamespace(draft_rows=chain, round_rows=[row]))["1"]
     lengths = {"token": 1 + 0.5 + 0.5, "block": 1 + 0.5 + 1, "branch": 1 + 0.5 + 1}
-    assert found == pytest.approx({"rounds": 1, "drafted": 3, "accepted": 2, **lengths})
+    assert sums == pytest.approx({"rounds": 1, "drafted": 3, "accepted": 2, **lengths})
     assert list(RULES) == ["token", "block", "branch"]
 
 

@@ -61,11 +61,11 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, played, width,
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    found: list[str] = []
+    faults: list[str] = []
 
     def look(state: str) -> None:
         quiet(page)
-        found.extend(
+        faults.extend(
             f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST))
         )
 
@@ -99,5 +99,5 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, played, width,
             page.locator(".hsd-vs-column .hsd-tok").nth(20).click()
             look("a compared position")
     assert errors == []
-    assert not found, "\n".join(found)
+    assert not faults, "\n".join(faults)
     page.close()

@@ -95,9 +95,9 @@ def violations(page) -> list[str]:
     """What axe-core finds on the page as it is; nothing is excepted."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    report = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     said = []
-    for violation in found["violations"]:
+    for violation in report["violations"]:
         for node in violation["nodes"]:
             said.append(f"{violation['id']}: {node['html'][:160]}")
     return said
@@ -558,7 +558,8 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(players.first).to_contain_text("after 1 pass")
     assert figures.last.inner_text() == "1", "the others have as many passes"
     box = page.locator(".hsd-gm-plot").bounding_box()
-    assert (box["x"], box["y"]) == (place["x"], place["y"]), "the stairs are where the line was"
+    assert box["x"] == place["x"], "the stairs are where the line was"
+    assert box["y"] == place["y"], "the stairs are where the line was"
     focused = {"lesson": ".hsd-gm-next", "result": ".hsd-gm-time"}
     while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "time":
         if now in focused:

@@ -64,8 +64,8 @@ def serving(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def address(built_site) -> Iterator[str]:
-    with serving(built_site) as found:
-        yield found
+    with serving(built_site) as url:
+        yield url
 
 
 def test_the_first_screen_loads_no_models_and_the_scenes_do(chromium, address):
@@ -124,11 +124,11 @@ def compare(tab, engine, request: dict) -> None:
       };
       return [await window.hsd.decode(request, { append }), tables];
     }"""
-    found, rows = tab.evaluate(script, request)
+    answer, rows = tab.evaluate(script, request)
     trace = engine.run(**request)
     wanted = json.loads(json.dumps(summary(trace)))
-    assert found.keys() == wanted.keys() and found["metrics"].keys() == wanted["metrics"].keys()
-    assert untimed(found) == untimed(wanted), request
+    assert answer.keys() == wanted.keys() and answer["metrics"].keys() == wanted["metrics"].keys()
+    assert untimed(answer) == untimed(wanted), request
     columns = json.loads(json.dumps(trace.columns))
     for name in TABLES:
         assert untimed(rows[name]) == untimed(columns[name]), (request, name)
@@ -165,10 +165,10 @@ def test_sixty_runs_of_a_tab_are_those_of_the_command_line(tab, engine):
     cut = {"top_k": 20, "top_p": 0.9, "seed": 2**62 + 1, "temperature": 0.8, "max_new_tokens": 40}
     for stack in ("db > target", "nano:4 > target"):
         given = cut | {"prompt": PROMPTS[0], "stack": stack}
-        found = tab.evaluate(
+        answer = tab.evaluate(
             "(r) => window.hsd.decode({ ...r, seed: 2n ** 62n + 1n })", given | {"seed": 0}
         )
-        assert found["token_ids"] == engine.run(**given).token_ids
+        assert answer["token_ids"] == engine.run(**given).token_ids
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_a_decode_can_be_cancelled(tab):
       const request = { prompt: "x", stack: "target", max_new_tokens: 1900, temperature: 1 };
       return window.hsd.decode(request, { append: () => stop.abort() }, stop.signal);
     }"""
-    found = tab.evaluate(script)
-    assert found["stop_reason"] == "cancelled" and 0 < len(found["token_ids"]) < 1900
+    answer = tab.evaluate(script)
+    assert answer["stop_reason"] == "cancelled" and 0 < len(answer["token_ids"]) < 1900
 
 
 def test_every_scene_opens_on_a_recorded_run(chromium, address):

@@ -34,8 +34,8 @@ def address(family, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hsd_viz.views.site.sections", lambda: others)
         build(out, families=[family])
-    with serving(out) as found:
-        yield found
+    with serving(out) as url:
+        yield url
 
 
 @pytest.fixture
@@ -104,10 +104,10 @@ def test_an_answer_is_the_one_of_the_command_line(page, address, family, tempera
     settings |= {"prompt": PROMPTS[1], "max_new_tokens": 40, "chat": True}
     page.goto(address)
     page.evaluate("window.hsd.load('smollm2')")
-    found = page.evaluate("(r) => window.hsd.decode({ ...r, family: 'smollm2' })", settings)
+    answer = page.evaluate("(r) => window.hsd.decode({ ...r, family: 'smollm2' })", settings)
     expected = load_engine(family=family, device="cpu", threads=1).run(**settings)
-    assert found["token_ids"] == expected.token_ids
-    assert found["text"] == expected.text
+    assert answer["token_ids"] == expected.token_ids
+    assert answer["text"] == expected.text
 
 
 def test_the_article_answers_with_the_family(page, address):
@@ -161,10 +161,10 @@ def test_a_device_that_cannot_is_answered_in_one_line(page, address, lack):
     assert "\n" not in answer
     expect(page.locator("#scene-answers")).to_contain_text(words)
     # The models of the site still decode.
-    found = page.evaluate(
+    decoded = page.evaluate(
         "window.hsd.decode({ prompt: 'def f(', stack: 'nano', max_new_tokens: 2 })"
     )
-    assert len(found["token_ids"]) == 2
+    assert len(decoded["token_ids"]) == 2
 
 
 def _cut(size: int, route) -> None:

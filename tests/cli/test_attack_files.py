@@ -219,7 +219,7 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
     """
     data = trace.to_dict()
     chance = random.Random(5)
-    found = [*mutants(data, count // 2, seed=3)]
+    contents = [*mutants(data, count // 2, seed=3)]
     for path in chance.sample([path for path in leaves(data) if path], count // 5):
         copy = json.loads(json.dumps(data))
         part = copy
@@ -229,21 +229,21 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
             part.insert(path[-1], part[path[-1]])
         else:
             del part[path[-1]]
-        found.append(json.dumps(copy).encode())
+        contents.append(json.dumps(copy).encode())
     whole = trace.to_bytes(packed=False)
     packed = trace.to_bytes()
-    while len(found) < count:
+    while len(contents) < count:
         content = bytearray(chance.choice((whole, packed)))
         for _ in range(chance.choice((1, 1, 8))):
             content[chance.randrange(len(content))] = chance.randrange(256)
-        found.append(
+        contents.append(
             bytes(
                 content[
                     : chance.choice((len(content), len(content), chance.randrange(len(content))))
                 ]
             )
         )
-    return found
+    return contents
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
@@ -298,10 +298,14 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
         )
         for door, tried in doors.items():
             counts.setdefault(door, Counter())[tried()] += 1
-    for door, found in counts.items():
-        print(f"{door:20}{count:4} tried {found['opened']:4} opened {found['refused']:4} refused")
-    assert all(found.total() == count for found in counts.values())
-    assert all(0 < found["opened"] < count for door, found in counts.items() if door != "replay")
+    for door, verdicts in counts.items():
+        opened = verdicts["opened"]
+        refused = verdicts["refused"]
+        print(f"{door:20}{count:4} tried {opened:4} opened {refused:4} refused")
+    assert all(verdicts.total() == count for verdicts in counts.values())
+    assert all(
+        0 < verdicts["opened"] < count for door, verdicts in counts.items() if door != "replay"
+    )
 
 
 def with_script_everywhere(trace: Trace) -> Trace:

@@ -34,18 +34,18 @@ def test_json_is_one_object_with_the_promised_fields(run):
     code, out, err, _ = run
     assert code == 0
     assert err == ""
-    found = json.loads(out)
-    assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
+    answer = json.loads(out)
+    assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(answer)
     counts = "rounds drafted accepted target_forwards accepted_by_source emitted_by_source"
     figures = (
         "acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round"
     )
-    assert {*counts.split(), *figures.split()} <= set(found["metrics"])
-    assert found["stop_reason"] == "length"
-    assert len(found["token_ids"]) == 12
-    assert sum(found["metrics"]["emitted_by_source"].values()) == 12
-    assert set(column(found["calls_by_level"], "name")) >= {"nano", "target"}
-    assert found == json.loads(json.dumps(summary(Trace.load(run[3]))))
+    assert {*counts.split(), *figures.split()} <= set(answer["metrics"])
+    assert answer["stop_reason"] == "length"
+    assert len(answer["token_ids"]) == 12
+    assert sum(answer["metrics"]["emitted_by_source"].values()) == 12
+    assert set(column(answer["calls_by_level"], "name")) >= {"nano", "target"}
+    assert answer == json.loads(json.dumps(summary(Trace.load(run[3]))))
 
 
 def test_text_streams_and_figures_go_to_stderr(run, capsys):

@@ -231,7 +231,8 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main"
     )
     done = python(f"{imports}; sys.exit(main())")
-    assert (done.returncode, done.stderr) == (130, "hsd-viz: interrupted\n")
+    assert done.returncode == 130
+    assert done.stderr == "hsd-viz: interrupted\n"
 
 
 def test_the_default_rule_is_that_of_the_traces():

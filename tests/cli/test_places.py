@@ -54,10 +54,10 @@ COMMANDS = [
 def written(command: str, files: Path, out: Path) -> list[str]:
     """Return the words of a command; OUT and DIR are in ``out``."""
     names = {"OUT": str(out / "file.json"), "DIR": str(out / "folder")}
-    found = []
+    words = []
     for word in command.split():
-        found.append(names.get(word, str(files / word) if (files / word).is_file() else word))
-    return found
+        words.append(names.get(word, str(files / word) if (files / word).is_file() else word))
+    return words
 
 
 def left_in(folder: Path) -> list[str]:

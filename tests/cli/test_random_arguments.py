@@ -46,7 +46,7 @@ COMMANDS = dict(commands(build_parser()))
 
 def words_of(parser, chance) -> list[str]:
     """Return some options of a parser with values that may fit, in any order."""
-    found = []
+    options = []
     actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
     for action in chance.sample(actions, chance.randint(0, min(6, len(actions)))):
         values = [*VALUES, *map(str, action.choices or ())] if action.nargs != 0 else ()
@@ -57,9 +57,9 @@ def words_of(parser, chance) -> list[str]:
             words = [chance.choice(values) for _ in range(number)]
         if action.option_strings:
             words = [chance.choice(action.option_strings), *words]
-        found.append(words)
-    chance.shuffle(found)
-    return list(chain(*found))
+        options.append(words)
+    chance.shuffle(options)
+    return list(chain(*options))
 
 
 @pytest.mark.slow

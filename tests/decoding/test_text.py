@@ -50,8 +50,8 @@ def test_special_and_unknown_tokens_have_a_text():
     [((), ("ab",), "257 and 258"), ((), (), None), (("ab",), ("cd",), "'ab'")],
 )
 def test_tokenizers_are_compared_by_content(one, other, says):
-    found = differing_tokens(bytes_tokenizer(*one), bytes_tokenizer(*other))
-    assert found is None if says is None else says in found
+    difference = differing_tokens(bytes_tokenizer(*one), bytes_tokenizer(*other))
+    assert difference is None if says is None else says in difference
 
 
 class Pieces:

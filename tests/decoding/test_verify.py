@@ -58,7 +58,9 @@ def test_a_walk_is_what_following_children_gives(tree, drawn):
             break
         place = following[0]
         path.append(place)
-    assert (accepted, token, sorted(compared)) == (path, drawn[place + 1], sorted(looked))
+    assert accepted == path
+    assert token == drawn[place + 1]
+    assert sorted(compared) == sorted(looked)
     assert asked == [0, *(node + 1 for node in path)], (
         "a row is asked for where the walk gets, and once"
     )
@@ -73,26 +75,31 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     """Two children were drafted after the text; the verifier drew another token."""
     tree = tree_of((0, -1), (1, -1), (2, 0))
     scores = scores_of([[0.4, 0.3, 0.1, 0.2]] * 4)
-    found = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
-    assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert found.p == pytest.approx([0.4, 0.3, None])
-    assert tokens_of(found.correction[0]) == [3, 2]
-    assert found.correction[2] == pytest.approx(0.3)
-    assert [p for _, p in found.correction[0]] == pytest.approx([2 / 3, 1 / 3])
-    assert found.correction[1] is None
+    verdict = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
+    assert verdict.accepted == []
+    assert verdict.token == 2
+    assert verdict.examined == 1
+    assert verdict.p == pytest.approx([0.4, 0.3, None])
+    assert tokens_of(verdict.correction[0]) == [3, 2]
+    assert verdict.correction[2] == pytest.approx(0.3)
+    assert [p for _, p in verdict.correction[0]] == pytest.approx([2 / 3, 1 / 3])
+    assert verdict.correction[1] is None
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     """The same after an accepted node: its children are left out, those of other places are not."""
     tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
     rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
-    found = judge(
+    verdict = judge(
         scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), RecordOptions(details=5)
     )
-    assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
-    assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert tokens_of(found.correction[0]) == [0, 1]
-    assert found.correction[2] == pytest.approx(0.7)
+    assert verdict.accepted == [0]
+    assert verdict.token == 0
+    assert verdict.row == 1
+    assert verdict.examined == 2
+    assert verdict.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert tokens_of(verdict.correction[0]) == [0, 1]
+    assert verdict.correction[2] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
@@ -100,21 +107,23 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     p = [[0.1, 0.5, 0.4]] * 2
     q = np.array([[0.6, 0.3, 0.1]])
     draft = Draft(DraftTree.chain([0], "m"), rows=q)
-    found = judge(
+    verdict = judge(
         scores_of(p),
         draft,
         Sampling(1.0, rule=rule),
         Numbers([0.5, 0.5], [0.9]),
         RecordOptions(details=5),
     )
-    assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert tokens_of(found.correction[0]) == [2, 1]
-    assert found.correction[2] == pytest.approx(0.5)
-    assert tokens_of(found.correction[1]) == [0, 1, 2]
-    assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
-    assert found.u == [0.9]
-    assert found.q == [0.6]
-    assert found.p == pytest.approx([0.1])
+    assert verdict.accepted == []
+    assert verdict.token == 2
+    assert verdict.examined == 1
+    assert tokens_of(verdict.correction[0]) == [2, 1]
+    assert verdict.correction[2] == pytest.approx(0.5)
+    assert tokens_of(verdict.correction[1]) == [0, 1, 2]
+    assert verdict.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
+    assert verdict.u == [0.9]
+    assert verdict.q == [0.6]
+    assert verdict.p == pytest.approx([0.1])
     bonus = judge(
         scores_of(p),
         draft,
@@ -133,21 +142,21 @@ def test_block_verification_of_a_chain_by_hand():
     """
     p = np.array([[0.3, 0.7]] * 3)
     q = np.array([[0.6, 0.4]] * 2)
-    found = block_rule([0, 1], q, p, [0.0, 0.9])
+    verdict = block_rule([0, 1], q, p, [0.0, 0.9])
     # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place
     # 1, so h_1 = 0.
-    assert found.accepted == 0
-    assert found.h == pytest.approx([0.0, 0.875])
-    assert found.compared == range(2)
-    assert found.residual == pytest.approx([0, 0.3])
-    found = block_rule([0, 1], q, p, [0.99, 0.8])
-    assert found.accepted == 2
-    assert found.compared == range(1, 2)
-    assert found.residual is None
+    assert verdict.accepted == 0
+    assert verdict.h == pytest.approx([0.0, 0.875])
+    assert verdict.compared == range(2)
+    assert verdict.residual == pytest.approx([0, 0.3])
+    verdict = block_rule([0, 1], q, p, [0.99, 0.8])
+    assert verdict.accepted == 2
+    assert verdict.compared == range(1, 2)
+    assert verdict.residual is None
     # Ratios above 1 are not carried over: w_1 = 1, so that h_2 = w_2 = .5.
-    found = block_rule([1, 0], q, p, [0.99, 0.4])
-    assert found.accepted == 2
-    assert found.h[1] == pytest.approx(0.5)
+    verdict = block_rule([1, 0], q, p, [0.99, 0.4])
+    assert verdict.accepted == 2
+    assert verdict.h[1] == pytest.approx(0.5)
 
 
 def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
@@ -158,15 +167,15 @@ def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
     assert token_rule([0], q, p, [0.0]).accepted == 0
     # A place that was rejected where nothing is left of p - q: p itself is the limit.
     draft = Draft(DraftTree.chain([0], "m"), rows=np.array([[0.5, 0.5]]))
-    found = judge(
+    verdict = judge(
         scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0,
         draft,
         ONE,
         Numbers([0.3, 0.3], [0.5]),
         RecordOptions(),
     )
-    assert found.accepted == []
-    assert found.token == 1
+    assert verdict.accepted == []
+    assert verdict.token == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -225,23 +234,23 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
         loop = loop_of(
             [target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3
         )
-        for found in loop.rounds():
+        for verified in loop.rounds():
             tables = loop.log.take()
             rounds = tables["rounds"]
             tokens = tables["tokens"]
-            assert tokens["token_id"] == found.tokens
+            assert tokens["token_id"] == verified.tokens
             assert None not in tokens["top"]
-            drawn = found.outcome == "correction" and temperature > 0
+            drawn = verified.outcome == "correction" and temperature > 0
             assert [r is not None for r in tokens["residual_sum"]] == [
-                *[False] * (len(found.tokens) - 1),
+                *[False] * (len(verified.tokens) - 1),
                 drawn,
             ]
-            if found.outcome == "stopped":
+            if verified.outcome == "stopped":
                 stopped += 1
-                beyond += len(found.verdict.accepted) > len(found.accepted)
-                assert found.tokens[-1] in loop.eos
-                assert len(found.tokens) == len(found.accepted)
-                assert rounds["examined"][-1] == rounds["accepted"][-1] == len(found.accepted)
+                beyond += len(verified.verdict.accepted) > len(verified.accepted)
+                assert verified.tokens[-1] in loop.eos
+                assert len(verified.tokens) == len(verified.accepted)
+                assert rounds["examined"][-1] == rounds["accepted"][-1] == len(verified.accepted)
     assert stopped > 3 and (beyond or not temperature), (stopped, beyond)
 
 
@@ -271,9 +280,9 @@ def test_the_random_numbers_of_a_round_do_not_depend_on_its_outcome():
 
     loop = loop_of(models(3), [3, 4], ONE, 30)
     loop.draws = Counted(1)
-    for found in loop.rounds():
-        assert taken[-1] == len(found.draft) or not len(found.draft)
-        below = taken[: -1 if len(found.draft) else None]
+    for verified in loop.rounds():
+        assert taken[-1] == len(verified.draft) or not len(verified.draft)
+        below = taken[: -1 if len(verified.draft) else None]
         for n in below:
             assert n in (1, 2, 3, 4)
         taken.clear()

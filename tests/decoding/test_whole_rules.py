@@ -39,9 +39,9 @@ def test_a_second_token_makes_up_for_the_first(rule, last, accepted):
 def test_thresholds_by_hand(rule):
     # h_3 = w_3 = 1/2 and h_2 = 1 as w_2 = 1. After the first token (w_1 = 1/2 and rows 1/2, 1/4 and
     # 1/2, 3/4) nothing of w p exceeds q, so h_1 = 0. All of h is known if no u is below it.
-    found = rule(TOKENS, Q, P, [2.0, 2.0, 2.0])
-    assert found.h == pytest.approx([0.0, 1.0, 0.5])
-    assert found.accepted == 0
+    verdict = rule(TOKENS, Q, P, [2.0, 2.0, 2.0])
+    assert verdict.h == pytest.approx([0.0, 1.0, 0.5])
+    assert verdict.accepted == 0
 
 
 @pytest.mark.parametrize("rule", RULES)

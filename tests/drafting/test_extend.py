@@ -47,7 +47,7 @@ def run(folder, code):
 
 
 def test_a_drafter_and_a_rule_of_another_package(package):
-    found = run(
+    printed = run(
         package,
         """
 import json
@@ -57,27 +57,27 @@ from hsd_viz.views.page_data import page_palette
 engine = load_engine()
 stacks = {"plain": ("target", "block"), "repeat": ("repeat > target", "block"),
           "mine": ("nano:4 > target", "leviathan"), "token": ("nano:4 > target", "token")}
-found = {"ink": HUES["repeat"].light, "palette": page_palette()}
+answer = {"ink": HUES["repeat"].light, "palette": page_palette()}
 for name, (stack, rule) in stacks.items():
     trace = engine.run(
         "x = 1\\nx = 1\\nx =", stack, max_new_tokens=24, temperature=0.7, seed=3, rule=rule
     )
-    found[name] = [list(trace.token_ids), sorted({*trace.columns["rounds"]["rule"]}),
-                   sorted({*trace.columns["drafts"]["source"]})]
-print(json.dumps(found))
+    answer[name] = [list(trace.token_ids), sorted({*trace.columns["rounds"]["rule"]}),
+                    sorted({*trace.columns["drafts"]["source"]})]
+print(json.dumps(answer))
 """,
     )
-    assert found["repeat"][0] == found["plain"][0]
-    assert found["repeat"][2] == ["repeat"]
-    assert found["mine"][0] == found["token"][0]
-    assert "leviathan" in found["mine"][1]
-    assert found["ink"] == "#7a3b00"
-    assert "repeat" in found["palette"]["baselines"]
-    assert "repeat" not in found["palette"]["hues"]
+    assert printed["repeat"][0] == printed["plain"][0]
+    assert printed["repeat"][2] == ["repeat"]
+    assert printed["mine"][0] == printed["token"][0]
+    assert "leviathan" in printed["mine"][1]
+    assert printed["ink"] == "#7a3b00"
+    assert "repeat" in printed["palette"]["baselines"]
+    assert "repeat" not in printed["palette"]["hues"]
 
 
 def test_a_rule_of_another_package_speaks_for_itself(package):
-    found = run(
+    printed = run(
         package,
         """
 import json
@@ -85,13 +85,13 @@ from hsd_viz.engine import tab
 from hsd_viz.engine.local import load_engine
 engine = load_engine()
 words = lambda rule: engine.run("x", "target", max_new_tokens=1, rule=rule).meta.get("rule_words")
-found = {"mine": words("leviathan"), "block": words("block"), "tab": tab.manifest()["rules"]}
-print(json.dumps(found))
+answer = {"mine": words("leviathan"), "block": words("block"), "tab": tab.manifest()["rules"]}
+print(json.dumps(answer))
 """,
     )
-    assert found["mine"] == "Accept a token while u q < p (Leviathan et al. 2023)."
-    assert found["block"] is None
-    assert found["tab"] == ["token", "block", "branch"], "the page's runtime has no others"
+    assert printed["mine"] == "Accept a token while u q < p (Leviathan et al. 2023)."
+    assert printed["block"] is None
+    assert printed["tab"] == ["token", "block", "branch"], "the page's runtime has no others"
 
 
 def test_the_help_certifies_no_rule_of_another_package(package):

@@ -48,12 +48,12 @@ class Ranked:
 
     def lookup(self, key, longest=None):
         self.asked.append(key)
-        found = self.grams.get(ord(key[0]), [])
+        continuations = self.grams.get(ord(key[0]), [])
         rank = ord(key[1])
-        if rank >= len(found):
+        if rank >= len(continuations):
             return None
         count = 9 - rank
-        return 2, count, [(token, count, None) for token in found[rank]]
+        return 2, count, [(token, count, None) for token in continuations[rank]]
 
 
 def drafter(sources=("context",), **shared):

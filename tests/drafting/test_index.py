@@ -320,8 +320,8 @@ def test_files_and_folders_are_found_in_order(tmp_path):
         (tmp_path / name).write_text(name)
     (tmp_path / "empty").mkdir()
     (tmp_path / "a" / "again").symlink_to(tmp_path / "b.txt")
-    found, passed_over = find_texts([tmp_path / "c.bin", tmp_path])
-    assert [file.relative_to(tmp_path).as_posix() for file in found] == [
+    texts, passed_over = find_texts([tmp_path / "c.bin", tmp_path])
+    assert [file.relative_to(tmp_path).as_posix() for file in texts] == [
         "c.bin",
         "b.txt",
         "a/y.md",

@@ -54,18 +54,18 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     )
     drafter.extend([5])
     drafter.extend([3])
-    found = drafter.draft([1, 2, 5, 3], 8)
+    drafted = drafter.draft([1, 2, 5, 3], 8)
     first = []
-    for k in range(len(found)):
-        if found.parents[k] < 0:
-            first.append(found.tokens[k])
+    for k in range(len(drafted)):
+        if drafted.parents[k] < 0:
+            first.append(drafted.tokens[k])
     assert first[0] == 6
-    assert set(found.sources) == {"logits"}
-    assert found.counts == [None] * len(found)
+    assert set(drafted.sources) == {"logits"}
+    assert drafted.counts == [None] * len(drafted)
     # 4 follows 3 as a second guess, and what the target said after 3 4 follows that.
-    four = next(k for k in range(len(found)) if found.tokens[k] == 4 and found.parents[k] < 0)
-    assert next(found.tokens[k] for k in range(len(found)) if found.parents[k] == four) == 7
-    assert found.scores == sorted(found.scores, reverse=True)
+    four = next(k for k in range(len(drafted)) if drafted.tokens[k] == 4 and drafted.parents[k] < 0)
+    assert next(drafted.tokens[k] for k in range(len(drafted)) if drafted.parents[k] == four) == 7
+    assert drafted.scores == sorted(drafted.scores, reverse=True)
 
 
 def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():

@@ -84,11 +84,11 @@ def test_original_lookup_wants_whole_copies(text):
 
 def ends_of(text, part):
     """The places at which ``part`` ends in ``text``."""
-    found = []
+    ends = []
     for i in range(len(text) - len(part) + 1):
         if text[i : i + len(part)] == part:
-            found.append(i + len(part) - 1)
-    return found
+            ends.append(i + len(part) - 1)
+    return ends
 
 
 def sam_reference(text, ahead, most, alpha, budget):

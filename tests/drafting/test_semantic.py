@@ -37,18 +37,18 @@ def database(text: list[int], states: list[tuple[int, int]]) -> SemanticDatabase
 
 def test_the_most_similar_state_before_the_token_comes_first():
     # Token 7 at places 1, 3 and 5; the states before them are those of places 0, 2 and 4.
-    found = database([1, 7, 2, 7, 3, 7], [FAR, EAST, NEAR, EAST, EAST]).find(6)
-    assert found == [Copy(4, pytest.approx(0.8)), Copy(2, pytest.approx(0.6))]
+    copies = database([1, 7, 2, 7, 3, 7], [FAR, EAST, NEAR, EAST, EAST]).find(6)
+    assert copies == [Copy(4, pytest.approx(0.8)), Copy(2, pytest.approx(0.6))]
 
 
 def test_of_equal_states_the_latest_comes_first():
-    found = database([1, 7, 2, 7, 3, 7], [NEAR, EAST, NEAR, EAST, EAST]).find(6)
-    assert column(found, "position") == [4, 2]
+    copies = database([1, 7, 2, 7, 3, 7], [NEAR, EAST, NEAR, EAST, EAST]).find(6)
+    assert column(copies, "position") == [4, 2]
 
 
 def test_a_state_that_is_not_similar_is_no_copy():
-    found = database([1, 7, 2, 7, 3, 7], [NORTH, EAST, NEAR, EAST, EAST]).find(6)
-    assert column(found, "position") == [4]
+    copies = database([1, 7, 2, 7, 3, 7], [NORTH, EAST, NEAR, EAST, EAST]).find(6)
+    assert column(copies, "position") == [4]
 
 
 def test_an_occurrence_without_a_state_before_it_is_no_copy():

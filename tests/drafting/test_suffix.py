@@ -12,12 +12,12 @@ texts = st.lists(st.integers(0, 3), max_size=30)
 
 def counted(texts, depth):
     """How often each sequence of at most ``depth`` tokens occurs."""
-    found = Counter()
+    counts = Counter()
     for text in texts:
         for start in range(len(text)):
             longest = min(depth, len(text) - start)
-            found.update(tuple(text[start : start + n]) for n in range(1, longest + 1))
-    return found
+            counts.update(tuple(text[start : start + n]) for n in range(1, longest + 1))
+    return counts
 
 
 def spelled(tree, text=None):

@@ -183,15 +183,15 @@ def test_a_way_is_open_for_what_is_offered(way, name, page):
 
 def fields_read(path: Path) -> set[str]:
     """The fields of a message that a module reads by ``get``."""
-    found = set()
+    fields = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         source = ast.unparse(node.func.value)
         is_message = source.endswith(("message", "options", "request", "content"))
         if node.func.attr == "get" and is_message and isinstance(node.args[0], ast.Constant):
-            found.add(node.args[0].value)
-    return found
+            fields.add(node.args[0].value)
+    return fields
 
 
 def test_all_fields_that_the_page_reads_are_ways():

@@ -117,10 +117,10 @@ def test_the_first_pass_of_each_width_is_not_timed(monkeypatch):
         seen.add(fed)
         return 100.0 if slow else 2.0
 
-    found = costs.time_forwards(
+    times = costs.time_forwards(
         {"m": Model(first_is_slow)}, widths=(1, 4), context=8, repeats=3, figure=max
     )
-    assert found == {"m": {1: 2.0, 4: 2.0}}
+    assert times == {"m": {1: 2.0, 4: 2.0}}
 
 
 @pytest.mark.parametrize(

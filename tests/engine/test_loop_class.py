@@ -16,5 +16,5 @@ def test_drafts_that_stop_when_they_are_unsure_are_driven_from_the_host(monkeypa
     decode = pytest.importorskip("hsd_viz.torch_models.decode")
     monkeypatch.setattr(decode, "can_decode", lambda models, rule: True)
     models = [SimpleNamespace(runtime="compiled")] * 2
-    found = _loop_class(models, None, "token", unsure_stops)
-    assert found is (Loop if unsure_stops else decode.DeviceDecode)
+    loop_class = _loop_class(models, None, "token", unsure_stops)
+    assert loop_class is (Loop if unsure_stops else decode.DeviceDecode)

@@ -53,10 +53,10 @@ def other(tmp_path_factory):
 @pytest.fixture(scope="module")
 def plain():
     engine = load_engine(device="cpu", runtime="eager")
-    found = {}
+    traces = {}
     for t in (0.0, 1.0):
-        found[t] = engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5)
-    return found
+        traces[t] = engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5)
+    return traces
 
 
 @pytest.mark.parametrize("stack", ['"{}":4 > target', '"{}":2 > small:4 > target'])
@@ -99,8 +99,8 @@ def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
         (" = \u00e9", " = \u00e9"),
         ("s\n", "s\n"),
     ):
-        found = bridge.cut(text, written.encode())
-        assert target.tokenizer.decode(found) == expected
+        tokens = bridge.cut(text, written.encode())
+        assert target.tokenizer.decode(tokens) == expected
     assert len(bridge.cut(text, b" += value")) < 9
     assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
     read = bridge.read(text)

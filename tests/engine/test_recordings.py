@@ -94,10 +94,10 @@ def weights_of(family, model):
     """Return the hash of the weights that a recording names; the target's may have any name."""
     if family == "code":
         return folder_hash(CODE.path(model))
-    found = find_family(family)
+    of_family = find_family(family)
     model, _ = split_copy(model)
-    name = model if model in found.names else "target"
-    return weights_hash(open_model(found.path(name)).tensors.files)
+    name = model if model in of_family.names else "target"
+    return weights_hash(open_model(of_family.path(name)).tensors.files)
 
 
 @pytest.mark.parametrize(

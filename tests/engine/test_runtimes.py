@@ -54,10 +54,10 @@ def models(path, runtime="auto", build=None, dtype="float32") -> Models:
 @needs_compiler
 def test_what_is_compiled_is_waited_for():
     name = "target"
-    found = models(name, build=FakeBuild(compiling=True), dtype=None)
-    stages = list(found.load([name], [1, 2], Sampling(), alone=False))
+    family_models = models(name, build=FakeBuild(compiling=True), dtype=None)
+    stages = list(family_models.load([name], [1, 2], Sampling(), alone=False))
     assert stages[0] == Stage("compiling the native runtime")
-    assert found.fast(name).runtime == "native"
+    assert family_models.fast(name).runtime == "native"
     said = []
     waiting = models(name, build=FakeBuild(compiling=True))
     LocalEngine(waiting, Costs()).wait_ready(said.append)
@@ -66,18 +66,20 @@ def test_what_is_compiled_is_waited_for():
 
 @pytest.mark.parametrize(("dtype", "runtime"), [("int8", "numpy"), ("float32", "eager")])
 def test_without_a_compiler_the_reason_is_given(dtype, runtime):
-    found = models("nano", build=FakeBuild(reason="no C++ compiler is installed"), dtype=dtype)
-    *_, last = found.load(["nano"], [1, 2], Sampling(), alone=False)
-    assert found.fast("nano").runtime == runtime
-    assert found.fast("nano") is found.fast("nano")
+    family_models = models(
+        "nano", build=FakeBuild(reason="no C++ compiler is installed"), dtype=dtype
+    )
+    *_, last = family_models.load(["nano"], [1, 2], Sampling(), alone=False)
+    assert family_models.fast("nano").runtime == runtime
+    assert family_models.fast("nano") is family_models.fast("nano")
     slow = "in numpy" if runtime == "numpy" else "on the eager runtime"
     assert last.text == f"no C++ compiler is installed: decoding {slow}"
 
 
 def test_eager_on_request_asks_nobody(path):
-    found = models(path, "eager", FakeBuild(compiling=True))
-    assert found.fast(path) is found.module(path)
-    assert not found.loaded("nano")
+    family_models = models(path, "eager", FakeBuild(compiling=True))
+    assert family_models.fast(path) is family_models.module(path)
+    assert not family_models.loaded("nano")
     with pytest.raises(ValueError, match=r"unknown runtime 'fast': it is one of auto, eager"):
         models(path, "fast")
 
@@ -98,9 +100,9 @@ def test_llama_shaped_models_run_in_the_native_runtime(tmp_path):
     save_tokenizer(tmp_path)
     tokens = {}
     for kind in ("auto", "eager"):
-        found = models(str(tmp_path), kind).fast(str(tmp_path))
-        assert found.runtime == {"auto": "native", "eager": "eager"}[kind]
-        tokens[kind] = found.session().sample([1, 2], 9, Sampling(), None, frozenset()).tokens
+        model = models(str(tmp_path), kind).fast(str(tmp_path))
+        assert model.runtime == {"auto": "native", "eager": "eager"}[kind]
+        tokens[kind] = model.session().sample([1, 2], 9, Sampling(), None, frozenset()).tokens
     assert tokens["auto"] == tokens["eager"]
 
 

@@ -45,14 +45,14 @@ def texts(folder, monkeypatch, threads=1):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(folder))
     with load_engine(device="cpu", threads=threads) as engine:
         engine.wait_ready()
-        found = []
+        token_ids = []
         for stack, temperature, top_p, seed in COMMANDS:
             trace = engine.run(
                 PROMPT, stack, temperature=temperature, top_p=top_p, seed=seed, max_new_tokens=12
             )
             assert trace.meta["costs"] == "shipped"
-            found.append(trace.token_ids)
-        return found
+            token_ids.append(trace.token_ids)
+        return token_ids
 
 
 @pytest.fixture(autouse=True)

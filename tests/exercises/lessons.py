@@ -15,11 +15,11 @@ MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
 def code_cells(name: str, edition: str) -> list[str]:
     cells = editions.notebook(PATHS[name], edition)["cells"]
-    found = []
+    sources = []
     for cell in cells:
         if cell["cell_type"] == "code":
-            found.append("".join(cell["source"]))
-    return found
+            sources.append("".join(cell["source"]))
+    return sources
 
 
 @cache
@@ -32,8 +32,8 @@ def run(name: str, edition: str) -> tuple[list[editions.CellOutput], dict[str, A
 def results(name: str, edition: str) -> dict[str, CheckResult]:
     """Return the results of a lesson's checks by exercise."""
     values = column(run(name, edition)[0], "value")
-    found = {}
+    by_exercise = {}
     for value in values:
         if isinstance(value, CheckResult):
-            found[value.exercise.number] = value
-    return found
+            by_exercise[value.exercise.number] = value
+    return by_exercise

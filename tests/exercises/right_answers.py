@@ -71,10 +71,10 @@ def in_database(ids, longest):
 
 
 def length(parents, chances, nodes):
-    found = {-1: 1}
+    reached = {-1: 1}
     for node in sorted(nodes):
-        found[node] = chances[node] * found[parents[node]]
-    return sum(found.values())
+        reached[node] = chances[node] * reached[parents[node]]
+    return sum(reached.values())
 
 
 def best_of_all_trees(parents, chances, budget):
@@ -96,8 +96,8 @@ def law(alpha, gamma, draft, *target):
 
 
 def interval(baseline, seconds, weights):
-    found = estimate(ratio(weights @ baseline, weights @ seconds), len(baseline))
-    return found.value, found.low, found.high
+    speedup = estimate(ratio(weights @ baseline, weights @ seconds), len(baseline))
+    return speedup.value, speedup.low, speedup.high
 
 
 def law_by_enumeration(p, q, least):
@@ -112,8 +112,8 @@ def law_by_enumeration(p, q, least):
             return choices.branch([max(a - b, 0) for a, b in zip(p, q, strict=True)])
         return token
 
-    found = enumeration.law(emitted)
-    return [found.get(token, 0) for token in range(len(p))]
+    law_of_emitted = enumeration.law(emitted)
+    return [law_of_emitted.get(token, 0) for token in range(len(p))]
 
 
 def proposes(row, choose, most, least, tokens=(), product=1):

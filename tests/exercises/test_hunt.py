@@ -22,8 +22,8 @@ def test_right_decoders_are_exact_and_every_mutant_is_lossy(lookahead):
     for old in edits:
         assert getsource(hunt.right_decoder).count(old) == 1, "each edit applies"
     for decode in hunt.mutants if lookahead == 2 else ():
-        found = hunt.law(decode, TARGET, DRAFT, length, lookahead)
-        assert sum(found.values()) == 1 and found != hunt.plain_law(TARGET, length), decode
+        law = hunt.law(decode, TARGET, DRAFT, length, lookahead)
+        assert sum(law.values()) == 1 and law != hunt.plain_law(TARGET, length), decode
 
 
 def test_tests_are_scored():
@@ -38,9 +38,9 @@ def test_tests_are_scored():
     assert "mutants, 0 false alarms" in greedy
     everything = f"killed {wrong} of {wrong} mutants, {right} false alarms"
     assert hunt.score(asked["seeded_test"]).startswith(everything)
-    found = hunt.score(lambda decode: False)
-    assert found.startswith(everything)
-    assert "false alarm: no bonus token (it returned False)" in found
+    careless = hunt.score(lambda decode: False)
+    assert careless.startswith(everything)
+    assert "false alarm: no bonus token (it returned False)" in careless
     assert hunt.score(lambda decode: True).startswith(
         f"killed 0 of {wrong} mutants, 0 false alarms\n  survived 1\n"
     )

@@ -141,10 +141,10 @@ def replayed(count_empty=True, own=1):
 
 
 def reached(parents, chances):
-    found = []
+    chances_reached = []
     for parent, chance in pairs(parents, chances):
-        found.append(chance * (found[parent] if parent >= 0 else 1))
-    return found
+        chances_reached.append(chance * (chances_reached[parent] if parent >= 0 else 1))
+    return chances_reached
 
 
 def ratios(baseline, seconds, weights):
@@ -168,10 +168,10 @@ def dropping(after_drop, after_reject=rest):
         own = normalized(after_reject(p, q), p)
         late = normalized(after_drop(p, q), p)
         dropped = 1 - sum(stays)
-        found = []
+        emitted = []
         for a, b, r, d in zip(p, stays, own, late, strict=True):
-            found.append(min(a, b) + rejected * r + dropped * d)
-        return found
+            emitted.append(min(a, b) + rejected * r + dropped * d)
+        return emitted
 
     return law
 

@@ -65,10 +65,12 @@ def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
     for one, other, eye in pairs:
         assert np.linalg.norm(seen(one, eye) - seen(other, eye)) >= 0.08, (one, other, eye)
     files = (*CODE.glob("js/[!n]*/*.css"), *CODE.glob("hsd_viz/templates/*"))
-    found = set()
+    written_colours = set()
     for file in files:
-        found |= set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8")))
-    assert found and found & set(sources) <= {inks.text}, "a source's colour by hand"
+        written_colours |= set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8")))
+    assert written_colours and written_colours & set(sources) <= {inks.text}, (
+        "a source's colour by hand"
+    )
 
 
 @pytest.mark.parametrize("theme", PAGES)

@@ -121,7 +121,8 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
             ("nano:2 > target", "best single draft"),
             ("target", "plain decoding"),
         ]
-        assert (rows[0]["95 % interval"], rows[1]["measured"]) == ("2.1 to 2.3", "–")
+        assert rows[0]["95 % interval"] == "2.1 to 2.3"
+        assert rows[1]["measured"] == "–"
     note = figures.ranking(plan).layout.meta["note"]
     assert "A processor, 2 threads" in note
     assert "24 other prompts" in note
@@ -185,12 +186,13 @@ def test_points_are_those_of_the_grids():
     points = measured_points([grid])
     assert len(points) == len(grid["points"])
     for point, row in zip(grid["points"], points.itertuples(), strict=True):
-        found = point["models_over_single_draft"]
-        assert (row.gain, [row.low, row.high]) == (found["speedup"], found["speedup_ci"])
+        comparison = point["models_over_single_draft"]
+        assert row.gain == comparison["speedup"]
+        assert [row.low, row.high] == comparison["speedup_ci"]
         assert row.kind == ("padded target" if point["pad_layers"] else "this ladder")
         assert row.cost == point["cost_ratio"]["small"]
         said = {r["stack"]: r["predicted_ms_per_token"] for r in point["rows"]}
-        assert row.law == said[found["over"]] / said[found["hierarchy"]]
+        assert row.law == said[comparison["over"]] / said[comparison["hierarchy"]]
 
 
 def test_the_calls_of_a_level_are_apart_from_its_time():
@@ -209,8 +211,10 @@ def test_the_calls_of_a_level_are_apart_from_its_time():
         )
     trace.columns["tokens"]["token_id"] = [1, 2, 3, 4]
     rows = keyed(cells(figures.levels(trace)), "level")
-    assert (rows["target"]["measured"], rows["target"]["calls"]) == ("6", "calls only 2.5 ms")
-    assert (rows["db"]["measured"], rows["db"]["calls"]) == ("1.5", "calls only 1.5 ms")
+    assert rows["target"]["measured"] == "6"
+    assert rows["target"]["calls"] == "calls only 2.5 ms"
+    assert rows["db"]["measured"] == "1.5"
+    assert rows["db"]["calls"] == "calls only 1.5 ms"
 
 
 def test_a_band_of_a_prediction_ends_at_its_interval():
@@ -223,5 +227,7 @@ def test_a_band_of_a_prediction_ends_at_its_interval():
         speedup_over_plain_ci=(1.5, 2.2),
         fits=True,
     )
-    (found,) = prediction_frame(SimpleNamespace(rows=[row])).to_dict("records")
-    assert (found["speedup"], found["up"], found["down"]) == pytest.approx((2.0, 0.2, 0.5))
+    (drawn,) = prediction_frame(SimpleNamespace(rows=[row])).to_dict("records")
+    assert drawn["speedup"] == pytest.approx(2.0)
+    assert drawn["up"] == pytest.approx(0.2)
+    assert drawn["down"] == pytest.approx(0.5)

@@ -33,20 +33,22 @@ def test_rates_are_the_metrics():
 
 def test_tokens_by_source_and_rounds_are_counts():
     drawn = figures.by_source(make_trace())
-    found = {}
+    counts = {}
     for b in drawn.data:
         if b.type == "bar":
-            found[b.name] = sum(b.x)
-    assert found == {"target model": 2, "context database": 1}
+            counts[b.name] = sum(b.x)
+    assert counts == {"target model": 2, "context database": 1}
     drafted, accepted, mean, plain = figures.acceptance(make_trace()).data
-    assert (list(drafted.y), list(accepted.y)) == ([2, 0], [1, 0]), "target rounds only"
+    assert list(drafted.y) == [2, 0], "target rounds only"
+    assert list(accepted.y) == [1, 0], "target rounds only"
     assert list(mean.y) == [2.0, 1.5]
     assert set(plain.y) == {1.0}
     trace = load_bundled("both")
     m = trace.metrics()
     assert total(figures.by_source(trace)) == m["tokens"]
     drafted, accepted, mean, _ = figures.acceptance(trace).data
-    assert (sum(drafted.y), sum(accepted.y)) == (m["drafted"], m["accepted"])
+    assert sum(drafted.y) == m["drafted"]
+    assert sum(accepted.y) == m["accepted"]
     assert mean.y[-1] == pytest.approx(m["tokens"] / m["rounds"])
 
 

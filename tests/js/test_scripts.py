@@ -73,9 +73,9 @@ def states() -> dict[str, list[dict]]:
             [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
         )
     )
-    found = {view.view: [own_state(view)] for view in made}
-    assert len(found) == len(made)
-    return found
+    states_by_view = {view.view: [own_state(view)] for view in made}
+    assert len(states_by_view) == len(made)
+    return states_by_view
 
 
 def games() -> list[dict]:

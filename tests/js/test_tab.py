@@ -36,15 +36,15 @@ HOT = " \n\t'sretvmld0aé\u0085\ufeff\u180e\x1c"
 
 def random_texts(count: int) -> list[str]:
     """Random bytes as two encodings, random characters, and special tokens, whole and cut."""
-    source, found = random.Random(0), []
+    source, texts = random.Random(0), []
     for _ in range(count):
         data = source.randbytes(source.randint(1, 60))
-        found += [data.decode("utf-8", "replace"), data.decode("latin-1")]
-        found.append(random_characters(source))
-        found.append(
+        texts += [data.decode("utf-8", "replace"), data.decode("latin-1")]
+        texts.append(random_characters(source))
+        texts.append(
             source.choice(("<|endoftext|>", "<|endof", " a")).join(source.choices(HOT, k=8))
         )
-    return found
+    return texts
 
 
 def random_characters(source: random.Random) -> str:

@@ -21,11 +21,11 @@ from tools import int8
 
 def texts() -> list[str]:
     rng = random.Random(1)
-    found = column(load_suite("heldout").prompts, "text")
-    found += [rng.randbytes(60).decode(errors="replace") for _ in range(100)]
+    samples = column(load_suite("heldout").prompts, "text")
+    samples += [rng.randbytes(60).decode(errors="replace") for _ in range(100)]
     for _ in range(100):
-        found.append("".join(chr(rng.randrange(1, 0xD800)) for _ in range(30)))
-    return [*found, "", " ", "<|endoftext|>", "a<|endoftext|> b", "don't  stop .", "\r\n\t x"]
+        samples.append("".join(chr(rng.randrange(1, 0xD800)) for _ in range(30)))
+    return [*samples, "", " ", "<|endoftext|>", "a<|endoftext|> b", "don't  stop .", "\r\n\t x"]
 
 
 @pytest.mark.parametrize("name", CODE.names)
@@ -34,7 +34,8 @@ def test_texts_and_tokens_are_those_of_transformers(name):
     theirs = load_tokenizer(CODE.path(name))
     assert len(ours) == len(theirs)
     assert ours.get_vocab() == theirs.get_vocab()
-    assert (ours.eos_token_id, ours.bos_token_id) == (theirs.eos_token_id, theirs.bos_token_id)
+    assert ours.eos_token_id == theirs.eos_token_id
+    assert ours.bos_token_id == theirs.bos_token_id
     assert ours.all_special_ids == theirs.all_special_ids
     assert ours.eos_token == theirs.eos_token
     for text in texts():

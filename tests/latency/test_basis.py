@@ -24,9 +24,9 @@ from tests.rows import column
 
 
 def test_the_projects_own_measurements_are_of_the_nearest_temperature():
-    for asked, found in ((0.0, 0.0), (0.2, 0.0), (0.7, 0.7), (2.0, 1.0)):
+    for asked, nearest in ((0.0, 0.0), (0.2, 0.0), (0.7, 0.7), (2.0, 1.0)):
         basis = recorded(asked)
-        assert basis.temperature == found
+        assert basis.temperature == nearest
         assert "int8, 1 thread" in basis.source
         assert basis.calibration.models == ("nano", "small", "target")
         assert basis.measured["db > target"].low

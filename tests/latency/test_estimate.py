@@ -112,11 +112,11 @@ def timed_trace(lookahead: int) -> Trace:
 
 
 def test_costs_come_from_calls():
-    found = estimate([timed_trace(2), timed_trace(6), timed_trace(4)])
-    draft = found.costs["d"]
-    target = found.costs["target"]
-    assert found.models == ("d", "target")
-    assert [*found.edges] == [("d", "target")]
+    calibration = estimate([timed_trace(2), timed_trace(6), timed_trace(4)])
+    draft = calibration.costs["d"]
+    target = calibration.costs["target"]
+    assert calibration.models == ("d", "target")
+    assert [*calibration.edges] == [("d", "target")]
     # A launch's steps are not a single forward.
     assert draft.drafting(1) == pytest.approx(0.2)
     assert draft.draft_overhead == pytest.approx(0.5)
@@ -165,15 +165,15 @@ def test_a_database_is_counted_by_length_and_luck():
                 row(drafted, accepted, "plain" if why else None, id=k, spent=1_000_000, why=why)
             ]
         )
-    found = estimate([trace])
-    tier = found.tiers["db[context]", "target"]
+    calibration = estimate([trace])
+    tier = calibration.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
     assert tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
     assert tier.drafted()[0] == 0.25
     assert tier.tokens == 2.0
-    assert found.lookups == {"db[context]": LookupCost(0.02, 0.01)}
-    assert not found.edges
-    assert predict("db[context] > target", found).forwards_per_token == (0.5, 0.5)
+    assert calibration.lookups == {"db[context]": LookupCost(0.02, 0.01)}
+    assert not calibration.edges
+    assert predict("db[context] > target", calibration).forwards_per_token == (0.5, 0.5)
 
 
 def test_shifted_acceptance_moves_as_far_as_it_says():

@@ -149,10 +149,10 @@ def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
         "vocab_size": 128256,
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
-    found = shape_of(str(tmp_path))
-    assert found.parameters == MODELS["llama-8b"].parameters
-    assert isinstance(found, Shape)
-    assert found.name == tmp_path.name
+    shape = shape_of(str(tmp_path))
+    assert shape.parameters == MODELS["llama-8b"].parameters
+    assert isinstance(shape, Shape)
+    assert shape.name == tmp_path.name
     for changed, words in [
         ({"kv_lora_rank": 512}, "latent or linear attention"),
         ({"hidden_size": None}, "hidden of"),

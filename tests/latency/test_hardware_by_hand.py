@@ -60,7 +60,10 @@ def test_parameters_that_a_pass_uses(shape, tokens, touched):
 def test_a_draft_head_is_one_dense_layer_of_the_width_that_a_token_uses():
     head = EXPERTS.head()
     # 2 * 8 + 6 = 22 wide.
-    assert (head.layers, head.intermediate, head.experts, head.shared) == (1, 22, 0, 0)
+    assert head.layers == 1
+    assert head.intermediate == 22
+    assert head.experts == 0
+    assert head.shared == 0
 
 
 @pytest.mark.parametrize(
@@ -74,8 +77,8 @@ def test_a_draft_head_is_one_dense_layer_of_the_width_that_a_token_uses():
     ],
 )
 def test_a_step_that_waits_for_memory(weights, cache, batch, numbers):
-    found = machine().step_ms(DENSE, context=9, weights=weights, cache=cache, batch=batch)
-    assert found == pytest.approx(numbers / 1e12 * 1e3)
+    ms = machine().step_ms(DENSE, context=9, weights=weights, cache=cache, batch=batch)
+    assert ms == pytest.approx(numbers / 1e12 * 1e3)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +89,8 @@ def test_a_step_that_waits_for_arithmetic(precision, peak):
     # Two per weight and token, and 4 * 2 layers * 2 heads * 3 for each of 10 places.
     work = 2 * (2 * 376 + 4 * 2 * 2 * 3 * (8 + 2))
     fast = Machine(replace(CARD, bandwidth=1e9), efficiency=IDEAL)
-    found = fast.step_ms(DENSE, tokens=2, context=8, weights=precision, cache=precision)
-    assert found == pytest.approx(work / peak * 1e3)
+    ms = fast.step_ms(DENSE, tokens=2, context=8, weights=precision, cache=precision)
+    assert ms == pytest.approx(work / peak * 1e3)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +101,8 @@ def test_a_step_that_waits_for_arithmetic(precision, peak):
     ],
 )
 def test_the_fixed_part_of_a_step(tp, us):
-    found = machine(tp, replace(IDEAL, layer_us=10.0, reduce_us=5.0, step_us=7.0)).step_ms(DENSE)
-    assert found == pytest.approx(us * 1e-3, rel=1e-3)
+    ms = machine(tp, replace(IDEAL, layer_us=10.0, reduce_us=5.0, step_us=7.0)).step_ms(DENSE)
+    assert ms == pytest.approx(us * 1e-3, rel=1e-3)
 
 
 def test_cards_share_reading_and_the_time_of_each_token():
@@ -117,14 +120,14 @@ def test_a_round_costs_more_than_its_passes_from_two_tokens_on():
 
 
 def test_the_share_of_the_usable_memory():
-    found = machine(tp=2).memory_share((DENSE, DENSE), batch=3, context=5)
+    share = machine(tp=2).memory_share((DENSE, DENSE), batch=3, context=5)
     # Of both models 416 weights and 15 places of the cache, in 90 % of 2 * 80 GB.
-    assert found == pytest.approx(2 * (416 * 2 + 15 * 12 * 2) / (0.9 * 160e9))
+    assert share == pytest.approx(2 * (416 * 2 + 15 * 12 * 2) / (0.9 * 160e9))
 
 
 def test_a_card_of_three_figures_is_twice_as_fast_with_8_bits():
-    found = gpu_of("", bandwidth=1200, flops=300, memory=48)
-    assert found == Gpu("custom", 1200, 300, 600, 48)
+    gpu = gpu_of("", bandwidth=1200, flops=300, memory=48)
+    assert gpu == Gpu("custom", 1200, 300, 600, 48)
 
 
 CONFIG = {

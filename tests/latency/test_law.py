@@ -23,7 +23,7 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
     coins = random.Random(4)
     below = verify(look_up(tier, LookupCost()), None, cost)
     over = OverDatabase(0.95, 0.4)
-    found = verify(repeat(below, 3, over), None, cost)
+    verified = verify(repeat(below, 3, over), None, cost)
     gained = []
     catch_up = 0
     games = 200_000
@@ -38,7 +38,7 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
         )
         gained.append(k + 1)
         catch_up += k == len(kinds)
-    for r, p in enumerate(found.tokens):
+    for r, p in enumerate(verified.tokens):
         assert p == pytest.approx(gained.count(r) / games, abs=0.004)
     assert repeat(below, 3, over).full == pytest.approx(catch_up / games, abs=0.004)
     even = verify(repeat(below, 3, OverDatabase(0.7, 0.7)), None, cost)
@@ -65,14 +65,14 @@ def test_two_levels_are_the_published_formula():
 def test_a_database_costs_its_look_up_and_its_update_once_a_round():
     tier = Tier(((0, 0, 0.5), (2, 1, 0.5)))
     cost = LevelCost((1.0, 1.2, 1.6))
-    found = Calibration(
+    calibration = Calibration(
         ("target",),
         {"target": cost},
         {},
         tiers={("db", "target"): tier},
         lookups={"db": LookupCost(0.1, 0.05)},
     )
-    assert predict("db > target", found).ms_per_token == pytest.approx(
+    assert predict("db > target", calibration).ms_per_token == pytest.approx(
         (0.1 + 0.05 + (1.0 + 1.6) / 2) / 1.5
     )
 

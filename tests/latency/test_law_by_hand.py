@@ -199,6 +199,6 @@ def test_every_lookahead_of_three_drafts_is_tuned(place):
 def test_a_lookahead_that_is_refined_leaves_its_start(place):
     law = Law(three_drafts())
     hierarchy = (None, ("a", "b", "c"))
-    found = refine(law, hierarchy, (1, 1, 1), [place], most=8)
-    assert found[place] > 1
-    assert sum(found) == found[place] + 2
+    lookaheads = refine(law, hierarchy, (1, 1, 1), [place], most=8)
+    assert lookaheads[place] > 1
+    assert sum(lookaheads) == lookaheads[place] + 2

@@ -134,10 +134,10 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
     traces = {}
     for rule in ("token", "block"):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
-    found = {rule: estimate([trace]) for rule, trace in traces.items()}
+    estimates = {rule: estimate([trace]) for rule, trace in traces.items()}
     assert {row.rule for row in traces["block"].round_rows if row.drafted} == {"block"}
-    own = error(traces["block"], found["block"].edges, found["block"].tiers)
-    other = error(traces["block"], found["token"].edges, found["token"].tiers)
+    own = error(traces["block"], estimates["block"].edges, estimates["block"].tiers)
+    other = error(traces["block"], estimates["token"].edges, estimates["token"].tiers)
     print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
     assert abs(own) <= 0.01
     assert other > 0.01

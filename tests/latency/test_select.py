@@ -86,11 +86,13 @@ def test_the_shortest_path_is_the_best_of_the_affine_form():
             if len(s[1]) + (s[0] is not None) + 1 <= levels
         )
         best = min((affine_by_hand(calibration, *s), s) for s in allowed)
-        found = shortest_path(calibration, most=most, max_levels=None if limit is None else levels)
-        assert str(found) == text(*best[1])
-        kinds[found.bottom is not None, len(found.drafts)] += 1
-        along = split(found)[0]
-        assert shortest_path(calibration, most=most, along=along) == found
+        shortest = shortest_path(
+            calibration, most=most, max_levels=None if limit is None else levels
+        )
+        assert str(shortest) == text(*best[1])
+        kinds[shortest.bottom is not None, len(shortest.drafts)] += 1
+        along = split(shortest)[0]
+        assert shortest_path(calibration, most=most, along=along) == shortest
     print("\npicks of the shortest path by (database, draft models):", dict(kinds))
     assert {(False, 0), (False, 1), (False, 2), (True, 0), (True, 1)} <= set(kinds)
 
@@ -188,9 +190,9 @@ def test_left_out_lookaheads_are_filled():
 def test_a_database_is_a_level():
     calibration = random_calibration(np.random.default_rng(3), 3, databases=True)
     for levels in (1, 2, 3):
-        found = [*hierarchies(calibration, levels)]
-        assert found
-        for database, drafts in found:
+        enumerated = [*hierarchies(calibration, levels)]
+        assert enumerated
+        for database, drafts in enumerated:
             assert (database is not None) + len(drafts) + 1 <= levels
     assert any(database for database, _ in hierarchies(calibration, 2))
 
@@ -198,9 +200,11 @@ def test_a_database_is_a_level():
 def test_a_plan_from_known_costs_and_acceptance():
     import hsd_viz as hsd
 
-    found = hsd.choose(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8})
+    choice = hsd.choose(
+        costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8}
+    )
     # 4 draft tokens: (4 + 14) ms for 1 + 0.8 + ... + 0.8^4 tokens.
-    assert found.picked.stack == "small:4 > large"
-    assert found.picked.ms_per_token == pytest.approx(18 / sum(0.8**k for k in range(5)))
+    assert choice.picked.stack == "small:4 > large"
+    assert choice.picked.ms_per_token == pytest.approx(18 / sum(0.8**k for k in range(5)))
     with pytest.raises(ValueError, match="not a pair of the models small, large"):
         hsd.choose(costs={"small": 1, "large": 10}, acceptance={"tiny > large": 0.8})

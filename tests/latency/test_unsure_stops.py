@@ -183,9 +183,9 @@ def unsure_trace() -> Trace:
 
 
 def test_what_was_drafted_and_accepted_is_counted():
-    found = unsure_stops([unsure_trace()])
+    stops = unsure_stops([unsure_trace()])
     outcomes = ((1, 0, 0.5), (2, 2, 0.25), (3, 3, 0.25))
-    assert found == {("d", "target"): (UnsureStop(0.4, 3, outcomes),)}
+    assert stops == {("d", "target"): (UnsureStop(0.4, 3, outcomes),)}
 
 
 def test_such_drafts_do_not_count_for_the_acceptance_of_the_pair():

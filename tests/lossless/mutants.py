@@ -18,35 +18,37 @@ class MiddleSamplesItsRow(Loop):
     """Rule 1: on rejection a middle level draws from p instead of the residual."""
 
     def verify(self, i, draft):
-        found = super().verify(i, draft)
-        if i < self.top and draft.rows is not None and found.outcome == "correction":
-            found.tokens[-1] = draw(found.verdict.rows[found.verdict.row], self.draws.fresh(1)[0])
-        return found
+        verified = super().verify(i, draft)
+        if i < self.top and draft.rows is not None and verified.outcome == "correction":
+            verified.tokens[-1] = draw(
+                verified.verdict.rows[verified.verdict.row], self.draws.fresh(1)[0]
+            )
+        return verified
 
 
 class ResidualProposed(Loop):
     """Rule 2: the residual is proposed as the row of a corrected token."""
 
     def verify(self, i, draft):
-        found = super().verify(i, draft)
-        if i < self.top and draft.rows is not None and found.outcome == "correction":
-            rows = found.verdict.rows.copy()
-            row = found.verdict.row
+        verified = super().verify(i, draft)
+        if i < self.top and draft.rows is not None and verified.outcome == "correction":
+            rows = verified.verdict.rows.copy()
+            row = verified.verdict.row
             left = np.maximum(rows[row] - draft.rows[row], 0)
             rows[row] = left / left.sum() if left.sum() else rows[row]
-            found.verdict.rows = rows
-        return found
+            verified.verdict.rows = rows
+        return verified
 
 
 class DraftersRowProposed(Loop):
     """Rule 3: accepted tokens are proposed with the drafter's rows."""
 
     def verify(self, i, draft):
-        found = super().verify(i, draft)
+        verified = super().verify(i, draft)
         if i < self.top and draft.rows is not None:
-            n = len(found.accepted)
-            found.verdict.rows = np.concatenate([draft.rows[:n], found.verdict.rows[n:]])
-        return found
+            n = len(verified.accepted)
+            verified.verdict.rows = np.concatenate([draft.rows[:n], verified.verdict.rows[n:]])
+        return verified
 
 
 class UnlikelyTokenDropped(Loop):
@@ -130,7 +132,7 @@ class EachSiblingTriedAlone(Loop):
     """
 
     def verify(self, i, draft):
-        found = super().verify(i, draft)
+        verified = super().verify(i, draft)
         tree = draft.tree
         scores = self.model(i).session.logits[[self.text[-1], *tree.tokens]]
         p = distribution(scores, self.sampling)
@@ -146,12 +148,13 @@ class EachSiblingTriedAlone(Loop):
                 break
             place = hit
             path.append(hit)
-        found.accepted = path
-        found.tokens = [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
+        verified.accepted = path
+        verified.tokens = [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
         session = self.model(i).session
         session.truncate(len(self.text))
-        session.feed(found.tokens[:-1]) if path else None
-        return found
+        if path:
+            session.feed(verified.tokens[:-1])
+        return verified
 
 
 # --- stopping by confidence: each looks at a token that it then does not propose ------------------

@@ -41,16 +41,16 @@ def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
     of the rule itself.
     """
     n = len(tokens)
-    found: list[VerifiedDraft] = []
+    verdicts: list[VerifiedDraft] = []
     for stop in range(n, -1, -1):
         u = [NEVER] * n
         if stop:
             u[stop - 1] = ALWAYS
-        found.append(rule(tokens, q, p, u))
+        verdicts.append(rule(tokens, q, p, u))
     h = rule(tokens, q, p, [NEVER] * n).h
     left = 1.0
     out = []
-    for judged in found:
+    for judged in verdicts:
         k = judged.accepted
         chance = left * (h[k - 1] if k else 1.0)
         left -= chance
@@ -91,11 +91,11 @@ def audit(rule, seed: int, length: int, v: int) -> tuple[float, float]:
 
 def longer(chances: dict, rows: dict) -> dict:
     """Return the chances of the texts that are a token longer, by the row after each text."""
-    found = {}
+    extended = {}
     for text, chance in chances.items():
         for token, share in enumerate(rows[text]):
-            found[*text, token] = chance * float(share)
-    return found
+            extended[*text, token] = chance * float(share)
+    return extended
 
 
 SIZES = [(1, 3), (1, 5), (2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (4, 3), (5, 3), (4, 4)]
@@ -134,14 +134,14 @@ def most_accepted(seed: int, length: int, v: int) -> float:
             entries.append((number[text], column, chance(p_of, text, k + 1)))
     rows, columns, values = zip(*entries, strict=True)
     equal = [*(chance(p_of, text) for text in texts), *(chance(q_of, chain) for chain in chains)]
-    found = linprog(
+    optimum = linprog(
         [-k for _, k, _ in ends],
         A_eq=coo_array((values, (rows, columns))),
         b_eq=equal,
         method="highs",
     )
-    assert found.success
-    return -found.fun
+    assert optimum.success
+    return -optimum.fun
 
 
 @pytest.mark.parametrize(("length", "v"), [(1, 3), (1, 5), (2, 3), (2, 4), (3, 2), (3, 3)], ids=str)
@@ -166,7 +166,8 @@ def test_branch_and_block_give_one_verdict():
         u = random.random(n).tolist()
         block = block_rule(tokens, q, p, u)
         branch = branch_rule(tokens, q, p, u)
-        assert (block.accepted, block.compared) == (branch.accepted, branch.compared)
+        assert block.accepted == branch.accepted
+        assert block.compared == branch.compared
         assert branch.h == pytest.approx(block.h, rel=1e-12, abs=1e-14)
         if block.residual is not None:
             np.testing.assert_allclose(branch.residual, block.residual, rtol=1e-9, atol=1e-14)
@@ -229,10 +230,10 @@ def test_mutants_are_caught(mistake):
     b8575e2): it accepts more, and its output is not the verifier's.
     """
     rule = functools.partial(mutant, mistake=mistake)
-    found = [audit(rule, seed, 3, 3) for seed in range(6)]
-    assert max(error for error, _ in found) > 1e-3
+    audits = [audit(rule, seed, 3, 3) for seed in range(6)]
+    assert max(error for error, _ in audits) > 1e-3
     if mistake == "uncapped whole draft":
         exact = [audit(branch_rule, seed, 3, 3)[1] for seed in range(6)]
-        for (_, more), enough in zip(found, exact, strict=True):
+        for (_, more), enough in zip(audits, exact, strict=True):
             assert more >= enough - 1e-12
-        assert any(more > enough + 0.01 for (_, more), enough in zip(found, exact, strict=True))
+        assert any(more > enough + 0.01 for (_, more), enough in zip(audits, exact, strict=True))

@@ -53,8 +53,8 @@ def test_the_law_is_the_targets(seed, kind):
         with pytest.raises(ValueError, match="share no token"):
             make_draft(seed, size, kind)
         return
-    found = audit(seed, kind, stack, size, tokens)
-    assert found.lossless and found.error < TOLERANCE, str(found)
+    result = audit(seed, kind, stack, size, tokens)
+    assert result.lossless and result.error < TOLERANCE, str(result)
 
 
 def test_the_pairs_disagree_and_their_drafts_are_accepted():
@@ -139,8 +139,8 @@ class SoftmaxOfText(Loop):
 )
 def test_mutants_are_caught(mutant, kind):
     seeds = [seed for seed in PAIRS if len(make_bridge(seed, 4)[0].shared) >= 2][:3]
-    found = [audit(seed, kind, "draft:2 > target", 4, 3, mutant) for seed in seeds]
-    assert any(not f.lossless and f.error > 1e-4 for f in found), list(map(str, found))
+    results = [audit(seed, kind, "draft:2 > target", 4, 3, mutant) for seed in seeds]
+    assert any(not one.lossless and one.error > 1e-4 for one in results), list(map(str, results))
 
 
 @pytest.mark.slow

@@ -145,8 +145,8 @@ def drafts_by_hand(sampling: Sampling, confidences: list[float], lookaheads: lis
     list(loop.prefill())
     list(loop.rounds())
     rounds = loop.log.take()["rounds"]
-    found = zip(rounds["level"], rounds["drafted"], rounds["draft_end"], strict=True)
-    return tuple((drafted, end) for level, drafted, end in found if level == len(lookaheads))
+    drafts = zip(rounds["level"], rounds["drafted"], rounds["draft_end"], strict=True)
+    return tuple((drafted, end) for level, drafted, end in drafts if level == len(lookaheads))
 
 
 class AlwaysInTheMiddle:

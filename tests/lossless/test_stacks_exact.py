@@ -57,8 +57,8 @@ def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loo
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("stack", "vocabulary", "new_tokens"), STACKS, ids=str)
 def test_the_law_of_a_stack_is_the_targets(stack, vocabulary, new_tokens, rule):
-    found = audit(stack, rule, vocabulary, new_tokens)
-    assert found.lossless and found.error < TOLERANCE, str(found)
+    result = audit(stack, rule, vocabulary, new_tokens)
+    assert result.lossless and result.error < TOLERANCE, str(result)
 
 
 def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
@@ -164,9 +164,9 @@ def test_mutants_of_block_verification_are_caught(stack, mutant):
     """
     rule = functools.partial(mutated, mistake=mutant)
     with patch.dict(verify.RULES, {"block": rule}):
-        found = audit(stack, "block", 4, 3)
-    assert found.lossless is (mutant is None), str(found)
-    assert mutant is None or found.error > 1e-4
+        result = audit(stack, "block", 4, 3)
+    assert result.lossless is (mutant is None), str(result)
+    assert mutant is None or result.error > 1e-4
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -184,15 +184,15 @@ def test_mutants_of_block_verification_are_caught(stack, mutant):
 )
 def test_mutants_of_the_loop_are_caught(mutant, rule):
     of_drafting = mutant in (mutants.OneNumberForADraft, mutants.UnlikelyTokenDropped)
-    found = audit(
+    result = audit(
         "nano:3 > target" if of_drafting else "nano:2 > small:2 > target", rule, 3, 3, mutant
     )
-    assert not found.lossless and found.error > 1e-4, str(found)
+    assert not result.lossless and result.error > 1e-4, str(result)
 
 
 def test_stopping_early_while_keeping_the_token_is_exact():
-    found = audit("nano:3 > target", "token", 3, 3, mutants.StopsAfterUnlikelyToken)
-    assert found.lossless and found.error < TOLERANCE, str(found)
+    result = audit("nano:3 > target", "token", 3, 3, mutants.StopsAfterUnlikelyToken)
+    assert result.lossless and result.error < TOLERANCE, str(result)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(
     lookaheads, database, temperature
 ):
     """The same tokens and the same verdicts, bit for bit."""
-    found = []
+    decodes = []
     for rule in RULES:
         tables = models(len(lookaheads) + 1, seed=2)
         drafter = Guesser(models(2)[0]) if database else None
@@ -211,8 +211,8 @@ def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(
         rounds = []
         for r in loop.rounds():
             rounds.append((r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens))
-        found.append((loop.text, rounds))
-    assert found[0] == found[1]
-    assert sum(len(tokens) > 1 for *_, tokens in found[0][1]), (
+        decodes.append((loop.text, rounds))
+    assert decodes[0] == decodes[1]
+    assert sum(len(tokens) > 1 for *_, tokens in decodes[0][1]), (
         "nothing was accepted: the test saw no speculation"
     )

@@ -121,10 +121,10 @@ def loop_of(
 
 def levels_of(sessions, lookaheads) -> list[Level]:
     """The levels of these sessions, the target's last."""
-    found = []
+    levels = []
     for k, (session, look) in enumerate(zip(sessions, [*lookaheads, None], strict=True)):
-        found.append(Level(f"m{k}" if look else "target", session, look))
-    return found
+        levels.append(Level(f"m{k}" if look else "target", session, look))
+    return levels
 
 
 def sample(loop: Loop) -> list[int]:

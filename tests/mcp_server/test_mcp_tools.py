@@ -37,7 +37,8 @@ def ask(server, method, **parameters):
     """Return the answer to a request."""
     message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": parameters}
     answer = server.answer(json.dumps(message))
-    assert (answer["jsonrpc"], answer["id"]) == ("2.0", 7)
+    assert answer["jsonrpc"] == "2.0"
+    assert answer["id"] == 7
     # JSON has neither NaN nor infinity.
     json.dumps(answer, allow_nan=False)
     return answer
@@ -54,10 +55,10 @@ def call_with(server, name, arguments: dict):
 
 
 def test_a_session_begins_with_the_version_of_the_client(server):
-    found = ask(server, "initialize", protocolVersion="2025-03-26")["result"]
-    assert found["protocolVersion"] == "2025-03-26"
-    assert found["serverInfo"]["version"] == __version__
-    assert "tools" in found["capabilities"]
+    session = ask(server, "initialize", protocolVersion="2025-03-26")["result"]
+    assert session["protocolVersion"] == "2025-03-26"
+    assert session["serverInfo"]["version"] == __version__
+    assert "tools" in session["capabilities"]
     unknown = ask(server, "initialize", protocolVersion="1999-01-01")["result"]
     assert unknown["protocolVersion"] == VERSIONS[0]
 
@@ -79,33 +80,33 @@ def test_every_tool_is_read_only_and_describes_its_arguments(server):
 
 
 def test_decode_gives_the_text_of_the_command(server, cli):
-    found = call(server, "decode", prompt="def main(", stack="db > target", max_new_tokens=12)
+    answer = call(server, "decode", prompt="def main(", stack="db > target", max_new_tokens=12)
     command = ("decode", "--stack", "db > target", "--prompt", "def main(")
     text = json.loads(cli(*command, "--max-new-tokens", "12", "--json"))
-    assert not found["isError"]
-    assert found["structuredContent"]["token_ids"] == text["token_ids"]
-    assert text["text"] in found["content"][0]["text"]
+    assert not answer["isError"]
+    assert answer["structuredContent"]["token_ids"] == text["token_ids"]
+    assert text["text"] in answer["content"][0]["text"]
 
 
 def test_doctor_reads_a_run_of_the_folder(server):
-    found = call(server, "doctor", file="run.json.gz")
-    assert not found["isError"], found
-    assert found["structuredContent"]
+    answer = call(server, "doctor", file="run.json.gz")
+    assert not answer["isError"], answer
+    assert answer["structuredContent"]
 
 
 def test_doctor_reads_figures(server):
-    found = call(server, "doctor", acceptance=[0.6], lookahead=5, gpu="H100", models=["llama-8b"])
-    assert not found["isError"] or "models" in found["content"][0]["text"]
+    answer = call(server, "doctor", acceptance=[0.6], lookahead=5, gpu="H100", models=["llama-8b"])
+    assert not answer["isError"] or "models" in answer["content"][0]["text"]
 
 
 def test_predict_gives_rows(server):
-    found = call(server, "predict", gpu="H100", models=["llama-70b", "llama-8b"], batch=[1, 32])
-    assert set(column(found["structuredContent"]["rows"], "batch")) == {1, 32}
+    answer = call(server, "predict", gpu="H100", models=["llama-70b", "llama-8b"], batch=[1, 32])
+    assert set(column(answer["structuredContent"]["rows"], "batch")) == {1, 32}
 
 
 def test_replay_counts_on_a_log_of_the_folder(server):
-    found = call(server, "replay", file="log.jsonl", drafters=["lookup"])
-    assert column(found["structuredContent"]["drafters"], "name") == ["lookup"]
+    answer = call(server, "replay", file="log.jsonl", drafters=["lookup"])
+    assert column(answer["structuredContent"]["drafters"], "name") == ["lookup"]
 
 
 def test_the_files_are_listed(server):
@@ -132,9 +133,9 @@ def test_the_files_are_listed(server):
 )
 def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monkeypatch):
     monkeypatch.chdir(ROOT)
-    found = call_with(server, name, arguments)
-    message = found["content"][0]["text"]
-    assert found["isError"]
+    answer = call_with(server, name, arguments)
+    message = answer["content"][0]["text"]
+    assert answer["isError"]
     assert words in message
     assert "\n" not in message
 
@@ -155,9 +156,9 @@ def test_bad_input_is_an_answer_of_one_line(server, name, arguments, words, monk
 def test_arguments_that_are_not_as_declared_are_an_answer_that_a_model_can_correct(
     server, arguments, words
 ):
-    found = call_with(server, "decode", arguments)
-    assert found["isError"]
-    assert words in found["content"][0]["text"]
+    answer = call_with(server, "decode", arguments)
+    assert answer["isError"]
+    assert words in answer["content"][0]["text"]
 
 
 def test_answers_name_arguments_where_the_command_line_has_options(server):
@@ -171,8 +172,8 @@ def test_answers_name_arguments_where_the_command_line_has_options(server):
 
 
 def test_what_a_decode_brought_is_said_without_a_form_of_python(server):
-    found = call(server, "decode", prompt="def main(", max_new_tokens=8)
-    text = found["content"][0]["text"]
+    answer = call(server, "decode", prompt="def main(", max_new_tokens=8)
+    text = answer["content"][0]["text"]
     assert "Trace(" not in text
     assert "Figures of 'db > target': 8 tokens, " in text
 
@@ -191,8 +192,8 @@ def session_of_the_page() -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize(("request_", "lines"), session_of_the_page())
 def test_the_session_of_the_page_is_as_it_says(server, request_, lines):
     asked = json.loads(request_)
-    found = call_with(server, asked["name"], asked["arguments"])
-    answer = [line.rstrip() for line in found["content"][0]["text"].splitlines()]
+    result = call_with(server, asked["name"], asked["arguments"])
+    answer = [line.rstrip() for line in result["content"][0]["text"].splitlines()]
     assert lines
     assert answer[: len(lines)] == lines
 

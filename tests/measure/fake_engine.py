@@ -21,7 +21,7 @@ SIZES = {"tiny": 1, "mid": 5, "target": 20}
 @dataclass
 class World:
     """``acceptance`` by (draft, verifier); of a database's drafts by ("db", verifier), each
-    ``found`` tokens long with chance ``hit``.
+    ``copied`` tokens long with chance ``hit``.
 
     Times in ms: a verification of m tokens takes ``first + step * m``, a launch of n draft tokens
     ``launch + each * n``; every round costs its level ``overhead`` and every target round a
@@ -39,7 +39,7 @@ class World:
     lookup: float = 0.004
     update: float = 0.002
     hit: float = 0.6
-    found: int = 5
+    copied: int = 5
     unsure: float = 0.3
 
     def verify(self, model: str, fed: int) -> float:
@@ -200,9 +200,9 @@ class _Run:
         if level < 0 or room <= 0:
             return 0
         if self.names[level] == "db":
-            found = min(self.world.found, room) if self.random.random() < self.world.hit else 0
-            self.spend(level, "lookup", self.world.lookup, found)
-            return found
+            drafted = min(self.world.copied, room) if self.random.random() < self.world.hit else 0
+            self.spend(level, "lookup", self.world.lookup, drafted)
+            return drafted
         name = self.names[level]
         wanted = min(self.lookaheads[level], room)
         if level == 0:

@@ -31,4 +31,5 @@ def test_a_number_is_its_integer_by_the_scale_of_its_group(matrix, numbers):
 
 
 def test_shape_and_group_size():
-    assert (SYMMETRIC.shape, SYMMETRIC.group_size) == ((1, 4), 2)
+    assert SYMMETRIC.shape == (1, 4)
+    assert SYMMETRIC.group_size == 2

@@ -34,9 +34,9 @@ def library(tmp_path_factory) -> ctypes.CDLL:
         [*compiler, *flags, "-fvisibility=default", f"-I{build.SOURCES}", str(source), "-o", path],
         check=True,
     )
-    found = ctypes.CDLL(str(path))
-    found.decide_number.restype = ctypes.c_double
-    return found
+    compiled = ctypes.CDLL(str(path))
+    compiled.decide_number.restype = ctypes.c_double
+    return compiled
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
@@ -172,7 +172,7 @@ def test_verdicts_are_those_of_the_reference(library):
             None if sampling.greedy else Numbers(r, u),
             RecordOptions(details=5),
         )
-        found = np.zeros(4 + n, np.int32)
+        verdict = np.zeros(4 + n, np.int32)
         numbers = np.empty((4, n))
         details = np.zeros(3)
         tree = [np.array(column, np.int32) for column in (draft.tree.tokens, draft.tree.parents)]
@@ -194,7 +194,7 @@ def test_verdicts_are_those_of_the_reference(library):
                 *map(pointer, drawn),
                 pointer(scores),
             ),
-            *map(pointer, (found, numbers, details)),
+            *map(pointer, (verdict, numbers, details)),
         )
         decided = [
             len(expected.accepted),
@@ -203,7 +203,7 @@ def test_verdicts_are_those_of_the_reference(library):
             expected.examined,
             *expected.accepted,
         ]
-        assert found[: len(decided)].tolist() == decided
+        assert verdict[: len(decided)].tolist() == decided
         h = expected.h or [None] * n
         for got, want in zip(
             numbers.tolist(), (expected.p, expected.q, expected.u, h), strict=True

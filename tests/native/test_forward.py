@@ -215,18 +215,18 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
     """The cache may have others, of a thread that made them at the same time, and none when the
     interpreter ends.
     """
-    found = []
+    made = []
     session = native("odd").session()
 
     def make(*given):
         return weights_module._doubled.__wrapped__(*given[:2], given[2].bit_length(), given[3])
 
     monkeypatch.setattr(
-        model_module, "angles", lambda *given: found.append(make(*given)) or found[-1]
+        model_module, "angles", lambda *given: made.append(make(*given)) or made[-1]
     )
     for use in (lambda: session.forward(ids(300), 1), lambda: session.settings(600, 4, 0)):
         use()
-        kept = list(map(weakref.ref, found.pop()))
+        kept = list(map(weakref.ref, made.pop()))
         for table in kept:
             assert table() is not None
 

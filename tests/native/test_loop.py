@@ -106,10 +106,10 @@ def compiled(case: Case, ns: int = 40_000_000) -> dict[str, dict[str, list]]:
     return tables
 
 
-def check_same(expected: dict, found: dict) -> None:
+def check_same(expected: dict, columns_recorded: dict) -> None:
     for name, columns in expected.items():
         for field in set(columns) - APART:
-            assert found[name][field] == columns[field], f"{name}.{field}"
+            assert columns_recorded[name][field] == columns[field], f"{name}.{field}"
 
 
 @pytest.fixture(scope="module")

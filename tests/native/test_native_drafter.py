@@ -242,8 +242,8 @@ def test_counts_of_any_size(tmp_path):
         )
         path = tmp_path / f"{size}.hsdb"
         write_index(path, table, "statistics", size, "h", {})
-        found = {"statistics": Index(path)}
-        one, twin = pair(DatabaseDrafter(("statistics",), found, costs=None))
+        indexes = {"statistics": Index(path)}
+        one, twin = pair(DatabaseDrafter(("statistics",), indexes, costs=None))
         for token in range(12):
             tree = one.draft([token], 12)
             same(tree, twin.draft([token], 12))
@@ -342,7 +342,9 @@ def test_what_has_no_twin_stays_as_it_is(files):
     ):
         assert native_drafter(drafter, library) is drafter
     twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
-    assert (twin.name, twin.nodes, twin.sources) == ("db", 24, ("context", "model", "statistics"))
+    assert twin.name == "db"
+    assert twin.nodes == 24
+    assert twin.sources == ("context", "model", "statistics")
     assert native_drafter(twin, library) is twin
 
 

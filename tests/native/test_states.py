@@ -58,11 +58,11 @@ def test_a_node_of_a_tree_has_the_state_of_its_path(dtype, seed):
     path = [11]
     while parents[path[0]] >= 0:
         path.insert(0, parents[path[0]])
-    found = session.states(path)
+    states = session.states(path)
     alone = watched(model, 2 / 3)
     alone.feed(TEXT[:10])
     alone.feed([TEXT[10 + node] for node in path])
-    assert (found == alone.states(range(len(path)))).all()
+    assert (states == alone.states(range(len(path)))).all()
 
 
 @pytest.mark.parametrize("arithmetic", ["rows", "groups"])
@@ -75,8 +75,8 @@ def test_the_pass_in_numpy_has_the_same_bits(arithmetic, depth):
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_transformers_has_them_to_a_rounding(name, depth):
-    found = whole(eager(name), depth).astype(int)
-    assert np.abs(found - whole(native(name), depth)).max() <= 1
+    states = whole(eager(name), depth).astype(int)
+    assert np.abs(states - whole(native(name), depth)).max() <= 1
 
 
 def test_a_layer_that_is_not_there_is_refused():

@@ -121,12 +121,10 @@ def test_each_turn_holds_the_answers_before_it():
     assert output.prefill_seconds == 1.5
     assert output.timed_tokens == len(output.token_ids) == 21
     assert output.target_forwards == 6
-    assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (
-        9,
-        3,
-        (0.1,) * 3,
-        "eager",
-    )
+    assert output.drafted == 9
+    assert output.accepted == 3
+    assert output.draft_seconds == (0.1,) * 3
+    assert output.runtime == "eager"
     assert opening(question, None) == TURNS[0]
 
 

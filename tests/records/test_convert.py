@@ -29,9 +29,9 @@ def test_the_documentation_has_an_example_of_every_engine():
 
 @pytest.mark.parametrize(("engine", "_version", "metric", "_formula", "example"), ROWS)
 def test_a_worked_example(engine, _version, metric, _formula, example):
-    found = convert(VLLM, "vllm", engine)[metric]
+    value = convert(VLLM, "vllm", engine)[metric]
     expected = list(map(float, example.split(",")))
-    assert (found if isinstance(found, list) else [found]) == pytest.approx(expected, abs=5e-5)
+    assert (value if isinstance(value, list) else [value]) == pytest.approx(expected, abs=5e-5)
 
 
 def test_there_and_back():
@@ -60,21 +60,21 @@ def test_the_lengths_of_engines_differ_where_many_rounds_have_no_draft():
 
 
 def test_what_rates_determine_and_what_is_not_determined():
-    found = convert(
+    converted = convert(
         {"draft_n": 289, "draft_n_accepted": 158, "mean acceptance length": 2.63},
         "llama.cpp",
         "vllm",
     )
-    assert found["num_spec_steps"] == pytest.approx(158 / 1.63)
+    assert converted["num_spec_steps"] == pytest.approx(158 / 1.63)
     assert convert({"num_matches": [3, 0, 1]}, "transformers")["mean_acceptance_length"] == 7 / 3
     assert convert({"accept_lengths": [4, 1, 2]}, "spec-bench", "transformers") == {
         "num_matches": [3, 0, 1]
     }
-    found = convert(
+    converted = convert(
         {"num_draft_tokens": 0, "num_accepted_draft_tokens": 0, "num_spec_steps": 0}, "vllm", "vllm"
     )
-    assert found["draft_acceptance_rate"] is None
-    assert found["mean_acceptance_length"] is None
+    assert converted["draft_acceptance_rate"] is None
+    assert converted["mean_acceptance_length"] is None
     with pytest.raises(ValueError, match=r"unknown vocabulary 'vlm'.*did you mean 'vllm'"):
         convert({}, "vlm")
     with pytest.raises(ValueError, match="'num_drafts' is not a metric of vllm"):

@@ -33,5 +33,5 @@ REQUEST = {
     ],
 )
 def test_a_quantity_follows(name, needs):
-    found = complete({need: REQUEST[need] for need in needs})
-    assert found[name] == pytest.approx(REQUEST[name])
+    completed = complete({need: REQUEST[need] for need in needs})
+    assert completed[name] == pytest.approx(REQUEST[name])

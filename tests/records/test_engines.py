@@ -211,7 +211,8 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
     rate = part["acceptance_rate"]
     length = part["mean_acceptance_length"]
     assert f"acceptance rate {rate:.1%}, {length:.2f} tokens per forward pass" in out
-    assert (whole["acceptance_rate"], whole["mean_acceptance_length"]) == (rate, length)
+    assert whole["acceptance_rate"] == rate
+    assert whole["mean_acceptance_length"] == length
 
 
 def test_requests_are_added_up_and_what_one_lacks_is_not_observed():
@@ -289,7 +290,9 @@ def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accep
     )
     seen = observe(path).seen
     one_length = drafted % steps == 0
-    assert (seen.deepest, seen.total, seen.by_mean) == (3, steps, one_length)
+    assert seen.deepest == 3
+    assert seen.total == steps
+    assert seen.by_mean == one_length
     assert seen.length == pytest.approx(1 + accepted / steps)
 
 

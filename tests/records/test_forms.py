@@ -35,15 +35,16 @@ def test_a_record_of_a_public_thread_gives_the_counts_by_hand(case):
     reading = read(FILES / case["file"])
     series = reading.series[case.get("series", 0)]
     whole = series.pooled()
-    assert (series.engine, series.form) == (case["engine"], case["form"])
+    assert series.engine == case["engine"]
+    assert series.form == case["form"]
     assert len(reading.series) == case.get("number_of_series", 1)
     assert len(series.samples) == case["samples"]
     for name, value in case["pooled"].items():
-        found = getattr(whole, name)
+        figure = getattr(whole, name)
         if isinstance(value, list):
-            assert list(found) == pytest.approx(value), name
+            assert list(figure) == pytest.approx(value), name
         else:
-            assert found == (None if value is None else pytest.approx(value, rel=1e-4)), name
+            assert figure == (None if value is None else pytest.approx(value, rel=1e-4)), name
     for name in ("method", "model", "draft_model"):
         assert name not in case or getattr(series, name) == case[name]
     notes = " ".join(reading.notes())
@@ -177,7 +178,9 @@ def test_the_engines_of_one_service_are_added(tmp_path):
             labels = f'engine="{engine}",model_name="m"'
             text += f"vllm:spec_decode_num_{name}_total{{{labels}}} {count}\n"
     whole = read(write(tmp_path, text)).series[0].pooled()
-    assert (whole.drafts, whole.drafted, whole.accepted) == (100, 300, 50)
+    assert whole.drafts == 100
+    assert whole.drafted == 300
+    assert whole.accepted == 50
 
 
 def test_counters_are_counted_since_an_earlier_copy(tmp_path):
@@ -185,7 +188,9 @@ def test_counters_are_counted_since_an_earlier_copy(tmp_path):
     after = FILES / "scrape-after.txt"
     whole = read(after, since=before).series[0].pooled()
     # 700 - 500 drafts, 1400 - 1000 draft tokens, 640 - 600 accepted.
-    assert (whole.drafts, whole.drafted, whole.accepted) == (200, 400, 40)
+    assert whole.drafts == 200
+    assert whole.drafted == 400
+    assert whole.accepted == 40
     assert whole.by_position == (30, 10)
     both = write(tmp_path, before.read_text() + after.read_text())
     series = read(both).series[0]
@@ -233,7 +238,9 @@ def test_the_last_chunk_of_a_stream_counts(tmp_path):
     assert column(series.samples, "tokens") == [30, 20]
     assert reading.superseded == 3
     whole = series.pooled()
-    assert (whole.tokens, whole.drafted, whole.accepted) == (50, 40, 27)
+    assert whole.tokens == 50
+    assert whole.drafted == 40
+    assert whole.accepted == 27
 
 
 def test_a_chunk_of_a_named_request_is_superseded_by_its_response(tmp_path):
@@ -268,7 +275,8 @@ def test_speed_and_running_requests_are_those_of_the_line_before(tmp_path):
         for k, (speed, running) in enumerate([(140.0, 2), (60.0, 1)])
     )
     (sample,) = read(write(tmp_path, engines + GOOD)).series[0].samples
-    assert (sample.speed, sample.running) == (200.0, 3.0)
+    assert sample.speed == 200.0
+    assert sample.running == 3.0
     later = engines + GOOD + GOOD.replace("09:00:08", "09:00:18")
     first, second = read(write(tmp_path, later)).series[0].samples
     assert first.speed == 200.0
@@ -296,9 +304,9 @@ def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
 
 def test_an_array_of_numbers_is_not_read_to_its_end(tmp_path):
     numbers = write(tmp_path, "[" + "0," * 20_000 + "0]")
-    found = list(documents(numbers))
-    assert len(found) == MOST_OTHERS + 1
-    assert found[-1] == BrokenEntry(10_001, "after 10000 elements other than objects")
+    entries = list(documents(numbers))
+    assert len(entries) == MOST_OTHERS + 1
+    assert entries[-1] == BrokenEntry(10_001, "after 10000 elements other than objects")
 
 
 @pytest.mark.parametrize(
@@ -332,7 +340,8 @@ def test_prediction_tokens_beside_the_figures_of_an_engine_are_not_counted_again
         "rejected_prediction_tokens": 45,
     }
     (series,) = read(write(tmp_path, json.dumps(value))).series
-    assert (series.engine, series.pooled().drafted) == ("tensorrt-llm", 90)
+    assert series.engine == "tensorrt-llm"
+    assert series.pooled().drafted == 90
 
 
 def test_numbers_in_brackets_are_an_array_without_text_behind_them(tmp_path):

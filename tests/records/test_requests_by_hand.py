@@ -10,7 +10,8 @@ from hsd_viz.records.traces import round_rows
 def test_the_context_of_llama_cpp_is_what_it_computed_and_what_it_had_cached():
     entry = {"timings": {"prompt_n": 40, "cache_n": 960}}
     request = request_of(entry)
-    assert (request.context, request.cached) == (1000, 960)
+    assert request.context == 1000
+    assert request.cached == 960
 
 
 def test_examined_tokens_of_a_verification_end_with_the_rejected_one():

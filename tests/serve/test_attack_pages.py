@@ -60,15 +60,15 @@ class Server:
         async def talk():
             request = HTTPRequest(f"ws://127.0.0.1:{self.port}{path}", headers=headers)
             socket = await websocket_connect(request, subprotocols=[protocol] if protocol else None)
-            found = []
+            answers = []
             for message in [*messages, ("kernel_info_request", "shell", {})]:
                 await socket.write_message(*_framed(message, protocol))
             while (answer := await asyncio.wait_for(socket.read_message(), 60)) is not None:
-                found.append(answer if isinstance(answer, str) else answer.decode("latin-1"))
-                if until in found[-1]:
+                answers.append(answer if isinstance(answer, str) else answer.decode("latin-1"))
+                if until in answers[-1]:
                     break
             socket.close()
-            return found
+            return answers
 
         return asyncio.run(talk())
 

@@ -57,14 +57,14 @@ def answer(service: Service, *, lines: int | None = None) -> list[bytes]:
         place = asyncio.Event()
         service.places.append(place)
         running = service.lines({}, place)
-        found = []
+        received = []
         async for line in running:
-            found.append(line)
-            if len(found) == lines:
+            received.append(line)
+            if len(received) == lines:
                 break
         await running.aclose()
         service.places.remove(place)
-        return found
+        return received
 
     return asyncio.run(read())
 
@@ -76,11 +76,11 @@ def figure(service: Service, name: str, **labels: str) -> float:
 def outcomes(service: Service) -> dict[str, float]:
     """Requests by outcome."""
     samples = chain(*column(service.registry.collect(), "samples"))
-    found = {}
+    counts = {}
     for sample in samples:
         if sample.name == "hsd_viz_requests_total":
-            found[sample.labels["outcome"]] = sample.value
-    return found
+            counts[sample.labels["outcome"]] = sample.value
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,8 @@ def test_seconds_of_a_decode_count_from_its_turn_to_its_end(clock):
 def test_waiting_requests_are_those_beyond_the_slots(clock):
     service = service_of(clock, [], Settings(slots=2))
     service.places += [asyncio.Event() for _ in range(5)]
-    assert (figure(service, "running"), figure(service, "queue_length")) == (2.0, 3.0)
+    assert figure(service, "running") == 2.0
+    assert figure(service, "queue_length") == 3.0
 
 
 def test_seconds_in_the_queue_end_with_the_turn(clock):

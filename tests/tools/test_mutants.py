@@ -15,9 +15,9 @@ def test_every_mutant_can_be_applied_and_names_a_test():
     for line in LIST.read_text(encoding="utf-8").splitlines():
         if line.startswith(("| hsd_viz", "| js", "| benchmarks", "| training")):
             rows.append(line)
-    found = listed()
-    assert len(found) == len(rows) >= 60
-    for mutant in found:
+    mutants = listed()
+    assert len(mutants) == len(rows) >= 60
+    for mutant in mutants:
         source = (ROOT / mutant.file).read_text(encoding="utf-8")
         assert mutant.applied(source) != source
         if mutant.file.endswith(".py"):

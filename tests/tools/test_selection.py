@@ -63,14 +63,14 @@ def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
 
 def test_the_facts_are_those_of_the_trace():
     trace = load_bundled("copied")
-    found = facts(trace)
+    shown = facts(trace)
     figures = trace.metrics()
-    assert found.speedup == pytest.approx(
+    assert shown.speedup == pytest.approx(
         figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"]
     )
-    assert found.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
-    assert found.repeated == figures["repetition_share"]
-    assert 0 <= found.parsed <= 1
+    assert shown.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
+    assert shown.repeated == figures["repetition_share"]
+    assert 0 <= shown.parsed <= 1
     assert facts(load_bundled("plain")).shares == {}
     assert facts(load_bundled("plain")).speedup is None
 

@@ -176,12 +176,12 @@ def decode(
 
 def differences(ours: dict, reference: dict, tolerance: float = 1e-12) -> list[str]:
     """Return the columns in which two records differ, numbers by more than ``tolerance``."""
-    found = []
+    differing = []
     for table, columns in reference.items():
         for name, values in columns.items():
             if name not in MEASURED and not _same(ours[table][name], values, tolerance):
-                found.append(f"{table}.{name}")
-    return found
+                differing.append(f"{table}.{name}")
+    return differing
 
 
 def _same(a, b, tolerance: float) -> bool:

@@ -77,8 +77,8 @@ def compare_sessions(model: CompiledModel, steps: int) -> None:
         elif kind == "tree":
             parents = some_tree(rng, len(tokens))
             rows = len(tokens)
-            found = session.forward(tokens, rows, parents)
-            assert close(found, plain.forward(tokens, rows, parents))
+            rows_compiled = session.forward(tokens, rows, parents)
+            assert close(rows_compiled, plain.forward(tokens, rows, parents))
             path = path_to(len(tokens) - 1, parents)
             session.keep(base, path)
             plain.keep(base, path)
@@ -120,8 +120,8 @@ def test_the_last_tokens_of_a_context_of_learned_positions(is_tree, is_strict):
     parents = [-1, 0, 1] if is_tree else None
     for each in (session, plain):
         each.feed(text[:-3])
-    found = session.forward(text[-3:], 3, parents)
-    assert close(found, plain.forward(text[-3:], 3, parents))
+    rows = session.forward(text[-3:], 3, parents)
+    assert close(rows, plain.forward(text[-3:], 3, parents))
 
 
 def test_a_larger_cache_has_the_values_of_the_smaller():
@@ -132,9 +132,9 @@ def test_a_larger_cache_has_the_values_of_the_smaller():
     for each in (session, plain):
         each.feed(text)
     small = session.cache.places
-    found = session.forward(text_of(30, seed=1), 30)
+    rows = session.forward(text_of(30, seed=1), 30)
     assert session.cache.places == 2 * small
-    assert close(found, plain.forward(text_of(30, seed=1), 30))
+    assert close(rows, plain.forward(text_of(30, seed=1), 30))
 
 
 def test_a_decode_reserves_all_it_needs_before_its_first_round():
@@ -193,8 +193,8 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     parts = model.session()
     rows = np.concatenate([alone.forward([token], 1) for token in text])
     cuts = [0, 1, 4, 11, 13, 30]
-    found = [parts.forward(text[a:b], b - a) for a, b in itertools.pairwise(cuts)]
-    assert np.array_equal(np.concatenate(found), rows)
+    chunks = [parts.forward(text[a:b], b - a) for a, b in itertools.pairwise(cuts)]
+    assert np.array_equal(np.concatenate(chunks), rows)
     # A prefill is chunks of the same width.
     fed = model.session()
     fed.feed(text[:29])

@@ -83,8 +83,8 @@ def compare(
         contexts=contexts,
     )
     expected, record = run(Loop, plain, drafter=drafters[0])
-    found, own_record = run(DeviceDecode, device, drafter=drafters[1])
-    assert found.text == expected.text
+    decoded, own_record = run(DeviceDecode, device, drafter=drafters[1])
+    assert decoded.text == expected.text
     assert differences(own_record, record) == []
     if drafter is Watcher:
         seen = column(drafters, "seen")
@@ -319,9 +319,9 @@ def test_every_step_is_one_graph():
 
     models = [CompiledModel(eager(noise), compiler=traced) for noise in (0.1, 0.0)]
     sampling = Sampling(0.7, top_p=0.9, seed=1)
-    found, _ = decode(DeviceDecode, models, [1], sampling, tokens=8)
+    decoded, _ = decode(DeviceDecode, models, [1], sampling, tokens=8)
     expected, _ = decode(Loop, [eager(0.1), eager(0.0)], [1], sampling, tokens=8)
-    assert found.text == expected.text
+    assert decoded.text == expected.text
 
 
 @pytest.mark.slow
@@ -332,9 +332,9 @@ def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
     models = [CompiledModel(model, compiler=CompiledGraph) for model in plain]
     for model in models:
         assert model.shares_layers
-    found, record = decode(DeviceDecode, models, [3], sampling)
+    decoded, record = decode(DeviceDecode, models, [3], sampling)
     expected, reference = decode(Loop, plain, [3], sampling)
-    assert found.text == expected.text
+    assert decoded.text == expected.text
     assert differences(record, reference) == []
 
 
@@ -363,13 +363,13 @@ def test_a_compiled_session_verifies_on_the_device(draft, strict):
         pending = rng.integers(0, VOCABULARY, 1 + step % 3).tolist()
         given = (pending, Draft(tree), Sampling(), None, RecordOptions())
         base = session.length + len(pending)
-        found = session.verify(*given)
-        assert found == Session.verify(reference, *given)
+        verdict = session.verify(*given)
+        assert verdict == Session.verify(reference, *given)
         for own in (session, reference):
-            own.keep(base, found.accepted)
+            own.keep(base, verdict.accepted)
         # Greedy drafts of some accepted tokens: the next tree begins with the token that is due.
         tree = DraftTree()
-        tree.add(found.token, -1, "db")
+        tree.add(verdict.token, -1, "db")
         for token, parent in zip(tokens, parents, strict=True):
             tree.add(token, parent + 1, "db")
     (used,) = session.cache.boards.values()

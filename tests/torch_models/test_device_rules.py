@@ -58,10 +58,10 @@ def logits(rows: int, vocabulary: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
 def test_probabilities_are_the_references(sampling, vocabulary):
     scores = logits(6, vocabulary)
-    found = shaped(torch.from_numpy(scores), sampling).numpy()
+    shaped_rows = shaped(torch.from_numpy(scores), sampling).numpy()
     expected = distribution(scores, sampling)
-    assert np.abs(found - expected).max() <= 1e-12
-    assert ((found > 0) == (expected > 0)).all()
+    assert np.abs(shaped_rows - expected).max() <= 1e-12
+    assert ((shaped_rows > 0) == (expected > 0)).all()
 
 
 def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
@@ -69,8 +69,8 @@ def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
     scores[:, 7] = -np.inf
     scores[:, 3] = scores[:, 9] = scores[:, 20]
     for sampling in (Sampling(0.7, top_k=5), Sampling(1e-3, top_p=0.5), Sampling(1.0, top_p=0.3)):
-        found = shaped(torch.from_numpy(scores), sampling).numpy()
-        assert np.abs(found - distribution(scores, sampling)).max() <= 1e-12
+        shaped_rows = shaped(torch.from_numpy(scores), sampling).numpy()
+        assert np.abs(shaped_rows - distribution(scores, sampling)).max() <= 1e-12
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -85,8 +85,8 @@ def test_the_nucleus_is_that_of_the_sorted_row(share, dtype):
         ordered = np.sort(p)[:, ::-1]
         border = (ordered[:, :-1].cumsum(-1, dtype=np.float64) < share).sum(-1, keepdims=True)
         expected = p >= np.take_along_axis(ordered, border, -1)
-        found = shaped(rows, Sampling(1.0, top_p=share)).numpy() > 0
-        assert (found == expected).all()
+        nucleus = shaped(rows, Sampling(1.0, top_p=share)).numpy() > 0
+        assert (nucleus == expected).all()
 
 
 @pytest.mark.parametrize("bits", [31, 63])
@@ -98,19 +98,19 @@ def test_the_largest_key_that_reaches_a_weight(bits):
         keys = rng.integers(0, 2**spread, size=(3, 30))
         weights = rng.integers(0, 5, size=(3, 30))
         mark = int(rng.integers(1, 80))
-        found = device.largest_reaching(
+        largest = device.largest_reaching(
             torch.tensor(keys, dtype=dtype), torch.tensor(weights), torch.tensor(mark)
         )
         for row in range(3):
             reaching = [key for key in keys[row] if weights[row][keys[row] >= key].sum() >= mark]
-            assert found[row] == max(reaching, default=0), (case, row)
+            assert largest[row] == max(reaching, default=0), (case, row)
 
 
 def test_forbidden_tokens_are_beyond_the_border_of_top_k():
     scores = np.full((1, 50), -np.inf)
     scores[0, [3, 20, 40]] = [0.0, -1.0, -2.0]
-    found = shaped(torch.from_numpy(scores), Sampling(1.0, top_k=10)).numpy()
-    assert np.abs(found - distribution(scores, Sampling(1.0, top_k=10))).max() <= 1e-12
+    shaped_rows = shaped(torch.from_numpy(scores), Sampling(1.0, top_k=10)).numpy()
+    assert np.abs(shaped_rows - distribution(scores, Sampling(1.0, top_k=10))).max() <= 1e-12
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -130,8 +130,8 @@ def test_draws_are_the_references(vocabulary):
     weights[:, 1] += 0.1
     r = rng.random(200)
     r[:3] = [0.0, 1 - 2.0**-52, 0.5]
-    found = device.draw(torch.from_numpy(weights), torch.from_numpy(r)).tolist()
-    assert found == [draw(row, number) for row, number in zip(weights, r, strict=True)]
+    drawn = device.draw(torch.from_numpy(weights), torch.from_numpy(r)).tolist()
+    assert drawn == [draw(row, number) for row, number in zip(weights, r, strict=True)]
 
 
 def test_a_token_of_probability_0_is_never_drawn():
@@ -162,17 +162,17 @@ def test_verdicts_on_chains_are_the_references(rule):
         tokens = [draw(row, float(rng.random())) for row in q]
         u = rng.random(m)
         expected = verify.RULES[rule](tokens[:n], q[:n], p[: n + 1], u[:n])
-        found = rules.judge_chain(
+        verdict = rules.judge_chain(
             rule, torch.tensor(tokens), torch.tensor(n), *map(torch.from_numpy, (p, q, u))
         )
-        accepted = int(found.accepted)
+        accepted = int(verdict.accepted)
         assert accepted == expected.accepted, case
         weights = p[n] if expected.residual is None else expected.residual
-        assert np.abs(found.weights.numpy() - weights).max() <= 1e-12
+        assert np.abs(verdict.weights.numpy() - weights).max() <= 1e-12
         mass = 0.0 if expected.residual is None else total(expected.residual)
-        assert float(found.mass) == pytest.approx(mass, abs=1e-12)
+        assert float(verdict.mass) == pytest.approx(mass, abs=1e-12)
         for k in expected.compared if expected.h is not None else ():
-            assert float(found.h[k]) == pytest.approx(expected.h[k], abs=1e-12)
+            assert float(verdict.h[k]) == pytest.approx(expected.h[k], abs=1e-12)
         seen.add(accepted == n)
     assert seen == {True, False}
 
@@ -181,8 +181,8 @@ def test_rows_that_are_equal_accept_everything():
     p = torch.full((3, 4), 0.25, dtype=torch.float64)
     u = torch.full((2,), 1 - 2.0**-52, dtype=torch.float64)
     for rule in RULES:
-        found = rules.judge_chain(rule, torch.tensor([1, 2]), torch.tensor(2), p, p[:2], u)
-        assert int(found.accepted) == 2
+        verdict = rules.judge_chain(rule, torch.tensor([1, 2]), torch.tensor(2), p, p[:2], u)
+        assert int(verdict.accepted) == 2
 
 
 def thresholds(rule: str, tokens, q, p) -> list[float]:
@@ -221,11 +221,11 @@ def test_the_law_of_a_chain_is_the_targets(rule, seed):
                 continue
             u = [beside(mark, yes) for mark, yes in zip(marks, below, strict=True)]
             given = (p, q, np.array(u))
-            found = rules.judge_chain(
+            verdict = rules.judge_chain(
                 rule, torch.tensor(tokens), torch.tensor(n), *map(torch.from_numpy, given)
             )
-            own = found.weights.numpy() / found.weights.numpy().sum()
-            prefix = tokens[: int(found.accepted)]
+            own = verdict.weights.numpy() / verdict.weights.numpy().sum()
+            prefix = tokens[: int(verdict.accepted)]
             for token in range(v):
                 _add(law, target, (*prefix, token), weight * chance * own[token])
     expected = np.zeros_like(law)
@@ -265,10 +265,10 @@ def test_walks_of_trees_are_the_references():
         parents = torch.tensor([*tree.parents, *range(len(tree) - 1, 11)])
         rows = torch.tensor([*own, *[0] * padded])
         lineage = rules.lineage_of(parents)
-        found = rules.walk_tree(tokens, parents, torch.tensor(len(tree)), lineage, rows)
-        assert found.accepted.nonzero().flatten().tolist() == accepted
-        assert found.compared.nonzero().flatten().tolist() == compared
-        assert rows[found.row].item() == token
+        walk = rules.walk_tree(tokens, parents, torch.tensor(len(tree)), lineage, rows)
+        assert walk.accepted.nonzero().flatten().tolist() == accepted
+        assert walk.compared.nonzero().flatten().tolist() == compared
+        assert rows[walk.row].item() == token
         lengths.add(len(accepted))
     assert len(lengths) > 3
 

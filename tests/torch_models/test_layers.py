@@ -66,8 +66,8 @@ def test_a_graph_has_one_layer_and_the_rows_of_the_model(family):
     text = text_of(30)
     for each in (session, separate):
         each.feed(text[:-3])
-    found = session.forward(text[-3:], 3)
-    assert np.allclose(found, separate.forward(text[-3:], 3), rtol=0, atol=1e-6)
+    rows = session.forward(text[-3:], 3)
+    assert np.allclose(rows, separate.forward(text[-3:], 3), rtol=0, atol=1e-6)
 
 
 def test_what_cannot_be_shared_is_compiled_layer_by_layer(monkeypatch):

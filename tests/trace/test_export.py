@@ -28,11 +28,11 @@ def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_
     spans = events(load_bundled(name), ph="X")
 
     def ns(category):
-        found = []
+        slices = []
         for e in spans:
             if e["cat"] == category:
-                found.append((round(1000 * e["ts"]), round(1000 * e["dur"])))
-        return found
+                slices.append((round(1000 * e["ts"]), round(1000 * e["dur"])))
+        return slices
 
     assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
     assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
@@ -95,7 +95,8 @@ def test_a_line_for_aiperf_by_hand():
         "time_to_first_token": {"value": 0.0005, "unit": "ms"},
         "request_latency": {"value": 0.0045, "unit": "ms"},
     }
-    assert (line["metadata"]["session_num"], line["metadata"]["request_end_ns"]) == (3, 4_500)
+    assert line["metadata"]["session_num"] == 3
+    assert line["metadata"]["request_end_ns"] == 4_500
 
 
 def test_lanes_are_threads_with_names_the_target_first():

@@ -27,31 +27,31 @@ def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
 
 
 def test_info_and_evaluation(tiny) -> None:
-    found = info(tiny / "weights")
-    assert list(found["models"]) == list(CODE.names)
-    for name, row in found["models"].items():
+    facts = info(tiny / "weights")
+    assert list(facts["models"]) == list(CODE.names)
+    for name, row in facts["models"].items():
         assert row["parameters"] == sum(
             p.numel() for p in load_model(str(tiny / "weights" / name)).parameters()
         )
         assert row["training"]["tokens"] == 12 * 128
-    for row in found["evaluation"]["models"].values():
+    for row in facts["evaluation"]["models"].values():
         assert 3 < row["loss"] < 8
         assert list(row["loss_by_position"]) == ["0-64"]
-    for pair in found["evaluation"]["pairs"].values():
+    for pair in facts["evaluation"]["pairs"].values():
         assert 0 < pair["overlap"] <= 1
         assert 0 <= pair["greedy_agreement"] <= 1
         assert pair["kl"] >= 0
 
 
 def test_the_card_contains_the_recorded_figures(tiny, tmp_path) -> None:
-    found = info(tiny / "weights")
+    facts = info(tiny / "weights")
     text = write_card(tiny / "weights", tmp_path / "CARD.md").read_text(encoding="utf-8")
-    for row in found["evaluation"]["models"].values():
+    for row in facts["evaluation"]["models"].values():
         assert f"{row['loss']:.3f}" in text
         assert row["hash"] in text
-    for row in found["evaluation"]["pairs"].values():
+    for row in facts["evaluation"]["pairs"].values():
         assert f"{row['overlap']:.3f}" in text
-    for package in found["corpus"]["packages"]:
+    for package in facts["corpus"]["packages"]:
         assert package in text
     with pytest.raises(ValueError, match="no record"):
         render({"models": {}})

@@ -69,12 +69,12 @@ def test_split_line_breaks_decode_to_the_same_text() -> None:
     text = "def f(x):\n    if x:\n        return 1\n\n    return 2\n" * 20
     ids = np.array([tokenizer(text).input_ids])
     assert np.array_equal(split_breaks(ids, table, 0.0, 0, 0), ids)
-    found = split_breaks(ids, table, 1.0, 0, 0)
-    assert found.shape == ids.shape
-    assert text.startswith(tokenizer.decode(found[0].tolist()))
+    broken = split_breaks(ids, table, 1.0, 0, 0)
+    assert broken.shape == ids.shape
+    assert text.startswith(tokenizer.decode(broken[0].tolist()))
     newline = tokenizer.convert_tokens_to_ids("Ċ")
-    assert (found == newline).sum() > (ids == newline).sum()
-    assert (table[found].sum(-1) == 0).all()
+    assert (broken == newline).sum() > (ids == newline).sum()
+    assert (table[broken].sum(-1) == 0).all()
 
 
 def test_every_byte_is_in_the_alphabet() -> None:
@@ -97,7 +97,8 @@ def test_saved_and_loaded_alike(tmp_path) -> None:
     for loaded in (AutoTokenizer.from_pretrained(str(tmp_path)), load_tokenizer(tmp_path)):
         assert loaded(text).input_ids == ids
         assert loaded.decode(ids) == text
-        assert (loaded.eos_token_id, loaded.bos_token_id) == (EOS_ID, EOS_ID)
+        assert loaded.eos_token_id == EOS_ID
+        assert loaded.bos_token_id == EOS_ID
 
 
 def test_a_vocabulary_below_the_bytes_is_refused() -> None:

@@ -17,9 +17,9 @@ from training.quality import OPENINGS, continuations, copied_share, parsed_lines
 def test_overlap_of_a_model_with_itself_is_one(tiny, tmp_path) -> None:
     for name in ("nano", "target"):
         shutil.copytree(tiny / "weights" / "nano", tmp_path / name)
-    found = measure(tmp_path, np.load(tiny / "data" / "heldout.npy"), windows=2, window=64)
-    assert found["pairs"]["nano/target"]["overlap"] == pytest.approx(1, abs=1e-5)
-    assert found["pairs"]["nano/target"]["greedy_agreement"] == 1
+    measured = measure(tmp_path, np.load(tiny / "data" / "heldout.npy"), windows=2, window=64)
+    assert measured["pairs"]["nano/target"]["overlap"] == pytest.approx(1, abs=1e-5)
+    assert measured["pairs"]["nano/target"]["greedy_agreement"] == 1
     with pytest.raises(ValueError, match="contains none"):
         measure(tiny, np.zeros(100, dtype=np.uint16))
 
@@ -30,17 +30,19 @@ def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> 
 
     monkeypatch.setattr("training.quality.continuations", short)
     prompts = {"heldout": ["def f(x):\n", "import"], "edit": ["a = 1\nb = 2\n"]}
-    found = evaluate_ladder(tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64)
-    assert json.loads((tmp_path / "e.json").read_text()) == found
-    assert 0 <= found["writing"]["repetition"] <= 1
-    assert 0 <= found["writing"]["copied"] <= 1
-    assert column(found["writing"]["samples"], "prompt") == list(OPENINGS)
+    evaluation = evaluate_ladder(
+        tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64
+    )
+    assert json.loads((tmp_path / "e.json").read_text()) == evaluation
+    assert 0 <= evaluation["writing"]["repetition"] <= 1
+    assert 0 <= evaluation["writing"]["copied"] <= 1
+    assert column(evaluation["writing"]["samples"], "prompt") == list(OPENINGS)
     assert len(OPENINGS) == 10
 
 
 def test_the_table_compares_with_the_goals() -> None:
-    found = {"models": {"nano": {"loss": 3.1}, "small": {"loss": 2.9}}}
-    rows = table(found, before={"models": {"nano": {"loss": 3.6}}}).splitlines()
+    evaluation = {"models": {"nano": {"loss": 3.1}, "small": {"loss": 2.9}}}
+    rows = table(evaluation, before={"models": {"nano": {"loss": 3.6}}}).splitlines()
     assert len(rows) == 2 + len(GOALS)
     assert rows[2] == "| held-out loss, nano | 3.600 | 3.100 | ≤ 3.2 | reached |"
     assert rows[3] == "| held-out loss, small | – | 2.900 | ≤ 2.65 | missed by 0.250 |"

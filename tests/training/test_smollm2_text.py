@@ -63,7 +63,8 @@ def test_a_shard_is_read_as_it_was_written(tmp_path):
 
     assert shards(tmp_path) == [shard_path(tmp_path, 0)]
     for read, kept in zip(load(shard_path(tmp_path, 0)), conversations, strict=True):
-        assert (read.number, read.temperature) == (kept.number, kept.temperature)
+        assert read.number == kept.number
+        assert read.temperature == kept.temperature
         assert read.tokens.tolist() == kept.tokens.tolist()
         assert read.written.tolist() == kept.written.tolist()
 

@@ -33,19 +33,19 @@ train_quietly = partial(train_ladder, threads=1, progress=lambda _: None)
 def entries_of(log):
     """Return the entries of a log; a kill may have cut off the last one."""
     lines = log.read_text().splitlines(keepends=True)
-    found = []
+    entries = []
     for line in lines:
         if line.endswith("}\n"):
-            found.append(json.loads(line))
-    return found
+            entries.append(json.loads(line))
+    return entries
 
 
 def losses(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
-    found = {}
+    by_step = {}
     for e in entries_of(folder / LOG):
         if e["event"] == "step":
-            found[(e["stage"], e["step"])] = e["loss"]
-    return found
+            by_step[(e["stage"], e["step"])] = e["loss"]
+    return by_step
 
 
 @pytest.fixture
@@ -105,10 +105,10 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
             assert starter.stdout.readline() == f"{-signal.SIGKILL}\n"
             assert len(losses(prepared)) < len(expected)
     train_quietly("tiny", prepared)
-    found = losses(prepared)
-    assert found.keys() == expected.keys()
+    repeated = losses(prepared)
+    assert repeated.keys() == expected.keys()
     for key, row in expected.items():
-        assert row == pytest.approx(found[key], abs=1e-6), key
+        assert row == pytest.approx(repeated[key], abs=1e-6), key
     starts = select(entries_of(prepared / LOG), event="start")
     assert column(starts, "stage") == ["target", "target", "drafts", "target", "drafts"]
     assert starts[1]["step"] > 0

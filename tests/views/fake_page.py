@@ -73,12 +73,12 @@ class Page:
         self.app._on_message(None, {"names": names, **message}, contents)
 
     def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
-        def found():
+        def answers():
             return [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
 
         with self.news:
-            assert self.news.wait_for(found, timeout=60), [h[0]["kind"] for h in self.heard]
-            return found()[-1]
+            assert self.news.wait_for(answers, timeout=60), [h[0]["kind"] for h in self.heard]
+            return answers()[-1]
 
     def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:
         """Send a request and return its last message, ``done`` or ``failed``."""

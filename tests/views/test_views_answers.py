@@ -146,24 +146,25 @@ LINE = (
 
 def test_the_page_knows_what_saved_reports_found_on_many_prompts():
     """Each figure is that of its report; one of each family, stack, temperature and number type."""
-    found = suites()
-    keys = [(one["family"], one["stack"], one["temperature"], one["dtype"]) for one in found]
+    measured = suites()
+    keys = [(one["family"], one["stack"], one["temperature"], one["dtype"]) for one in measured]
     assert len(set(keys)) == len(keys)
-    own = found[keys.index(("smollm2", "db > target", 0.7, "int8"))]
+    own = measured[keys.index(("smollm2", "db > target", 0.7, "int8"))]
     report = Path(__file__).parents[2] / "docs" / "bench" / own["file"]
     stacks = json.loads(report.read_bytes())["stacks"]
     (stack,) = select(stacks, stack="db > target")
     assert own["value"] == stack["speedup_over_plain"]
     assert [own["low"], own["high"]] == stack["speedup_over_plain_ci"]
     assert own["name"].endswith("Spec-Bench")
-    assert not any(one["stack"] == "target" for one in found)
+    assert not any(one["stack"] == "target" for one in measured)
 
 
 def test_a_record_of_a_server_is_diagnosed(page):
     message, _ = page.ask("ask", [("../../server.log", LINE.encode())], about="record", options={})
     (part,) = message["answer"]["parts"]
     spec = part["state"]["spec"]
-    assert (part["view"], spec["figure"]) == ("diagnosis", "2.00 ×")
+    assert part["view"] == "diagnosis"
+    assert spec["figure"] == "2.00 ×"
     assert spec["words"].startswith("plain decoding at most. Not observed: ")
     assert "at most 2.00 times" in spec["verdict"]
     assert column(spec["tables"], "title")[:1] == ["Acceptance by position"]

@@ -39,15 +39,15 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict]] = []
+        self.elements: list[tuple[str, dict]] = []
         self.held: list[tuple[str, dict, str]] = []
         self.within: list[tuple[str, dict]] = [("", {})]
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
+        self.elements.append((tag, dict(attributes)))
         if tag not in ("meta", "link"):
-            self.within.append(self.found[-1])
+            self.within.append(self.elements[-1])
 
     def handle_endtag(self, tag):
         assert self.within.pop()[0] == tag
@@ -89,7 +89,7 @@ def test_the_whole_trace_is_inside_and_no_text_of_it_is_an_element(trace):
     text = run_page(trace)
     text.encode("utf-8")
     elements = Elements(text)
-    scripts = [attributes for tag, attributes in elements.found if tag == "script"]
+    scripts = [attributes for tag, attributes in elements.elements if tag == "script"]
     assert scripts == [{"type": "text/plain", "id": "hsd-content"}, {"type": "module"}]
     assert "alert(" not in elements.content("script")
     content = packed(text)
@@ -123,7 +123,7 @@ def test_nothing_in_it_has_an_address_or_a_connection(write):
     assert re.findall(r'href="([^"$]*)"', text) == ["data:,"]
     policy = next(
         a["content"]
-        for tag, a in Elements(text).found
+        for tag, a in Elements(text).elements
         if a.get("http-equiv") == "Content-Security-Policy"
     )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))

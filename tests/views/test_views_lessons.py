@@ -34,9 +34,9 @@ class Outline(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        if "id" in found:
-            self.ids.append(found["id"])
+        attributes = dict(attrs)
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
         if tag in ("script", "link", "img"):
             self.sources += [v for k, v in attrs if k in ("src", "href") and v != "data:,"]
 
@@ -190,10 +190,10 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
 def test_the_tour_links_to_the_lessons_and_each_of_them_to_its_step():
     """No recording has drafts that stop when unsure, so lesson 9 has no step."""
     stops = json.loads((Path(views.__file__).parent / "tour.json").read_text(encoding="utf-8"))
-    found = {}
+    steps = {}
     for path in MASTERS:
-        found[path] = re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8"))
+        steps[path] = re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8"))
     assert set(column(stops, "lesson")) == set(range(1, 9))
-    assert found.pop(MASTERS[8]) == []
-    for path, [key] in found.items():
+    assert steps.pop(MASTERS[8]) == []
+    for path, [key] in steps.items():
         assert find(stops, key=key)["lesson"] == int(path.stem[0])

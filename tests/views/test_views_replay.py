@@ -27,7 +27,8 @@ def folder(tmp_path):
 
 def test_the_index_is_read(folder, tmp_path_factory):
     (recording,) = bundled(folder)
-    assert (recording.name, recording.title) == ("one", "One")
+    assert recording.name == "one"
+    assert recording.title == "One"
     assert load_bundled("one", folder).to_dict() == make_trace().to_dict()
     assert bundled(tmp_path_factory.mktemp("empty")) == []
 

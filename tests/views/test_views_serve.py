@@ -93,11 +93,11 @@ def waits_for(condition: Callable[[], bool], seconds: float) -> bool:
 
 def kernels_of(process: psutil.Process) -> set[int]:
     """The kernels that a server has started and that live."""
-    found = set()
+    kernels = set()
     for child in process.children(recursive=True):
         if "ipykernel_launcher" in " ".join(child.cmdline()):
-            found.add(child.pid)
-    return found
+            kernels.add(child.pid)
+    return kernels
 
 
 def answers(port: int) -> bool:

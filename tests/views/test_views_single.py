@@ -96,10 +96,8 @@ def test_a_view_carries_its_trace_and_the_palette_as_json():
         "top_p": 0.9,
         "seed": 7,
     }
-    assert (view.data["meta"]["stack"], view.data["meta"]["asked"]) == (
-        "db > nano:4 > target",
-        "db > nano > target",
-    )
+    assert view.data["meta"]["stack"] == "db > nano:4 > target"
+    assert view.data["meta"]["asked"] == "db > nano > target"
     before = view.data["run"]
     view.show(make_trace())
     assert view.data["run"] != before, "shown again it is another run, and its cursor begins anew"

@@ -16,13 +16,13 @@ from hsd_viz.views.site import Page, build, sections
 class Links(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.found: list[str] = []
+        self.linked: list[str] = []
         self.loaded: list[str] = []
 
     def handle_starttag(self, tag, attrs):
-        found = [value for name, value in attrs if name in ("href", "src") and value]
-        self.found += found
-        self.loaded += found if tag != "a" else []
+        links = [value for name, value in attrs if name in ("href", "src") and value]
+        self.linked += links
+        self.loaded += links if tag != "a" else []
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def test_every_page_is_linked_and_every_link_leads_to_a_page(site):
             pages.append(str(file.relative_to(site)))
     own = ("data:", "#")
     files = [*pages, "site.css", "site.js"]
-    assert {link.partition("?")[0] for link in links.found if not link.startswith(own)} == set(
+    assert {link.partition("?")[0] for link in links.linked if not link.startswith(own)} == set(
         files
     )
     assert {f"recordings.html?trace={recording.name}" for recording in bundled()} <= set(
-        links.found
+        links.linked
     )
     assert any(page.startswith("reports/") for page in pages)
 
@@ -65,17 +65,17 @@ def test_no_page_loads_anything(site):
 
 
 def test_the_runtime_is_the_one_of_its_manifest(site):
-    found = json.loads((site / "runtime" / "manifest.json").read_text())
-    for name, facts in found["files"].items():
+    manifest = json.loads((site / "runtime" / "manifest.json").read_text())
+    for name, facts in manifest["files"].items():
         content = (site / "runtime" / name).read_bytes()
         assert facts == {"bytes": len(content), "crc32": zlib.crc32(content)}
-    assert set(found["models"]) == set(CODE.names)
-    assert found["databases"].keys() == {
+    assert set(manifest["models"]) == set(CODE.names)
+    assert manifest["databases"].keys() == {
         "model",
         "statistics",
     }
     small = ("hsd-viz.wasm", "tokenizer.json", "nano.safetensors", "small.safetensors")
-    assert sum(found["files"][name]["bytes"] for name in small) <= 6_500_000
+    assert sum(manifest["files"][name]["bytes"] for name in small) <= 6_500_000
 
 
 def test_a_site_is_replaced_and_nothing_else(site, tmp_path, monkeypatch):

@@ -278,8 +278,8 @@ class Server:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             try:
-                if found := look():
-                    return found
+                if answer := look():
+                    return answer
             except httpx.TransportError:
                 pass
             time.sleep(0.2)

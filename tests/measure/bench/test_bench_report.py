@@ -60,33 +60,33 @@ def test_figures_are_ratios_of_sums():
         "inter_token_seconds_median": 3 / 28,
         "inter_token_seconds_p99": 1 / 8,
     }
-    found = figures(FAST, PLAIN)
-    assert {name: found.figure(name).value for name in FIGURES} == pytest.approx(expected)
+    measured = figures(FAST, PLAIN)
+    assert {name: measured.figure(name).value for name in FIGURES} == pytest.approx(expected)
     for name in FIGURES:
-        low, high = found.figure(name).ends
-        assert low <= found.figure(name).value <= high
+        low, high = measured.figure(name).ends
+        assert low <= measured.figure(name).value <= high
     # Two prompts resampled: the extremes are each prompt alone.
-    assert found.mean_acceptance_length.ends == pytest.approx((2.0, 5.0))
-    assert found.speedup_over_plain.ends == pytest.approx((5 / 1.5, 5.0))
-    assert found.inter_token_seconds_median.ends == pytest.approx((3 / 28, 1 / 8))
+    assert measured.mean_acceptance_length.ends == pytest.approx((2.0, 5.0))
+    assert measured.speedup_over_plain.ends == pytest.approx((5 / 1.5, 5.0))
+    assert measured.inter_token_seconds_median.ends == pytest.approx((3 / 28, 1 / 8))
     for name in FIGURES:
-        assert found.figure(name).interval is None, "two prompts are too few to show one"
+        assert measured.figure(name).interval is None, "two prompts are too few to show one"
 
 
 def test_the_speed_up_is_paired_by_prompt():
     rng = np.random.default_rng(0)
     slow = [output(20, s, 20) for s in rng.uniform(1, 20, size=40)]
     fast = [output(20, o.seconds / 2, 10) for o in slow]
-    found = figures(fast, slow)
-    assert found.speedup_over_plain.interval == pytest.approx((2.0, 2.0))
-    low, high = found.tokens_per_second.ends
+    measured = figures(fast, slow)
+    assert measured.speedup_over_plain.interval == pytest.approx((2.0, 2.0))
+    low, high = measured.tokens_per_second.ends
     assert high > 1.2 * low
 
 
 def test_the_99th_percentile_is_over_rounds_not_prompts():
     drafting = tuple(map(float, range(1, 1001)))
-    found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
-    assert found.draft_seconds_p99.value == pytest.approx(990, abs=1)
+    measured = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
+    assert measured.draft_seconds_p99.value == pytest.approx(990, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_the_99th_percentile_is_over_rounds_not_prompts():
     ],
 )
 def test_what_does_not_exist_is_none(outputs, plain, unknown):
-    found = figures(outputs, plain)
-    assert {name for name in FIGURES if found.figure(name).value is None} == set(unknown)
+    measured = figures(outputs, plain)
+    assert {name for name in FIGURES if measured.figure(name).value is None} == set(unknown)
     for name in FIGURES:
-        if found.figure(name).value is None or len(outputs) == 1:
-            assert found.figure(name).ends is None
+        if measured.figure(name).value is None or len(outputs) == 1:
+            assert measured.figure(name).ends is None
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -218,12 +218,12 @@ SAVED = Path(__file__).resolve().parents[3] / "docs" / "bench"
 
 def saved_reports() -> list[Path]:
     """Every bench report among the project's measurements, and an old one."""
-    found = []
+    reports = []
     for path in sorted(SAVED.glob("*.json")):
         if "stacks" in json.loads(path.read_text()):
-            found.append(path)
+            reports.append(path)
     return [
-        *found,
+        *reports,
         *sorted((Path(__file__).parents[2] / "fixtures" / "reports").glob("bench*.json")),
     ]
 

@@ -244,15 +244,15 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
     rows = {states: rows_of(stacks, states) for states in ("cold", "warm", "both")}
-    found = {}
+    listed = {}
     for states, of_states in rows.items():
-        found[states] = [(name, state) for name, (_, state) in of_states.items()]
+        listed[states] = [(name, state) for name, (_, state) in of_states.items()]
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
     cold = ("suffix > target", "cold")
     warm = ("suffix > target (warm)", "warm")
-    assert found["cold"] == [*beside[:2], cold, beside[2]]
-    assert found["warm"] == [*beside[:2], warm, beside[2]]
-    assert found["both"] == [*beside[:2], cold, warm, beside[2]]
+    assert listed["cold"] == [*beside[:2], cold, beside[2]]
+    assert listed["warm"] == [*beside[:2], warm, beside[2]]
+    assert listed["both"] == [*beside[:2], cold, warm, beside[2]]
 
 
 @pytest.mark.parametrize("name", sorted(set(draft_sources()) - {"auto", "retrieval"}))

@@ -220,7 +220,7 @@ def test_what_a_report_says_is_never_markup(saved):
 
 
 def test_kinds_of_stacks():
-    found = {
+    kinds = {
         "target": "plain",
         "db[context] > target": "database",
         "nano:4 > target": "models",
@@ -230,8 +230,8 @@ def test_kinds_of_stacks():
         "hf-lookup (best)": "hf",
         "hf-assistant[nano]": "hf",
     }
-    assert {name: kind_of(name).value for name in found} == found
-    assert set(found.values()) == set(column(Kind, "value"))
+    assert {name: kind_of(name).value for name in kinds} == kinds
+    assert set(kinds.values()) == set(column(Kind, "value"))
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def test_the_parts_of_a_round_by_hand():
     ],
 )
 def test_an_output_by_hand(name, value):
-    found = getattr(from_trace(hierarchy_trace()), name)
-    assert found == (pytest.approx(value) if isinstance(value, float) else value)
+    figure = getattr(from_trace(hierarchy_trace()), name)
+    assert figure == (pytest.approx(value) if isinstance(value, float) else value)
 
 
 def test_a_launch_of_several_steps_counts_as_so_many_passes():
@@ -58,10 +58,10 @@ def test_a_launch_of_several_steps_counts_as_so_many_passes():
 
 
 def test_waits_are_between_the_ends_of_rounds():
-    found = from_trace(sample_trace())
+    decoded = from_trace(sample_trace())
     # Rounds end at 1.8 and 2.8 us and bring two tokens each.
-    assert found.first_token_seconds == pytest.approx(1.8e-6)
-    assert found.waits == ((pytest.approx(1e-6), 2),)
+    assert decoded.first_token_seconds == pytest.approx(1.8e-6)
+    assert decoded.waits == ((pytest.approx(1e-6), 2),)
 
 
 def output(seconds: float, tokens: int = 1) -> Output:
@@ -81,21 +81,27 @@ def output(seconds: float, tokens: int = 1) -> Output:
 
 
 def test_repeats_have_the_median_of_their_times():
-    found = median_of([output(1.0), output(7.0), output(2.0)])
-    assert (found.seconds, found.prefill_seconds, found.first_token_seconds) == (2.0, 0.2, 2.0)
-    assert found.draft_seconds == (1.0, 7.0, 2.0)
-    assert found.waits == ((1.0, 1), (7.0, 1), (2.0, 1))
+    median = median_of([output(1.0), output(7.0), output(2.0)])
+    assert median.seconds == 2.0
+    assert median.prefill_seconds == 0.2
+    assert median.first_token_seconds == 2.0
+    assert median.draft_seconds == (1.0, 7.0, 2.0)
+    assert median.waits == ((1.0, 1), (7.0, 1), (2.0, 1))
 
 
 def test_turns_are_summed_and_their_first_tokens_averaged():
     answers = iter([output(1.0, 2), output(4.0, 3), output(7.0, 1)])
     template = SimpleNamespace(write=lambda turns, answers: "x", read=lambda ids: "y")
     prompt = Prompt("q", "all", "one", turns=("one", "two", "three"))
-    found = ask(lambda text: next(answers), prompt, template)
-    assert (found.seconds, found.timed_tokens, found.target_forwards) == (12.0, 6, 3)
-    assert (found.drafted, found.accepted, found.calls) == (12, 6, {"target": 9})
-    assert found.first_token_seconds == 4.0
-    assert found.token_ids == (0, 1, 0, 1, 2, 0)
+    conversation = ask(lambda text: next(answers), prompt, template)
+    assert conversation.seconds == 12.0
+    assert conversation.timed_tokens == 6
+    assert conversation.target_forwards == 3
+    assert conversation.drafted == 12
+    assert conversation.accepted == 6
+    assert conversation.calls == {"target": 9}
+    assert conversation.first_token_seconds == 4.0
+    assert conversation.token_ids == (0, 1, 0, 1, 2, 0)
 
 
 def test_a_profile_by_hand():

@@ -15,13 +15,13 @@ H100 = HardwareModel(gpu="H100", models=("llama-8b",))
 def rounds(acceptance, depth=4, number=4000):
     """Return rounds of chains whose tokens are accepted independently."""
     draw = random.Random(0)
-    found = Counter()
+    counts = Counter()
     for _ in range(number):
         accepted = 0
         while accepted < depth and draw.random() < acceptance:
             accepted += 1
-        found[depth, accepted] += 1
-    return found
+        counts[depth, accepted] += 1
+    return counts
 
 
 HEALTHY = Observation("case", rounds(0.9), step=10.0, verify=10.8, draft=1.0, overhead=0.2)

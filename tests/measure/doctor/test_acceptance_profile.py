@@ -34,11 +34,11 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
         "conditional_accept_rates": RATES,
         "mean_accept_length": 2.924887,
     }
-    found = read_profile(file_of(tmp_path, given))["marginal_accept_rates"]
-    edge = edge_of(found)
+    rates = read_profile(file_of(tmp_path, given))["marginal_accept_rates"]
+    edge = edge_of(rates)
     assert sum(edge.curve(3)) == pytest.approx(2.924887, abs=1e-4)
     assert edge.tail == pytest.approx(RATES[-1])
-    assert edge.curve(4)[1:4] == pytest.approx(found)
+    assert edge.curve(4)[1:4] == pytest.approx(rates)
 
 
 def test_a_profile_of_rounds_is_read_back(tmp_path):

@@ -63,11 +63,11 @@ def longest_option(seen):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_drafter_is_kept(method):
-    found = diagnose(replace(HEALTHY, method=method, draft=6.0))
-    assert found.advised.method == method
-    assert set(found.flags) == set(settings(method, found.advised.tokens))
-    n = found.advised.tokens
-    for text in found.flags.values():
+    diagnosis = diagnose(replace(HEALTHY, method=method, draft=6.0))
+    assert diagnosis.advised.method == method
+    assert set(diagnosis.flags) == set(settings(method, diagnosis.advised.tokens))
+    n = diagnosis.advised.tokens
+    for text in diagnosis.flags.values():
         assert str(n) in text or str(n + 1) in text
 
 
@@ -75,9 +75,9 @@ def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
     seen = replace(
         HEALTHY, rounds={(0, 0): 500, (5, 4): 480, (24, 24): 20}, method="lookup", draft=0.1
     )
-    found = diagnose(seen)
-    assert found.advised.tokens == 24
-    assert '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
+    diagnosis = diagnose(seen)
+    assert diagnosis.advised.tokens == 24
+    assert '"num_speculative_tokens": 5' in diagnosis.flags["vllm 0.32.0"]
 
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
@@ -95,5 +95,5 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     ("batch", "advice"), [(1, "use a machine or kernel"), (32, "use fewer draft tokens while many")]
 )
 def test_expensive_verification_is_advised_about_by_batch(batch, advice):
-    found = diagnose(replace(HEALTHY, verify=50.0, batch=batch))
-    assert found.advice.startswith(advice)
+    diagnosis = diagnose(replace(HEALTHY, verify=50.0, batch=batch))
+    assert diagnosis.advice.startswith(advice)

@@ -33,19 +33,19 @@ def series(*samples, single=False):
 
 def test_a_speed_up_is_tokens_over_the_time_of_a_round():
     """(2 · 100 + 4 · 200) / 400 = 2.5 accepted: 3.5 tokens in (12 + 4 + 1) / 10 steps."""
-    found = diagnose(SEEN)
-    assert found.length.value == pytest.approx(3.5)
-    assert found.speedup.value == pytest.approx(3.5 / 1.7)
+    diagnosis = diagnose(SEEN)
+    assert diagnosis.length.value == pytest.approx(3.5)
+    assert diagnosis.speedup.value == pytest.approx(3.5 / 1.7)
 
 
 def test_the_interval_of_times_measured_once_is_two_and_a_half_percent_on_each_side():
     """Every round accepts the same, so that the times alone have an error: exp(±1.96 · 0.025)."""
-    found = diagnose(
+    diagnosis = diagnose(
         Observation("case", {(4, 2): 400}, step=10.0, verify=12.0, draft=4.0, overhead=1.0)
     )
     value = 3 / 1.7
-    assert found.speedup.low == pytest.approx(value * exp(-1.959964 * 0.025))
-    assert found.speedup.high == pytest.approx(value * exp(1.959964 * 0.025))
+    assert diagnosis.speedup.low == pytest.approx(value * exp(-1.959964 * 0.025))
+    assert diagnosis.speedup.high == pytest.approx(value * exp(1.959964 * 0.025))
 
 
 def test_a_better_length_is_not_advised_on_few_rounds():
@@ -59,12 +59,12 @@ def test_a_better_length_is_not_advised_on_few_rounds():
         overhead=0.0,
     )
     one = find(diagnose(few).options, tokens=1)
-    found = diagnose(few)
+    diagnosis = diagnose(few)
     # 1 + 10/12 tokens in 1.6 steps, against 1 + 7/12 in 1.3.
-    assert found.observed.speedup == pytest.approx((1 + 10 / 12) / 1.6)
+    assert diagnosis.observed.speedup == pytest.approx((1 + 10 / 12) / 1.6)
     assert one.speedup == pytest.approx((1 + 7 / 12) / 1.3)
-    assert one.speedup > 1.05 * found.observed.speedup
-    assert found.advised == found.observed
+    assert one.speedup > 1.05 * diagnosis.observed.speedup
+    assert diagnosis.advised == diagnosis.observed
     many = Observation(
         "case",
         Counter({kind: 200 * n for kind, n in few.rounds.items()}),
@@ -86,10 +86,10 @@ def test_a_certain_gain_of_less_than_a_twentieth_is_not_advised():
         draft=5.0,
         overhead=0.0,
     )
-    found = diagnose(seen)
-    one = find(found.options, tokens=1)
-    assert one.speedup / found.observed.speedup == pytest.approx(1.0364, abs=1e-4)
-    assert found.advised == found.observed
+    diagnosis = diagnose(seen)
+    one = find(diagnosis.options, tokens=1)
+    assert one.speedup / diagnosis.observed.speedup == pytest.approx(1.0364, abs=1e-4)
+    assert diagnosis.advised == diagnosis.observed
 
 
 def test_rounds_without_a_draft_are_no_rejections():
@@ -102,12 +102,12 @@ def test_rounds_without_a_draft_are_no_rejections():
     assert seen.length == pytest.approx(1.8)
     assert seen.without_draft == pytest.approx(0.6)
     assert seen.rates_by_position() == [1.0, 1.0]
-    found = diagnose(
+    diagnosis = diagnose(
         with_figures(seen, KnownFigures(step=10.0, verify=11.0, draft=1.0, overhead=0.0))
     )
     # log(3 / 1.8) of the loss is that of the missing drafts, log(1.2) that of the times.
-    assert found.cause == "few drafts"
-    assert found.shares["few drafts"] == pytest.approx(log(3 / 1.8) / log(3 / 1.8 * 1.2))
+    assert diagnosis.cause == "few drafts"
+    assert diagnosis.shares["few drafts"] == pytest.approx(log(3 / 1.8) / log(3 / 1.8 * 1.2))
 
 
 def test_unknown_verifications_give_tokens_per_pass_alone():
@@ -129,15 +129,15 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
     seen = from_series(series(sample), "x")
     assert seen.batch == 2
     assert seen.round == pytest.approx(40.0)
-    found = diagnose(with_figures(seen, KnownFigures(plain_speed=40.0)))
-    assert found.speedup.value == pytest.approx(70 / 40)
+    diagnosis = diagnose(with_figures(seen, KnownFigures(plain_speed=40.0)))
+    assert diagnosis.speedup.value == pytest.approx(70 / 40)
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]
 
 
 def test_a_health_check_fails_below_its_bound_only():
-    found = diagnose(SEEN)
-    assert below(found, 2.0) == ""
-    assert "below 2.2" in below(found, 2.2)
+    diagnosis = diagnose(SEEN)
+    assert below(diagnosis, 2.0) == ""
+    assert "below 2.2" in below(diagnosis, 2.2)
     bound = diagnose(Observation("case", {(4, 0): 90, (4, 1): 10}))
     assert "at most 1.10, below 1.2" in below(bound, 1.2)
     assert not below(bound, 1.05)

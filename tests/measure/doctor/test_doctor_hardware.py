@@ -22,12 +22,12 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     given = with_figures(
         from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), KnownFigures(batch=32, method="EAGLE-3")
     )
-    found = diagnose(given, with_hardware(given, H100))
-    assert found.predicted == ("step", "verify", "draft", "overhead")
-    assert found.verdict.startswith("predicted: ")
+    diagnosis = diagnose(given, with_hardware(given, H100))
+    assert diagnosis.predicted == ("step", "verify", "draft", "overhead")
+    assert diagnosis.verdict.startswith("predicted: ")
     assert (
-        json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"]
-        == found.advised.tokens
+        json.loads(diagnosis.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"]
+        == diagnosis.advised.tokens
     )
     # A larger batch has less room for draft tokens; observed times stay.
     one = with_hardware(replace(given, batch=1), H100)
@@ -35,7 +35,8 @@ def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     assert one.verify / one.step < many.verify / many.step
     assert one.draft < many.draft
     known = with_hardware(replace(given, step=40.0, verify=60.0), H100)
-    assert (known.step, known.verify) == (40.0, 60.0)
+    assert known.step == 40.0
+    assert known.verify == 60.0
     assert known.draft > 2 * one.draft
     assert with_hardware(replace(given, method="suffix"), H100).draft == 0
 
@@ -67,30 +68,30 @@ def test_verdict_advice_and_settings_agree(ratio, batch):
         from_figures([0.7, 0.5, 0.3]),
         KnownFigures(speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3"),
     )
-    found = diagnose(seen, with_hardware(seen, H100))
-    low, high = found.speedup.interval
+    diagnosis = diagnose(seen, with_hardware(seen, H100))
+    low, high = diagnosis.speedup.interval
     if low > 1:
         said = "pays"
     elif high < 1:
         said = "loses"
     else:
         said = "undecided"
-    assert said in found.verdict
-    assert found.advised.speedup >= found.observed.speedup
-    assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
-    assert found.observed.speedup >= 1 or "keep" not in found.lines()[1]
-    assert not (low > 1 and found.advised.tokens == 0)
+    assert said in diagnosis.verdict
+    assert diagnosis.advised.speedup >= diagnosis.observed.speedup
+    assert (diagnosis.advised.tokens == 0) == ("leave out" in diagnosis.flags["vllm 0.32.0"])
+    assert diagnosis.observed.speedup >= 1 or "keep" not in diagnosis.lines()[1]
+    assert not (low > 1 and diagnosis.advised.tokens == 0)
 
 
 def test_a_hardware_model_says_what_another_batch_brings():
-    found = doctor(
+    diagnosis = doctor(
         acceptance=(0.6, 0.3, 0.1), gpu="H100", models=("llama-8b",), method="eagle", context=128
     )
-    assert column(found.batches, "requests") == ["1", "4", "16", "64", "256"]
-    speedups = [row.speedup.value for row in found.batches]
+    assert column(diagnosis.batches, "requests") == ["1", "4", "16", "64", "256"]
+    speedups = [row.speedup.value for row in diagnosis.batches]
     assert speedups[0] > speedups[-1]
     for value in speedups:
         assert value <= 2.0
-    speeds = [row.tokens_per_second.value for row in found.batches]
+    speeds = [row.tokens_per_second.value for row in diagnosis.batches]
     assert speeds == sorted(speeds, reverse=True)
-    assert "batches of the hardware model are predicted" in found.text()
+    assert "batches of the hardware model are predicted" in diagnosis.text()

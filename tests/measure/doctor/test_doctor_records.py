@@ -27,14 +27,14 @@ def test_a_trace_is_read_with_its_own_times():
     assert sum(seen.rounds.values()) == figures["rounds"]
     assert sum(a * n for (_, a), n in seen.rounds.items()) == figures["accepted"]
     assert seen.verify + seen.draft + seen.overhead == pytest.approx(seen.round)
-    found = diagnose(seen)
+    diagnosis = diagnose(seen)
     noted = trace.meta["plain"]
     if "speedups" not in noted:
-        assert found.speedup.value == pytest.approx(
+        assert diagnosis.speedup.value == pytest.approx(
             figures["tokens_per_second"] / noted["tokens_per_second"]
         )
-    assert found.observed.stack == str(seen.stack)
-    assert "hsd-viz" in found.flags
+    assert diagnosis.observed.stack == str(seen.stack)
+    assert "hsd-viz" in diagnosis.flags
     database = from_trace(load_bundled("databases", SIDE_BY_SIDE / "greedy"), "run")
     assert database.method == "lookup"
 
@@ -151,18 +151,18 @@ def test_batches_of_a_record_are_as_recorded(tmp_path):
     """1 request at 90, 100 and 110 tokens/s; 3 or 4 at 80 each; two lines with 8 are too few."""
     one = [(1, 90), (1, 100), (1, 110)]
     four = [(4, 320), (3, 240), (4, 320)]
-    found = doctor(vllm_log(tmp_path / "server.log", *one, *four, (8, 400), (8, 400)))
-    speeds = [(row.requests, row.lines, row.tokens_per_second.value) for row in found.batches]
+    diagnosis = doctor(vllm_log(tmp_path / "server.log", *one, *four, (8, 400), (8, 400)))
+    speeds = [(row.requests, row.lines, row.tokens_per_second.value) for row in diagnosis.batches]
     assert speeds == [("1", 3, pytest.approx(100)), ("3–4", 3, pytest.approx(80))]
-    low, high = found.batches[0].tokens_per_second.ends
+    low, high = diagnosis.batches[0].tokens_per_second.ends
     assert 90 <= low < 100 < high <= 110
-    assert "What if: another batch: the record has no other batches" in found.text()
+    assert "What if: another batch: the record has no other batches" in diagnosis.text()
 
 
 def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
-    found = doctor(vllm_log(tmp_path / "server.log", *[(2, 100)] * 5))
-    assert len(found.batches) == 1
-    assert "another batch" not in found.text()
+    diagnosis = doctor(vllm_log(tmp_path / "server.log", *[(2, 100)] * 5))
+    assert len(diagnosis.batches) == 1
+    assert "another batch" not in diagnosis.text()
 
 
 def test_a_remark_of_a_record_is_made_once(tmp_path):
@@ -177,18 +177,18 @@ def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path)
     """SGLang's batch benchmark has a length of 3.0 and no number of draft tokens."""
     path = tmp_path / "result.jsonl"
     path.write_text('{"batch_size": 1, "last_gen_throughput": 200.0, "acc_length": 3.0}\n')
-    found = doctor(path)
-    text = found.text()
+    diagnosis = doctor(path)
+    text = diagnosis.text()
     assert "does not report how many tokens were drafted" in text
     assert "drafted not reported" in text
-    assert not found.findings
+    assert not diagnosis.findings
     assert "everything" not in text
 
 
 def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
     """mlx-vlm counts them: 2 and 111 tokens of 1 and 30 rounds are 111 after two prefills."""
-    found = doctor(FIXTURES / "mlx-vlm.jsonl")
-    assert found.length.value == pytest.approx(111 / 31)
-    assert "7 accepted tokens were past the ends of replies" in " ".join(found.lines())
+    diagnosis = doctor(FIXTURES / "mlx-vlm.jsonl")
+    assert diagnosis.length.value == pytest.approx(111 / 31)
+    assert "7 accepted tokens were past the ends of replies" in " ".join(diagnosis.lines())
     whole = doctor(FIXTURES / "lmdeploy-metrics.txt")
     assert "past the ends" not in " ".join(whole.lines())

@@ -41,39 +41,40 @@ def test_the_time_of_a_round_beyond_its_passes_is_printed_as_predict_takes_it():
     round_ms = float(printed["overhead"])
     used = predict("H100", models, acceptance=0.8, databases=False, round_ms=round_ms)
     (assumed,) = select(used.assumptions, name="further time of a round")
-    assert (assumed.value, assumed.kind) == ("200 µs", "measured")
+    assert assumed.value == "200 µs"
+    assert assumed.kind == "measured"
 
 
 @pytest.mark.parametrize("cause", SICK)
 def test_a_case_that_fails_in_a_known_way_gets_its_verdict(cause):
-    found = diagnose(SICK[cause])
-    assert found.cause == cause
-    assert found.shares[cause] > 0.5
-    assert sum(found.shares.values()) == pytest.approx(1)
-    assert found.verdict.startswith("speculation loses")
-    assert found.speedup.interval[1] < 1
+    diagnosis = diagnose(SICK[cause])
+    assert diagnosis.cause == cause
+    assert diagnosis.shares[cause] > 0.5
+    assert sum(diagnosis.shares.values()) == pytest.approx(1)
+    assert diagnosis.verdict.startswith("speculation loses")
+    assert diagnosis.speedup.interval[1] < 1
     # What is advised is better than what was observed, by the same figures.
-    assert found.advised != found.observed
-    assert found.advised.speedup > found.observed.speedup
-    same = select(found.options, method=found.advised.method)
-    assert found.advised == max(same, key=lambda option: option.speedup)
+    assert diagnosis.advised != diagnosis.observed
+    assert diagnosis.advised.speedup > diagnosis.observed.speedup
+    same = select(diagnosis.options, method=diagnosis.advised.method)
+    assert diagnosis.advised == max(same, key=lambda option: option.speedup)
 
 
 @pytest.mark.parametrize("name", WELL)
 def test_what_works_is_said_to_work_and_is_kept_at_its_speed(name):
     seen = WELL[name]
-    found = diagnose(seen)
-    assert found.verdict.startswith("speculation pays")
-    assert found.speedup.interval[0] > 1
+    diagnosis = diagnose(seen)
+    assert diagnosis.verdict.startswith("speculation pays")
+    assert diagnosis.speedup.interval[0] > 1
     assert (
-        found.observed.speedup
-        == found.speedup.value
+        diagnosis.observed.speedup
+        == diagnosis.speedup.value
         == pytest.approx(seen.length * 10 / (seen.whole() * 10))
     )
-    assert found.observed in found.options
-    assert found.advised.method == seen.method
-    assert found.advised.tokens
-    assert found.advised.speedup >= found.observed.speedup
+    assert diagnosis.observed in diagnosis.options
+    assert diagnosis.advised.method == seen.method
+    assert diagnosis.advised.tokens
+    assert diagnosis.advised.speedup >= diagnosis.observed.speedup
 
 
 def words_of(records):
@@ -106,22 +107,22 @@ def test_a_speed_up_above_the_tokens_per_pass_is_capped_and_changes_no_setting()
     """A plain step of 50 ms beside a round of 12 ms: 4.1 / 0.24 = 17, but a round emits 4.1
     tokens.
     """
-    found = diagnose(MORE_SICK["a plain step measured too slow"])
-    assert found.speedup.value == found.speedup.high == found.at_most
-    assert found.at_most == pytest.approx(found.length.value)
-    assert not found.decided
-    assert "the plain step was measured too slow" in " ".join(found.lines())
-    assert found.advised == found.observed
-    assert not found.findings
+    diagnosis = diagnose(MORE_SICK["a plain step measured too slow"])
+    assert diagnosis.speedup.value == diagnosis.speedup.high == diagnosis.at_most
+    assert diagnosis.at_most == pytest.approx(diagnosis.length.value)
+    assert not diagnosis.decided
+    assert "the plain step was measured too slow" in " ".join(diagnosis.lines())
+    assert diagnosis.advised == diagnosis.observed
+    assert not diagnosis.findings
 
 
 def test_the_shares_are_the_parts_of_the_loss():
-    found = diagnose(replace(HEALTHY, draft=10.0, verify=10.0, overhead=0.0))
+    diagnosis = diagnose(replace(HEALTHY, draft=10.0, verify=10.0, overhead=0.0))
     # A round takes 2 steps: the time's part is log 2.
-    lost = log(5 / found.speedup.value)
-    assert found.shares["drafting"] == pytest.approx(log(2) / lost)
-    assert found.shares["acceptance"] == pytest.approx(log(5 / found.length.value) / lost)
-    assert found.shares["verification"] == found.shares["overhead"] == 0
+    lost = log(5 / diagnosis.speedup.value)
+    assert diagnosis.shares["drafting"] == pytest.approx(log(2) / lost)
+    assert diagnosis.shares["acceptance"] == pytest.approx(log(5 / diagnosis.length.value) / lost)
+    assert diagnosis.shares["verification"] == diagnosis.shares["overhead"] == 0
 
 
 @pytest.mark.parametrize(
@@ -135,43 +136,43 @@ def test_the_shares_are_the_parts_of_the_loss():
     ids=["neither", "a step", "a step and a draft", "no step"],
 )
 def test_an_unknown_cost_is_unknown(observation, drafting):
-    found = diagnose(observation)
-    assert found.speedup.value is None
-    assert found.advised is None
-    assert not found.flags
-    assert not found.shares
-    assert found.at_most == pytest.approx(found.length.value / (1 + drafting))
-    assert found.verdict.startswith("undecided")
-    assert "at most" in found.verdict
-    assert found.to_dict()["not_observed"]
+    diagnosis = diagnose(observation)
+    assert diagnosis.speedup.value is None
+    assert diagnosis.advised is None
+    assert not diagnosis.flags
+    assert not diagnosis.shares
+    assert diagnosis.at_most == pytest.approx(diagnosis.length.value / (1 + drafting))
+    assert diagnosis.verdict.startswith("undecided")
+    assert "at most" in diagnosis.verdict
+    assert diagnosis.to_dict()["not_observed"]
 
 
 def test_what_is_known_of_the_speed_is_said():
     """A bound below 1 is a verdict, a round that was not divided has a speed-up, and nothing
     accepted has no NaN.
     """
-    found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
-    assert found.verdict.startswith("speculation loses: at most 0.8")
-    assert not found.flags
-    found = diagnose(
+    diagnosis = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
+    assert diagnosis.verdict.startswith("speculation loses: at most 0.8")
+    assert not diagnosis.flags
+    diagnosis = diagnose(
         with_figures(Observation("case", rounds(0.9)), KnownFigures(speed=20.0, plain_speed=10.0))
     )
-    assert found.speedup.value == pytest.approx(2)
-    assert set(found.shares) == {"acceptance", "round"}
-    assert column(found.options, "stack") == [
+    assert diagnosis.speedup.value == pytest.approx(2)
+    assert set(diagnosis.shares) == {"acceptance", "round"}
+    assert column(diagnosis.options, "stack") == [
         "4 draft tokens",
         "off",
     ]
-    assert found.advised == found.observed
-    found = diagnose(
+    assert diagnosis.advised == diagnosis.observed
+    diagnosis = diagnose(
         with_figures(
             from_figures([0.0, 0.0]),
             KnownFigures(step=10.0, verify=12.0, draft=0.0, overhead=0.0),
         )
     )
-    assert found.cause == "acceptance"
-    assert not found.advised.tokens
-    assert "NaN" not in json.dumps(found.to_dict())
+    assert diagnosis.cause == "acceptance"
+    assert not diagnosis.advised.tokens
+    assert "NaN" not in json.dumps(diagnosis.to_dict())
 
 
 def test_noise_does_not_decide_and_the_error_of_the_level_is_not_used_for_a_ratio():
@@ -179,15 +180,15 @@ def test_noise_does_not_decide_and_the_error_of_the_level_is_not_used_for_a_rati
     times.
     """
     seen = replace(HEALTHY, rounds=rounds(0.5, 4, 60), draft=6.0)
-    found = diagnose(seen)
-    low, high = found.speedup.interval
+    diagnosis = diagnose(seen)
+    low, high = diagnosis.speedup.interval
     assert low < 1 < high
-    assert found.verdict.startswith("undecided")
-    assert found.advised.tokens == 1
-    assert found.advised.speedup > 1.05 * found.observed.speedup
-    assert "whether speculation pays at all is undecided" in found.lines()[1]
-    assert found.more.endswith("more rounds")
-    assert f"to decide, {found.more}." in " ".join(found.lines())
+    assert diagnosis.verdict.startswith("undecided")
+    assert diagnosis.advised.tokens == 1
+    assert diagnosis.advised.speedup > 1.05 * diagnosis.observed.speedup
+    assert "whether speculation pays at all is undecided" in diagnosis.lines()[1]
+    assert diagnosis.more.endswith("more rounds")
+    assert f"to decide, {diagnosis.more}." in " ".join(diagnosis.lines())
 
 
 def test_more_rounds_narrow_the_interval_and_repetitions_are_asked_for_where_they_spread():

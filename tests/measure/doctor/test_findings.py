@@ -25,10 +25,10 @@ GOOD = Observation(
 
 def served(number, context, rate, cached=0, spread=0.2):
     """Return requests of 50 rounds each, whose acceptance alternates around ``rate``."""
-    found = []
+    requests = []
     for k in range(number):
-        found.append(Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached))
-    return found
+        requests.append(Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached))
+    return requests
 
 
 def context(long=0.8, number=12, far=16_000):

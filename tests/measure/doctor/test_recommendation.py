@@ -85,9 +85,9 @@ def test_words_follow_from_the_settings(present, setting, kind, words):
 def test_nothing_is_changed_yet_where_the_present_setting_is_in_doubt(
     present, is_decided, is_doubtful, kind
 ):
-    found = recommended(present, present, is_decided=is_decided, is_doubtful=is_doubtful)
-    assert found.kind is kind
-    assert found.words().startswith("change nothing yet; ") is (kind is Kind.WAIT)
+    recommendation = recommended(present, present, is_decided=is_decided, is_doubtful=is_doubtful)
+    assert recommendation.kind is kind
+    assert recommendation.words().startswith("change nothing yet; ") is (kind is Kind.WAIT)
 
 
 def test_a_shorter_draft_alone_has_no_condition():

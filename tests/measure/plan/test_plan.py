@@ -34,7 +34,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh=False) -> dict:
-    found = plan(
+    result = plan(
         engine,
         suite,
         PlanSettings(
@@ -47,7 +47,7 @@ def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh
             fresh=fresh,
         ),
     )
-    return json.loads(json.dumps(found.to_dict()))
+    return json.loads(json.dumps(result.to_dict()))
 
 
 @pytest.fixture(scope="module")

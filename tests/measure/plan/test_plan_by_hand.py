@@ -48,7 +48,8 @@ def test_a_measured_row_by_hand():
 
 def test_a_row_that_was_not_measured_has_predictions_alone():
     row = _planned_stack(PREDICTION, ())
-    assert (row.measured_ms_per_token, row.error) == (None, None)
+    assert row.measured_ms_per_token is None
+    assert row.error is None
     assert row.acceptance_length == Compared(2.0, None)
 
 
@@ -74,13 +75,13 @@ def test_errors_by_hand():
         measured("a:1 > target", 4.0, 5.0, (0.5, 0.4)),
         measured("b:1 > target", 6.0, 5.0, (0.5, 0.625)),
     ]
-    found = _errors(rows)
-    assert found.drift == pytest.approx(1.25)
+    errors = _errors(rows)
+    assert errors.drift == pytest.approx(1.25)
     # -20 %, -20 % and +20 %; without the drift 0 and +50 %.
-    assert spread(found.ms_per_token) == pytest.approx((0.2, 0.2))
-    assert spread(found.ms_per_token_without_drift) == pytest.approx((0.25, 0.5))
+    assert spread(errors.ms_per_token) == pytest.approx((0.2, 0.2))
+    assert spread(errors.ms_per_token_without_drift) == pytest.approx((0.25, 0.5))
     # Of the stacks that draft: +25 % and -20 %.
-    assert spread(found.forwards_per_token) == pytest.approx((0.225, 0.25))
+    assert spread(errors.forwards_per_token) == pytest.approx((0.225, 0.25))
 
 
 def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
@@ -99,15 +100,15 @@ def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
         ),
         rounds={"d > target": 7, "m > target": 9},
     )
-    found = _calibration(stored, was_stored=True).acceptance
+    acceptance = _calibration(stored, was_stored=True).acceptance
     # The second: 0.8 accepted, 1 + 0.8 examined.
     first = PairAcceptance(draft="d", verifier="target", rate=pytest.approx(0.5), rounds=7)
     second = PairAcceptance(draft="m", verifier="target", rate=pytest.approx(0.8 / 1.8), rounds=9)
-    assert found == (first, second)
+    assert acceptance == (first, second)
 
 
 @pytest.mark.parametrize(
-    ("ms", "found"),
+    ("ms", "comparison"),
     [
         pytest.param({"a": 5.0, "b": 4.0}, ("b", 0.25), id="another is faster"),
         pytest.param({"a": 4.0, "b": 5.0}, ("a", 0.0), id="the picked one is the fastest"),
@@ -115,8 +116,8 @@ def test_acceptance_of_a_stored_calibration_is_of_drafts_of_four():
         pytest.param({}, (None, None), id="nothing was measured"),
     ],
 )
-def test_the_pick_against_the_fastest_measured(ms, found):
-    assert _against_best("a", ms) == found
+def test_the_pick_against_the_fastest_measured(ms, comparison):
+    assert _against_best("a", ms) == comparison
 
 
 def test_an_error_below_zero_can_be_the_worst():

@@ -29,9 +29,9 @@ LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
 
 
 def test_a_single_draft_is_leviathans_formula():
-    found = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, databases=False)
+    prediction = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, databases=False)
     machine = Machine(GPUS["H100 SXM"])
-    single = next(row for row in found.rows if row.stack != "llama-8b")
+    single = next(row for row in prediction.rows if row.stack != "llama-8b")
     g = int(single.stack.split(":")[1].split(" ")[0])
     step = {m: machine.step_ms(MODELS[m], context=2048) for m in ("llama-8b", "llama-1b")}
     length = (1 - 0.8 ** (g + 1)) / (1 - 0.8)
@@ -47,8 +47,8 @@ def test_a_single_draft_is_leviathans_formula():
     )  # the law adds the cost of catching up
     low, high = single.speedup_over_plain_ci
     assert low < single.speedup_over_plain < high
-    assert set(column(found.assumptions, "kind")) <= {"measured", "published", "assumed"}
-    for assumption in found.assumptions:
+    assert set(column(prediction.assumptions, "kind")) <= {"measured", "published", "assumed"}
+    for assumption in prediction.assumptions:
         assert assumption.source
 
 
@@ -61,11 +61,12 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
     usual = predict()
     slow = predict(round_ms=5.0)
     fast = predict(round_ms=0.0)
-    gains = [found.best[0].speedup_over_plain for found in (slow, usual, fast)]
+    gains = [prediction.best[0].speedup_over_plain for prediction in (slow, usual, fast)]
     assert gains == sorted(gains)
     assert len(set(gains)) == 3
-    found = keyed(fast.assumptions, "name")["further time of a round"]
-    assert (found.value, found.kind) == ("0 µs", "measured")
+    prediction = keyed(fast.assumptions, "name")["further time of a round"]
+    assert prediction.value == "0 µs"
+    assert prediction.kind == "measured"
     with pytest.raises(UserError, match="the time of a round beyond its forward passes in ms"):
         hsd.predict("H100", models, round_ms=-1.0)
 
@@ -83,15 +84,15 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
 
 
 def test_what_does_not_fit_is_said_and_not_best():
-    found = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
-    for row in found.rows:
+    prediction = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
+    for row in prediction.rows:
         assert not row.fits
-    assert any("--tp" in str(line) for line in found.parts())
+    assert any("--tp" in str(line) for line in prediction.parts())
     assert any(
         column(hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows, "fits")
     )
-    found = hsd.predict("H100", LLAMAS, tp=4, weights="fp8", batch=(8,), databases=False)
-    assert found.best[0].fits
+    prediction = hsd.predict("H100", LLAMAS, tp=4, weights="fp8", batch=(8,), databases=False)
+    assert prediction.best[0].fits
 
 
 def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
@@ -152,8 +153,8 @@ def test_a_schedule_by_batch_is_what_the_engines_read():
 
 def test_the_present_length_of_a_profile_is_compared_with_the_best():
     profile = Edge((0.8, 0.2, 0.05, 0.01, 0.0))
-    found = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=profile, databases=False)
-    (cell,) = found.lookaheads
+    prediction = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=profile, databases=False)
+    (cell,) = prediction.lookaheads
     assert cell.present.tokens == 5 > cell.lookahead
     assert 0 < cell.present.loses < 1
     again = hsd.predict(
@@ -167,10 +168,10 @@ def test_a_draft_breaks_even_at_a_batch_and_a_context():
     """At the ends themselves, and one step before them, the rows of a plan say the same."""
     models = ("llama-8b", "llama-1b")
     predict = partial(hsd.predict, "H100", models, databases=False)
-    found = predict(acceptance=0.5, context=(512,))
-    stops = found.break_even_batch["llama-1b"]
+    prediction = predict(acceptance=0.5, context=(512,))
+    stops = prediction.break_even_batch["llama-1b"]
     assert f"llama-1b alone pays below batch {stops} at the first context" in "\n".join(
-        found.answers()
+        prediction.answers()
     )
     at_end = predict(acceptance=0.5, context=(512,), batch=(stops,))
     before = predict(acceptance=0.5, context=(512,), batch=(stops // 2,))
@@ -206,14 +207,14 @@ def test_a_draft_head_is_taken_from_its_config(tmp_path):
     folder = tmp_path / "speculator"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(SPECULATOR))
-    found = hsd.predict("H100", ("llama-8b", str(folder)), databases=False)
-    (about,) = select(found.assumptions, name="speculator")
+    prediction = hsd.predict("H100", ("llama-8b", str(folder)), databases=False)
+    (about,) = select(prediction.assumptions, name="speculator")
     assert about.value == "draft head of 1 layer, 16,000 rows in its output, 4 draft tokens"
-    assert found.lookaheads[0].present.tokens == 4
+    assert prediction.lookaheads[0].present.tokens == 4
     small = shape_of(str(folder))
     full = MODELS["llama-8b"].head()
     assert full.touched(1) - small.touched(1) == (128_256 - 16_000) * 4096
-    assert '"method": "eagle3"' in found.settings["vllm 0.32.0"]
+    assert '"method": "eagle3"' in prediction.settings["vllm 0.32.0"]
 
 
 EAGLE_1 = {"model_type": "eagle", "model": SPECULATOR["transformer_layer_config"]}
@@ -238,21 +239,22 @@ def test_the_settings_name_the_kind_of_a_draft_head(tmp_path, config, method):
     folder = tmp_path / "eagle3"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    found = hsd.predict("H100", ("llama-8b", str(folder)), acceptance=0.8, databases=False)
-    given = json.loads(found.settings["vllm 0.32.0"].split("'")[1])
-    assert (given["method"], given["model"]) == (method, "eagle3")
-    assert ("llama.cpp 0c1e570" in found.settings) == (method == "eagle3")
-    assert "eagle3" in column(found.assumptions, "name")
+    prediction = hsd.predict("H100", ("llama-8b", str(folder)), acceptance=0.8, databases=False)
+    given = json.loads(prediction.settings["vllm 0.32.0"].split("'")[1])
+    assert given["method"] == method
+    assert given["model"] == "eagle3"
+    assert ("llama.cpp 0c1e570" in prediction.settings) == (method == "eagle3")
+    assert "eagle3" in column(prediction.assumptions, "name")
 
 
 def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
     """gpt-oss-120b has 4-bit experts: as 16 bits it does not fit into 80 GB."""
-    found = hsd.predict("H100", ("gpt-oss-120b",), databases=False)
-    lines = list(map(str, found.parts()))
+    prediction = hsd.predict("H100", ("gpt-oss-120b",), databases=False)
+    lines = list(map(str, prediction.parts()))
     (said,) = [
         line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
     ]
-    assert not found.rows[0].fits
+    assert not prediction.rows[0].fits
     assert "--weights fp4" in said
     stored = hsd.predict("H100", ("gpt-oss-120b",), weights="fp4", databases=False)
     assert stored.rows[0].fits

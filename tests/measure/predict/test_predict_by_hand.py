@@ -9,8 +9,8 @@ from hsd_viz.measure.predict.stacks_on_hardware import STEP_ERROR
 
 
 def test_the_interval_of_a_speed_is_that_of_step_times_where_nothing_is_drafted():
-    found = hsd.predict("H100", ("llama-8b",), databases=False)
-    (row,) = found.rows
+    prediction = hsd.predict("H100", ("llama-8b",), databases=False)
+    (row,) = prediction.rows
     low, high = row.tokens_per_second_ci
     assert low == pytest.approx(row.tokens_per_second / (1 + STEP_ERROR))
     assert high == pytest.approx(row.tokens_per_second * (1 + STEP_ERROR))
@@ -19,7 +19,7 @@ def test_the_interval_of_a_speed_is_that_of_step_times_where_nothing_is_drafted(
 
 def test_a_draft_pays_only_at_batches_that_fit():
     """24 GB hold Llama 3.1 8B in bf16 with few caches of 2 048 tokens."""
-    found = hsd.predict("RTX 4090", ("llama-8b", "eagle3"), databases=False)
-    most = found.most_batch["eagle3"]
+    prediction = hsd.predict("RTX 4090", ("llama-8b", "eagle3"), databases=False)
+    most = prediction.most_batch["eagle3"]
     assert 1 < most < 64
-    assert f"pays up to batch {most}, the largest that fits" in found.answers()[0]
+    assert f"pays up to batch {most}, the largest that fits" in prediction.answers()[0]

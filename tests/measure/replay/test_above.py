@@ -107,19 +107,19 @@ def test_a_log_with_recorded_rounds_has_the_table(tmp_path):
     rounds = [(3, 1)] * 80
     log = tmp_path / "served.jsonl"
     log.write_text("".join(json.dumps(request(repeating, rounds)) + "\n" for _ in range(3)))
-    found = replay(log, drafters=["lookup"])
-    assert found.above.requests == 3
-    assert found.above.tokens.recorded.value == 2.0
-    assert found.above.tokens.least.value > 2.5
-    assert found.above.tokens.most.value >= found.above.tokens.least.value
-    assert any("What if a database were asked before" in line for line in found.lines())
-    assert "What if: a database above the recorded drafter" in found.text()
+    report = replay(log, drafters=["lookup"])
+    assert report.above.requests == 3
+    assert report.above.tokens.recorded.value == 2.0
+    assert report.above.tokens.least.value > 2.5
+    assert report.above.tokens.most.value >= report.above.tokens.least.value
+    assert any("What if a database were asked before" in line for line in report.lines())
+    assert "What if: a database above the recorded drafter" in report.text()
 
 
 def test_a_log_of_counts_alone_says_what_is_missing(tmp_path):
     log = tmp_path / "served.jsonl"
     log.write_text(json.dumps(request([1, 2, 3, 4, 5, 6, 7], None)) + "\n")
-    found = replay(log, drafters=["lookup"])
-    assert "does not report each verification" in "\n".join(found.lines())
-    assert found.above.requests == 0
-    assert "What if:" not in found.text()
+    report = replay(log, drafters=["lookup"])
+    assert "does not report each verification" in "\n".join(report.lines())
+    assert report.above.requests == 0
+    assert "What if:" not in report.text()

@@ -61,9 +61,9 @@ def test_counts_equal_those_of_the_decodes(engine, log):
                 budget=9,
             )
             assert trace.token_ids == entry["output_ids"]
-            found = trace.metrics()
+            figures = trace.metrics()
             for k, name in enumerate(("tokens", "target_forwards", "drafted", "accepted")):
-                totals[k] += found[name]
+                totals[k] += figures[name]
         assert [row.tokens, row.rounds, row.drafted, row.accepted] == totals, row.name
         assert row.mean_acceptance_length.value == row.tokens / row.rounds
         assert sum(row.accepted_by_position) == row.accepted
@@ -145,7 +145,8 @@ def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
     good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
     text = {"prompt": "SECRET", "output": "SECRET answer"}
     report = replay(write(tmp_path / "log.jsonl", good, text, 0, good), drafters=("lookup",))
-    assert (report.log.requests, report.log.broken) == (2, 2)
+    assert report.log.requests == 2
+    assert report.log.broken == 2
     assert "give the tokenizer" in dict(report.log.examples)[2]
     assert "2 broken records skipped" in str(report)
     assert "SECRET" not in json.dumps(report.to_dict())
@@ -219,11 +220,12 @@ def test_a_sampled_log_is_replayed_as_its_decode_counts(engine, tmp_path):
     assert decoded.token_ids == text
     replay_log = partial(replay, path, drafters=("db[context]",), tokenizer="target", budget=9)
     report = replay_log()
-    (found,) = report.drafters
+    (replayed,) = report.drafters
     figures = decoded.metrics()
-    assert (found.rounds, found.drafted) == (figures["rounds"], figures["drafted"])
+    assert replayed.rounds == figures["rounds"]
+    assert replayed.drafted == figures["drafted"]
     assert "1 request sampled" in str(report)
-    assert replay_log(temperature=0.0).drafters[0].drafted != found.drafted
+    assert replay_log(temperature=0.0).drafters[0].drafted != replayed.drafted
 
 
 @pytest.mark.skipif(not SMOLLM2.is_installed, reason="SmolLM2 is not installed")

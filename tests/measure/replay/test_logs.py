@@ -88,13 +88,13 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_read(tmp_path, form):
     entry, prompt, *output = FORMS[form]
-    (found,) = read(write(tmp_path / "log.jsonl", entry))
+    (request,) = read(write(tmp_path / "log.jsonl", entry))
     written = output[0] if output else "Hello"
-    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),)
-    assert (*found.text.output,) == (*TOKENIZER.ids(written),)
-    assert found.encoded == (form != "ids")
-    assert found.limit == len(found.text.output)
-    assert not found.cut
+    assert (*request.text.prompt,) == (*TOKENIZER.ids(prompt),)
+    assert (*request.text.output,) == (*TOKENIZER.ids(written),)
+    assert request.encoded == (form != "ids")
+    assert request.limit == len(request.text.output)
+    assert not request.cut
 
 
 def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
@@ -103,7 +103,10 @@ def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
     entries += [{"prompt_ids": [9], "output_ids": [5, end]}]
     monkeypatch.setattr("hsd_viz.measure.replay.requests.MOST_TOKENS", 50)
     one, two = read(write(tmp_path / "log.jsonl", *entries))
-    assert (len(one.text.prompt), len(one.text.output), one.limit, one.cut) == (20, 30, 40, True)
+    assert len(one.text.prompt) == 20
+    assert len(one.text.output) == 30
+    assert one.limit == 40
+    assert one.cut
     assert two.limit > 10**9
     assert not two.cut
 
@@ -163,13 +166,13 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
     path = tmp_path / "log.jsonl"
     good = b'{"prompt": "a", "output": "b"}'
     path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
-    found = read(path)
-    assert list(map(type, found)) == [
+    items = read(path)
+    assert list(map(type, items)) == [
         LoggedRequest,
         *[BrokenEntry] * len(BROKEN),
         LoggedRequest,
     ]
-    for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
+    for number, (item, why) in enumerate(zip(items[1:-1], BROKEN.values(), strict=True), 2):
         assert why in item.why
         assert item.number == number
     (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
@@ -182,8 +185,8 @@ def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
         json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(1000)
     )
     path.write_bytes(gzip.compress(lines.encode())[:-2000])
-    *found, last = read(path)
-    assert len(found) > 100
+    *items, last = read(path)
+    assert len(items) > 100
     assert "cannot be read further" in last.why
     monkeypatch.setattr("hsd_viz.records.entries.MOST_BYTES", 100_000)
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)

@@ -76,13 +76,17 @@ def test_branches_limits_and_ends_of_text():
     one = replay(drafter, Text("c", (1,), (5, 6, 8, 5, 6)), 8)
     # 5 6 accepted, 8 the target's own; then 5 accepted (6 would leave no room for a token of its
     # own) and 6.
-    assert (one.rounds, one.tokens, one.drafted) == (2, 5, 6)
+    assert one.rounds == 2
+    assert one.tokens == 5
+    assert one.drafted == 6
     assert dict(one.accepted) == {("model", 2): 2, ("model", 3): 1}
     assert dict(one.examined) == {("context", 1): 2, ("model", 2): 2, ("model", 3): 1}
     assert drafter.emitted == [5, 6, 8, 5, 6]
     # The text ended with the accepted 6: no token of the target's own comes after it.
     ended = replay(Fixed(tree), Text("c", (1,), (5, 6)), 8, frozenset((6,)), limit=20)
-    assert (ended.rounds, ended.tokens, sum(ended.accepted.values())) == (1, 2, 2)
+    assert ended.rounds == 1
+    assert ended.tokens == 2
+    assert sum(ended.accepted.values()) == 2
 
 
 def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
@@ -117,5 +121,6 @@ def test_an_accepted_end_token_ends_its_round():
     done = replay(
         Fixed(DraftTree.chain([9], "db")), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3
     )
-    assert (done.rounds, done.tokens) == (3, 3)
+    assert done.rounds == 3
+    assert done.tokens == 3
     assert done.accepted.total() == 1

@@ -43,18 +43,22 @@ def branching() -> DraftTree:
 
 def test_a_round_counts_what_it_examined_and_accepted():
     drafter = Scripted(branching())
-    found = replay(drafter, Text("a", (1,), (2, 3, 4, 5, 6)), budget=16)
+    counts = replay(drafter, Text("a", (1,), (2, 3, 4, 5, 6)), budget=16)
     # 2 and 3 are accepted, 4 is the target's; then 5 and 6 without a draft.
-    assert (found.tokens, found.rounds, found.drafted) == (5, 3, 4)
+    assert counts.tokens == 5
+    assert counts.rounds == 3
+    assert counts.drafted == 4
     assert drafter.written == [[2, 3, 4], [5], [6]]
     # 8 follows a token that was rejected: it is not examined.
-    assert found.examined == Counter({("context", 1): 2, ("model", 1): 1})
-    assert found.accepted == Counter({("context", 1): 2})
+    assert counts.examined == Counter({("context", 1): 2, ("model", 1): 1})
+    assert counts.accepted == Counter({("context", 1): 2})
     # (tokens, nodes, depth, accepted)
-    assert found.shapes == Counter({(3, 4, 2, 2): 1, (1, 0, 0, 0): 2})
+    assert counts.shapes == Counter({(3, 4, 2, 2): 1, (1, 0, 0, 0): 2})
 
 
 def test_a_draft_leaves_room_for_the_targets_own_token():
     chain = DraftTree.chain([2, 3, 4, 5, 6], "context", 1)
-    found = replay(Scripted(chain), Text("a", (1,), (2, 3, 4, 5)), budget=16)
-    assert (found.drafted, found.rounds, found.tokens) == (3, 1, 4)
+    counts = replay(Scripted(chain), Text("a", (1,), (2, 3, 4, 5)), budget=16)
+    assert counts.drafted == 3
+    assert counts.rounds == 1
+    assert counts.tokens == 4
