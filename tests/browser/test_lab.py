@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from .test_page import TOKENS, field
+from .explorer import TOKENS, field
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from hsd_viz.cli.served_page import served_page
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.serve.app import Settings, decode_with
-from tests.browser.test_page import CANCEL, TOKENS, field
+from tests.browser.explorer import CANCEL, TOKENS, field
 from tests.serve.serving import serving
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from hsd_viz import load_engine
 from hsd_viz.views.site import build, sections
-from tests.browser.test_page import violations
+from tests.browser.explorer import violations
 from tests.browser.test_tab import serving
 from tests.js.small_family import PROMPTS, make_family
 

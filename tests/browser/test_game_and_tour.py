@@ -1,0 +1,100 @@
+"""The game on the first screen, and the tour, through Voilà."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from hsd_viz.engine.replay import load_bundled
+
+from .conftest import PATIENCE
+from .explorer import TOKENS, choose_of_run, opened, violations
+
+pytestmark = pytest.mark.browser
+
+
+def phase(page, name: str) -> None:
+    page.wait_for_selector(f".hsd-game[data-phase={name}]", timeout=PATIENCE)
+
+
+def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
+    shown = open_page(1440, intro=True)
+    page = shown.page
+    page.goto(voila, wait_until="domcontentloaded")
+    write = page.get_by_label("Write what comes next")
+    expect(write).to_be_focused(timeout=PATIENCE)
+    assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
+    assert violations(page) == []
+    players = page.locator(".hsd-gm-standings li")
+    expect(players).to_contain_text(["You", "the context database", "a tiny model", "Plain"])
+    place = page.locator(".hsd-gm-plot").bounding_box()
+    figures = page.locator(".hsd-gm-standings strong")
+    assert set(figures.all_inner_texts()) == {"0"}, "all players begin together"
+    expect(page.locator(".hsd-gm-plot")).to_contain_text("Each pass adds a step here")
+    page.keyboard.type("zzz yyy")
+    page.keyboard.press("Enter")
+    phase(page, "write")
+    expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
+    expect(players.first).to_contain_text("after 1 pass")
+    assert figures.last.inner_text() == "1", "the others have as many passes"
+    box = page.locator(".hsd-gm-plot").bounding_box()
+    assert box["x"] == place["x"], "the stairs are where the line was"
+    assert box["y"] == place["y"], "the stairs are where the line was"
+    focused = {"lesson": ".hsd-gm-next", "result": ".hsd-gm-time"}
+    while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "time":
+        if now in focused:
+            expect(page.locator(focused[now])).to_be_focused()
+        elif page.locator(".hsd-gm-choice").count():
+            page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".hsd-game:not([data-phase=reading])")
+    phase(page, "time")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
+    expect(page.locator(".hsd-gm-price input")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
+    page.locator(".hsd-gm-presets button", has_text="GPU").press("Enter")
+    expect(page.locator(".hsd-gm-price strong")).to_have_text("1 % of a pass")
+    page.locator(".hsd-gm-exact").press("Enter")
+    phase(page, "exact")
+    expect(
+        page.get_by_role("heading", name="Yes: the same text and the same chances")
+    ).to_be_focused()
+    expect(page.locator(".hsd-game")).to_contain_text("1000 tokens: ")
+    assert page.locator(".hsd-gm-picture").count() == 0, "the darts have the screen for themselves"
+    page.get_by_role("button", name="Throw 1 000").click()
+    expect(page.locator(".hsd-game")).to_contain_text("towards 0: the pile becomes p.")
+    assert violations(page) == []
+    page.locator(".hsd-gm-explore").press("Enter")
+    page.wait_for_selector(TOKENS)
+    expect(page.locator(".hsd-game")).to_have_count(0)
+    expect(page.locator(".hsd-run-select")).to_be_focused()
+    expect(page.locator(".hsd-origin-stack")).to_have_text("you > target")
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    assert page.locator(".hsd-game").count() == 0, "it opens once"
+    page.locator(".hsd-header-tools button", has_text="The game").click()
+    expect(write).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".hsd-game")).to_have_count(0)
+    shown.check()
+
+
+def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila):
+    shown = opened(open_page, f"{voila}?trace=both&theme=dark")
+    page = shown.page
+    choose_of_run(page, "Take the tour")
+    card = page.locator(".hsd-tour-card")
+    expect(card).to_be_visible()
+    titles = []
+    for k in range(8):
+        expect(card.locator(".hsd-tour-count")).to_have_text(f"{k + 1} of 8")
+        expect(page.locator(".hsd-tour-lit")).to_have_count(1)
+        assert k or violations(page) == [], "its text is readable in the dark"
+        titles.append(card.locator(".hsd-tour-title").inner_text())
+        card.locator(".hsd-tour-next").click()
+    assert len(set(titles)) == 8
+    expect(card).not_to_be_visible()
+    expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled("both").stack)
+    shown.check()
