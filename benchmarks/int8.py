@@ -20,7 +20,7 @@ import torch
 from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.machine import describe
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     def work(args) -> None:
         torch.set_num_threads(1)
         suite = prompts_of(args.suite, args.prompts)
-        text = Models("target", "cpu", None, False).text("target")
+        text = EngineModels("target", "cpu", None, False).text("target")
         texts = []
         for prompt in suite.prompts:
             ids = text.encode(prompt.text)[-512:]

@@ -135,7 +135,7 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
     nothing described.
     """
-    from hsd_viz.decoding.judge import Numbers
+    from hsd_viz.decoding.judge import UniformNumbers
     from hsd_viz.decoding.sampling import Draws, Sampling
 
     session = engine.model().session()
@@ -144,7 +144,7 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     session.feed(prompt[:-1])
     numbers = None
     if not sampling.greedy:
-        numbers = Numbers([draws.at(len(prompt) + place) for place in range(len(ids))])
+        numbers = UniformNumbers([draws.at(len(prompt) + place) for place in range(len(ids))])
     begin = thread_time_ns()
     run = session.sample(prompt[-1:], len(ids), sampling, numbers, frozenset())
     spent = thread_time_ns() - begin

@@ -31,7 +31,7 @@ from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.steps import Board, Step
+from hsd_viz.torch_models.steps import Board, DeviceStep
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPE = (32, 2, 2, 1, 48)
@@ -170,7 +170,7 @@ class Sweep:
         self.seconds = 0.0
         self._memory = torch.zeros(size // 8, dtype=torch.float64)
 
-    def __call__(self, board: Board, step: Step) -> None:
+    def __call__(self, board: Board, step: DeviceStep) -> None:
         started = thread_time()
         self._memory.sum()
         self.seconds += thread_time() - started
@@ -182,7 +182,7 @@ class Nothing(Sweep):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def __call__(self, board: Board, step: Step) -> None:
+    def __call__(self, board: Board, step: DeviceStep) -> None:
         pass
 
 
@@ -212,7 +212,7 @@ def host_alone(rounds: int, graph: Sweep) -> dict[str, Any]:
         next(steps)
     own = Board.run
 
-    def run(board: Board, step: Step) -> None:
+    def run(board: Board, step: DeviceStep) -> None:
         graph(board, step)
 
     Board.run = run  # type: ignore[method-assign]

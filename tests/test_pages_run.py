@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Sampling, distribution, draw
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.tree import DraftTree
@@ -80,7 +80,7 @@ def test_the_worked_round_decides_as_the_rule_of_the_package(names, seed):
     q = distribution(drafting[2:6], sampling)
     tokens = [draw(row, number) for row, number in zip(q, sampled, strict=True)]
     draft = Draft(DraftTree.chain(tokens, "nano"), rows=q)
-    verdict = judge(verifying[2:7], draft, sampling, Numbers([r] * 5, u), RecordOptions())
+    verdict = judge(verifying[2:7], draft, sampling, UniformNumbers([r] * 5, u), RecordOptions())
     compared = min(len(verdict.accepted) + 1, 4)
 
     names["nano"] = TableSession(drafting)

@@ -15,7 +15,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.options import Sampling
-from hsd_viz.results import Estimate, Kind, Result, Table, kind_of, show
+from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, show
 
 ROWS = Table(
     "Stacks",
@@ -112,14 +112,14 @@ def test_a_result_without_a_table_has_no_figure():
 @pytest.mark.parametrize(
     ("stack", "kind"),
     [
-        ("target", Kind.PLAIN),
-        ("db > target", Kind.DATABASE),
-        ("nano:4 > target", Kind.MODELS),
-        ("db > nano:4 > target (best)", Kind.BOTH),
-        ("auto > target", Kind.AUTO),
-        ("lookup > target", Kind.BASELINE),
-        ("of another package > target", Kind.BASELINE),
-        ("hf-generate", Kind.HF),
+        ("target", StackKind.PLAIN),
+        ("db > target", StackKind.DATABASE),
+        ("nano:4 > target", StackKind.MODELS),
+        ("db > nano:4 > target (best)", StackKind.BOTH),
+        ("auto > target", StackKind.AUTO),
+        ("lookup > target", StackKind.BASELINE),
+        ("of another package > target", StackKind.BASELINE),
+        ("hf-generate", StackKind.HF),
     ],
 )
 def test_the_kind_of_a_stack(stack, kind):
@@ -127,7 +127,7 @@ def test_the_kind_of_a_stack(stack, kind):
 
 
 def test_the_kind_of_a_parsed_stack():
-    assert kind_of(hsd.parse("nano > target")) is Kind.MODELS
+    assert kind_of(hsd.parse("nano > target")) is StackKind.MODELS
 
 
 def test_audit_takes_a_stack():

@@ -49,7 +49,7 @@ RUN = (
     Line("Timeline", "hsd.views.Timeline(trace)"),
     Line("Panels", "hsd.views.Panels(trace)"),
     Line("LocalityMap", 'hsd.views.LocalityMap(hsd.load_bundled("summary", ANSWERS))'),
-    Line("Drafter", "hsd.views.Drafter(race[0])"),
+    Line("DraftGame", "hsd.views.DraftGame(race[0])"),
     Line("overview", "hsd.views.overview(trace)", drawn=False),
     Line("LinkedView", "issubclass(hsd.views.Staircase, hsd.views.LinkedView)", drawn=False),
 )

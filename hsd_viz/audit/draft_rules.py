@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from hsd_viz.audit.enumeration import Choices
+from hsd_viz.audit.enumeration import EnumeratedChoices
 from hsd_viz.audit.small_models import DRAFT, Chain, Row, likeliest, point_mass, reach
 
 #: Below this probability a draft is unsure.
@@ -20,20 +20,22 @@ WORTH_IT = Fraction(2, 5)
 
 #: A rule makes a draft of at most so many tokens after a text. ``rounds`` counts the accepted
 #: tokens of earlier rounds.
-Drafting = Callable[[list[int], int, list[int], Choices], Chain]
+Drafting = Callable[[list[int], int, list[int], EnumeratedChoices], Chain]
 
 
-def fixed(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def fixed(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Draft a fixed number of tokens."""
     return _sampled(text, room, choices, stop_before=_never, stop_after=_never)
 
 
-def kept(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def kept(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Draw a token, keep it, stop if the draft's probability is now below the confidence."""
     return _sampled(text, room, choices, stop_before=_never, stop_after=_is_unsure)
 
 
-def before_drawing(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def before_drawing(
+    text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
+) -> Chain:
     """Look at the row before its token is drawn, and stop if its largest probability is below the
     confidence.
     """
@@ -41,13 +43,15 @@ def before_drawing(text: list[int], room: int, rounds: list[int], choices: Choic
     return _sampled(text, room, choices, stop_before=_next_is_unsure, stop_after=_never)
 
 
-def earlier_rounds(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def earlier_rounds(
+    text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
+) -> Chain:
     """Draft one token more than the previous round accepted."""
     wanted = rounds[-1] + 1 if rounds else 2
     return fixed(text, min(room, wanted), rounds, choices)
 
 
-def dropped(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def dropped(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Draw a token, and drop it if the draft's probability is now below the confidence."""
     chain = kept(text, room, rounds, choices)
     if reach(chain) >= CONFIDENCE:
@@ -55,7 +59,7 @@ def dropped(text: list[int], room: int, rounds: list[int], choices: Choices) -> 
     return chain.first(len(chain.tokens) - 1)
 
 
-def drawn_again(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def drawn_again(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Draw a token, and draw it once more if it is unlikely."""
     tokens: list[int] = []
     rows: list[Row] = []
@@ -69,7 +73,7 @@ def drawn_again(text: list[int], room: int, rounds: list[int], choices: Choices)
     return Chain(tokens, rows)
 
 
-def best_cut(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def best_cut(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Draft all tokens, then cut where length times probability is largest."""
     chain = fixed(text, room, rounds, choices)
     best_length = 0
@@ -82,7 +86,9 @@ def best_cut(text: list[int], room: int, rounds: list[int], choices: Choices) ->
     return chain.first(best_length)
 
 
-def likeliest_dropped(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def likeliest_dropped(
+    text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
+) -> Chain:
     """Take the likeliest token, and drop it if its probability is below the confidence."""
     tokens: list[int] = []
     while len(tokens) < room:
@@ -93,14 +99,16 @@ def likeliest_dropped(text: list[int], room: int, rounds: list[int], choices: Ch
     return Chain(tokens, [*map(point_mass, tokens)])
 
 
-def likeliest_by_softmax(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def likeliest_by_softmax(
+    text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
+) -> Chain:
     """The same, verified with the draft model's row as q."""
     tokens = likeliest_dropped(text, room, rounds, choices).tokens
     before = [text[-1], *tokens[:-1]][: len(tokens)]
     return Chain(tokens, [DRAFT[token] for token in before])
 
 
-def worth_it(text: list[int], room: int, rounds: list[int], choices: Choices) -> Chain:
+def worth_it(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
     """Copy what followed the last token earlier in the text, as long as estimates say that it
     pays.
     """
@@ -134,7 +142,7 @@ def _is_unsure(probability: Fraction, row: Row) -> bool:
 def _sampled(
     text: list[int],
     room: int,
-    choices: Choices,
+    choices: EnumeratedChoices,
     stop_before: Callable[[Fraction, Row], bool],
     stop_after: Callable[[Fraction, Row], bool],
 ) -> Chain:

@@ -24,7 +24,7 @@ class TooManyOutcomes(UserError):
     """A program has more outcomes than it may have."""
 
 
-class Choices:
+class EnumeratedChoices:
     """The random decisions of one run, with the methods of ``numpy.random.Generator`` and
     ``random.Random`` that decoders need. ``weight`` is the probability of the decisions so far.
     """
@@ -73,7 +73,9 @@ class Choices:
         return [values[self.branch(weights)]]
 
 
-def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, Any]]:
+def outcomes(
+    program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS
+) -> Iterator[tuple[T, Any]]:
     """Yield (result, probability) for each run of ``program``.
 
     Raises:
@@ -81,7 +83,7 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
     """
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
-        choices = Choices(path)
+        choices = EnumeratedChoices(path)
         result = program(choices)
         yield result, choices.weight
         while path:
@@ -96,7 +98,7 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
     )
 
 
-def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
+def law(program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
     """Return the distribution of a program's result.
 
     Raises:
@@ -116,7 +118,11 @@ class Chance:
     __slots__ = ("_choices", "_interval", "_scale", "_shift")
 
     def __init__(
-        self, choices: Choices, interval: list[float], scale: float = 1.0, shift: float = 0.0
+        self,
+        choices: EnumeratedChoices,
+        interval: list[float],
+        scale: float = 1.0,
+        shift: float = 0.0,
     ) -> None:
         self._choices = choices
         self._interval = interval

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.audit.enumeration import MAX_RUNS, Choices, law
+from hsd_viz.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
 from hsd_viz.errors import UserError
 from hsd_viz.ranges import check_range
 from hsd_viz.results.result import Result
@@ -67,7 +67,7 @@ class Task:
     new_tokens: int
     temperature: float
     eos: frozenset[int]
-    random: Choices
+    random: EnumeratedChoices
 
     @property
     def vocabulary(self) -> int:
@@ -248,7 +248,7 @@ def exact(
     return ExactAudit(lossless, error, instances, outputs, wrong[0] if wrong else None, faults)
 
 
-def _output(decode: Decoder, toy: Task, choices: Choices) -> tuple[int, ...]:
+def _output(decode: Decoder, toy: Task, choices: EnumeratedChoices) -> tuple[int, ...]:
     """Return the output of a decoder with these random decisions.
 
     Raises:
@@ -281,7 +281,9 @@ def make_toy(
         tables.append(tables[-1] + 0.7 * random.normal(size=tables[0].shape))
     rows = tuple(softmax(table / temperature) for table in tables)
     end = frozenset({vocabulary - 1} if eos else ())
-    return Task(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, Choices([]))
+    return Task(
+        tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, EnumeratedChoices([])
+    )
 
 
 def _true_law(

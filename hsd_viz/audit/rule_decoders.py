@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from hsd_viz.audit.draft_rules import Drafting, fixed
-from hsd_viz.audit.enumeration import Choices
+from hsd_viz.audit.enumeration import EnumeratedChoices
 from hsd_viz.audit.small_models import (
     DRAFT,
     START,
@@ -25,13 +25,13 @@ LOOKAHEAD = 3
 #: Tokens of the texts of a batch.
 LENGTHS = (3, 2)
 
-Decoder = Callable[[Choices], Text]
+Decoder = Callable[[EnumeratedChoices], Text]
 
 
 def chains(drafting: Drafting) -> Decoder:
     """Return the decoder of a rule of chains."""
 
-    def decode(choices: Choices) -> Text:
+    def decode(choices: EnumeratedChoices) -> Text:
         text = [START]
         rounds: list[int] = []
         while (left := LENGTH + 1 - len(text)) > 0:
@@ -44,7 +44,7 @@ def chains(drafting: Drafting) -> Decoder:
     return decode
 
 
-def ranked_tree(choices: Choices) -> Text:
+def ranked_tree(choices: EnumeratedChoices) -> Text:
     """Draft the two likeliest continuations of each token, keep the three likeliest nodes of the
     tree.
     """
@@ -83,7 +83,7 @@ def siblings(keep: Callable[[Row, list[int]], list[int]]) -> Decoder:
     verified, one after the other, each rejection with its residual (SpecInfer, Miao et al. 2024).
     """
 
-    def decode(choices: Choices) -> Text:
+    def decode(choices: EnumeratedChoices) -> Text:
         text = [START]
         while len(text) <= LENGTH:
             p: Sequence[Fraction] = TARGET[text[-1]]
@@ -119,7 +119,7 @@ def batch(own_token: bool) -> Decoder:
     (``own_token``) or up to the one before it.
     """
 
-    def decode(choices: Choices) -> Text:
+    def decode(choices: EnumeratedChoices) -> Text:
         texts = [[START], [START]]
         while any(_is_unfinished(text, request) for request, text in enumerate(texts)):
             drafts = []

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from hsd_viz.audit.enumeration import Choices
+from hsd_viz.audit.enumeration import EnumeratedChoices
 
 Row = tuple[Fraction, ...]
 Text = tuple[int, ...]
@@ -69,7 +69,7 @@ def reach(chain: Chain) -> Fraction:
     return product
 
 
-def verify(last: int, chain: Chain, choices: Choices) -> tuple[list[int], int]:
+def verify(last: int, chain: Chain, choices: EnumeratedChoices) -> tuple[list[int], int]:
     """Return the accepted tokens of a chain after the token ``last``, and the target's own after
     them.
     """

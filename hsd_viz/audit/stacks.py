@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.audit.enumeration import Chance, Choices
+from hsd_viz.audit.enumeration import Chance, EnumeratedChoices
 from hsd_viz.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
@@ -54,7 +54,7 @@ class ToySession(Session):
 class EnumeratedDraws:
     """:class:`~hsd_viz.decoding.sampling.Draws` whose numbers are decided by enumeration."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: EnumeratedChoices) -> None:
         self._choices = choices
         self._at: dict[int, Chance] = {}
 

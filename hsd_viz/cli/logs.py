@@ -12,7 +12,7 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import Setting
 from hsd_viz.disk import writing
 from hsd_viz.errors import parsing
-from hsd_viz.measure.doctor.case import Case
+from hsd_viz.measure.doctor.case import DoctorCase
 from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.terminal import progress_bar
 
@@ -178,7 +178,7 @@ def doctor(
     ] = None,
     json_: Json = None,
     html: Html = None,
-    case: Case,
+    case: DoctorCase,
 ) -> int:
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.measure.doctor.api import below, explain

@@ -176,14 +176,14 @@ def serve(
     from hsd_viz.cli.served_page import served_page
     from hsd_viz.machine import access_token, check_address, is_loopback
     from hsd_viz.models.families import find_family
-    from hsd_viz.serve.settings import Settings
+    from hsd_viz.serve.settings import ServerSettings
 
     token = access_token(token_file)
     check_address(host, port, token)
     family = find_family(machine.family)
     # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
     is_local = token is None and is_loopback(host)
-    settings = Settings(
+    settings = ServerSettings(
         models=tuple(family.names),
         queue=queue,
         prompt_characters=prompt_characters,

@@ -24,7 +24,7 @@ from itertools import accumulate, takewhile
 
 import numpy as np
 
-from hsd_viz.decoding.judge import Numbers, SampledChain
+from hsd_viz.decoding.judge import SampledChain, UniformNumbers
 from hsd_viz.decoding.sampling import Sampling, chance_of
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
@@ -260,7 +260,7 @@ class TranslatingSession(Session):
         pending: Sequence[int],
         n: int,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:

@@ -20,7 +20,7 @@ from hsd_viz.trace.tables import Top
 Rows = Any
 
 
-class Numbers(NamedTuple):
+class UniformNumbers(NamedTuple):
     """Uniform numbers in [0, 1) of a verification.
 
     Attributes:
@@ -130,7 +130,7 @@ def judge(
     scores: np.ndarray,
     draft: Draft,
     sampling: Sampling,
-    numbers: Numbers | None,
+    numbers: UniformNumbers | None,
     record: RecordOptions,
 ) -> Verdict:
     """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and
@@ -165,7 +165,7 @@ def judge(
 
 
 def _judge_points(
-    scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: Numbers | None
+    scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: UniformNumbers | None
 ) -> tuple[Verdict, np.ndarray | None]:
     """Return the verdict on point masses, and what a sampled correction was drawn from."""
     p: dict[int, np.ndarray] = {}
@@ -201,7 +201,7 @@ def _judge_points(
 
 
 def _judge_chain(
-    scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
+    scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: UniformNumbers
 ) -> tuple[Verdict, np.ndarray | None]:
     """Return the verdict on a sampled chain, and what a correction was drawn from."""
     tokens = draft.tree.tokens

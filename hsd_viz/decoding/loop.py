@@ -25,7 +25,7 @@ import numpy as np
 
 from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode
 from hsd_viz.decoding.hooks import LoopHooks
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.levels import Verification
 from hsd_viz.decoding.record import Log
 from hsd_viz.decoding.sampling import Draws, Sampling
@@ -232,7 +232,7 @@ class Loop(Decode):
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
         return Draft(tree, [[0]] * len(tree))
 
-    def numbers(self, i: int, draft: Draft) -> Numbers | None:
+    def numbers(self, i: int, draft: Draft) -> UniformNumbers | None:
         """Return the uniform numbers of a verification; ``None``: it needs none of the loop.
 
         Those of level i's own tokens are the target's by position in the text; all
@@ -248,18 +248,18 @@ class Loop(Decode):
             longest = max(draft.tree.depths(), default=0)
         places = 1 + longest
         if i < self.top:
-            return Numbers(self.draws.fresh(places), u)
+            return UniformNumbers(self.draws.fresh(places), u)
         base = len(self.text)
         r = [self.draws.at(base + k) for k in range(places)]
-        return Numbers(r, u)
+        return UniformNumbers(r, u)
 
-    def draft_numbers(self, n: int) -> Numbers | None:
+    def draft_numbers(self, n: int) -> UniformNumbers | None:
         """Return the uniform numbers of ``n`` drafted tokens, which never repeat; ``None``: they
         need none of the loop.
         """
         if self.sampling.greedy or not self.hooks.draws_numbers:
             return None
-        return Numbers(self.draws.fresh(n))
+        return UniformNumbers(self.draws.fresh(n))
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -10,7 +10,14 @@ from typing import Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
+from hsd_viz.decoding.judge import (
+    Draft,
+    RecordOptions,
+    SampledChain,
+    UniformNumbers,
+    Verdict,
+    judge,
+)
 from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
 from hsd_viz.errors import Unsupported
 
@@ -73,7 +80,7 @@ class Session(ABC):
         pending: Sequence[int],
         n: int,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
@@ -104,7 +111,7 @@ class Session(ABC):
         pending: Sequence[int],
         draft: Draft,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         record: RecordOptions,
     ) -> Verdict:
         """Feed ``pending`` and the draft in one forward pass and verify it:

@@ -14,8 +14,8 @@ from pkgutil import iter_modules
 from hsd_viz.drafting import baselines, db, hd  # noqa: F401 (importing registers)
 from hsd_viz.drafting.make import (
     Baseline,
+    DrafterRun,
     Memory,
-    Run,
     SharedDatabases,
     drafter,
     drafters,
@@ -27,10 +27,10 @@ __all__ = [
     "Baseline",
     "DraftTree",
     "Drafter",
+    "DrafterRun",
     "LogitsObserver",
     "Memory",
     "Observer",
-    "Run",
     "SharedDatabases",
     "drafter",
     "drafters",

@@ -17,7 +17,7 @@ from hsd_viz.drafting.asked import AskedDatabase, AskedShared, AskedStates, Aske
 from hsd_viz.drafting.context import LOGITS, ContextDatabase, Database, LogitsDatabase
 from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.growing import GrowingTree, Waiting, prices_of
-from hsd_viz.drafting.make import Run, drafter
+from hsd_viz.drafting.make import DrafterRun, drafter
 from hsd_viz.drafting.proposals import PastDraft, Proposals, Spot
 from hsd_viz.drafting.semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
@@ -33,7 +33,7 @@ MIN_SCORE_FREE = 0.001
 DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0, SEMANTIC: 0.15}
 
 
-def _make(run: Run) -> Drafter:
+def _make(run: DrafterRun) -> Drafter:
     sources = run.sources()
     databases = run.databases.present
     if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):

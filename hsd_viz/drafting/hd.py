@@ -51,7 +51,7 @@ STATISTICS_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DatabaseDraft:
     """A draft of one database.
 
     Attributes:
@@ -79,19 +79,19 @@ class StoredDrafts:
         self.model = cache(self._model)
         self.statistics = cache(self._statistics)
 
-    def _model(self, last: str) -> list[Row]:
+    def _model(self, last: str) -> list[DatabaseDraft]:
         """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most
         frequent first.
         """
-        rows: list[Row] = []
+        rows: list[DatabaseDraft] = []
         for rank in range(BUCKET):
             match = self.shared["fivegrams"].lookup(last + chr(rank))
             if match is None or match[0] != 2:
                 break
-            rows.append(Row(1, match[1], "".join(chr(token) for token, _, _ in match[2])))
+            rows.append(DatabaseDraft(1, match[1], "".join(chr(token) for token, _, _ in match[2])))
         return rows
 
-    def _statistics(self, key: str) -> list[Row]:
+    def _statistics(self, key: str) -> list[DatabaseDraft]:
         """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no
         prefixes of others.
         """
@@ -102,11 +102,11 @@ class StoredDrafts:
             spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
         inner = {parent for _, parent, _ in nodes}
         leaves = [node for node in range(len(nodes)) if node not in inner]
-        rows: list[Row] = []
+        rows: list[DatabaseDraft] = []
         for node in sorted(leaves, key=lambda node: -len(spelled[node])):
             row = spelled[node][:LENGTH]
             if not any(other.tokens.startswith(row) for other in rows):
-                rows.append(Row(len(key), round(nodes[node][2]), row))
+                rows.append(DatabaseDraft(len(key), round(nodes[node][2]), row))
         return rows[:DRAFTS]
 
 
@@ -184,19 +184,19 @@ class HierarchyDrafting(Baseline):
                 if drafts == DRAFTS:
                     return
 
-    def _rows(self, source: str, tail: str, length: int) -> list[Row]:
+    def _rows(self, source: str, tail: str, length: int) -> list[DatabaseDraft]:
         """Return the drafts of one database, in its order."""
         last = tail[-1:]
-        rows: list[Row]
+        rows: list[DatabaseDraft]
         if source == "context":
             rows = []
             for gram, position in reversed(self._buckets.get(last, {}).items()):
-                rows.append(Row(1, None, gram, position))
+                rows.append(DatabaseDraft(1, None, gram, position))
             return rows
         if source == SEMANTIC:
             rows = []
             for at, cosine in self._semantic.find(length):
-                rows.append(Row(None, None, self._text[at : at + LENGTH], at, cosine))
+                rows.append(DatabaseDraft(None, None, self._text[at : at + LENGTH], at, cosine))
             return rows
         if source == "model":
             return self.stored.model(last)

@@ -115,7 +115,7 @@ Memory = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DrafterRun:
     """What a drafter is created for.
 
     Attributes:
@@ -172,11 +172,11 @@ class Run:
 
 
 class Baseline(Drafter):
-    """A drafter that is made for a :class:`Run`. An end-of-text token may be drafted, nothing after
-    it.
+    """A drafter that is made for a :class:`DrafterRun`. It may draft an end-of-text token, but
+    nothing after it.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DrafterRun) -> None:
         self.run = run
         self.name = run.source.name
         self.eos = run.eos
@@ -201,7 +201,7 @@ class Registration:
     items: tuple[str, ...]
     colour: tuple[str, str] | None
     remembers: Callable[[], Any] | None
-    make: Callable[[Run], Drafter]
+    make: Callable[[DrafterRun], Drafter]
 
 
 class _Registry:
@@ -257,15 +257,15 @@ def drafter(
     items: Sequence[str] = (),
     colour: tuple[str, str] | None = None,
     remembers: Callable[[], Any] | None = None,
-    make: Callable[[Run], Drafter] | None = None,
+    make: Callable[[DrafterRun], Drafter] | None = None,
 ) -> Callable[[type], type]:
     """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name``
     of stacks.
 
     ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page
     (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the
-    drafter for a :class:`Run` (default: the class is called with it). Other packages register
-    drafters by entry points of the group ``hsd_viz.drafters``.
+    drafter for a :class:`DrafterRun` (default: the class is called with it). Other packages
+    register drafters by entry points of the group ``hsd_viz.drafters``.
 
     Raises:
         UserError: if the name is not a plain word, or is already registered.
@@ -332,7 +332,7 @@ def make_drafter(
         ends = frozenset((eos,))
     else:
         ends = frozenset(eos)
-    run = Run(
+    run = DrafterRun(
         source=source,
         databases=databases or SharedDatabases(),
         memory={} if memory is None else memory,

@@ -10,7 +10,7 @@ from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_doc
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics
 from hsd_viz.models.families import DEFAULT
@@ -163,7 +163,7 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
     is_file = path.is_file() and path.suffix != GGUF
     is_folder = path.is_dir() and not (path / "config.json").exists()
     if not is_file and not (is_folder and any(path.glob("tokenizer*"))):
-        return Models(name, "cpu", allow_models=True, family=family).text(name).tokenizer
+        return EngineModels(name, "cpu", allow_models=True, family=family).text(name).tokenizer
     file = path if is_file else path / FILE
     if file.name == FILE and file.is_file():
         try:

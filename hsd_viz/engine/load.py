@@ -55,7 +55,7 @@ class RuntimeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class StackModels:
     """The models of a stack.
 
     Attributes:
@@ -69,7 +69,7 @@ class Loaded:
     bridges: dict[str, dict[str, int | str]]
 
 
-class Models:
+class EngineModels:
     """The models of one engine: a target and its draft models, on one device and in one type.
 
     Each is in the fastest runtime: ``native`` on the CPU for those of a form that it has (without a
@@ -185,7 +185,7 @@ class Models:
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
-    ) -> Generator[Stage, None, Loaded]:
+    ) -> Generator[Stage, None, StackModels]:
         """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``.
 
         Yields its stages. The lowest model drafts ``alone``: it may have another tokenizer than the
@@ -220,7 +220,7 @@ class Models:
             yield Stage(adapted.message)
             models[level] = adapted.model
             bridges[name] = adapted.description
-        return Loaded(models, note, bridges)
+        return StackModels(models, note, bridges)
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""

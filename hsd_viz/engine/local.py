@@ -24,7 +24,7 @@ from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import Loaded, Models
+from hsd_viz.engine.load import EngineModels, StackModels
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError
@@ -59,7 +59,9 @@ class LocalEngine(Engine):
     own caches.
     """
 
-    def __init__(self, models: Models, costs: Costs, databases: str | Path | None = None) -> None:
+    def __init__(
+        self, models: EngineModels, costs: Costs, databases: str | Path | None = None
+    ) -> None:
         self.models = models
         self.family = models.family.name
         self.target = models.target
@@ -81,7 +83,7 @@ class LocalEngine(Engine):
         """
         if options.threads is not None:
             set_threads(options.threads)
-        models = Models(
+        models = EngineModels(
             options.target,
             options.device,
             options.dtype,
@@ -239,7 +241,7 @@ class LocalEngine(Engine):
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise UserError(f"{self.device} ran out of memory: {less}") from None
 
-    def _selected(self, asked: Resolved, loaded: Loaded) -> tuple[Resolved, list[Model]]:
+    def _selected(self, asked: Resolved, loaded: StackModels) -> tuple[Resolved, list[Model]]:
         """Let the selector choose what is left to it; return the decode and its models."""
         from hsd_viz.latency.stored import decide
 

@@ -19,12 +19,12 @@ import numpy as np
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine import tab
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import weights_hash
 from hsd_viz.native.packed import ALIGNMENT, Section, packed_weights
-from hsd_viz.native.panels import Panels
+from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.weights import Weights, load
 
 #: The most bytes of a part.
@@ -43,7 +43,7 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
         UserError: if the family is not installed, or its models are not packed ones.
     """
     folder.mkdir(parents=True)
-    models = Models(family=family)
+    models = EngineModels(family=family)
     text = models.text(family.names[-1])
     shutil.copyfile(tab.WASM, folder / tab.WASM.name)
     backend: Any = text.tokenizer
@@ -126,7 +126,7 @@ def _write_parts(weights: Weights, family: Family, folder: Path, most: int) -> d
 def _contents(weights: Weights) -> Iterator[tuple[int, str, int, memoryview]]:
     """Iterate over layer, slot, bits and bytes of all that a model has."""
     for layer, slot, packed in packed_weights(weights):
-        if isinstance(packed, Panels):
+        if isinstance(packed, PackedMatrix):
             yield layer, slot, packed.bits, _bytes(packed.content)
         else:
             yield layer, slot, 0, _bytes(packed)

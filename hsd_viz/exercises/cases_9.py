@@ -50,7 +50,7 @@ def _text_law(
     lesson 3.
     """
 
-    def decode(choices: enumeration.Choices) -> hunt.Text:
+    def decode(choices: enumeration.EnumeratedChoices) -> hunt.Text:
         text: hunt.Text = ()
         while len(text) < 2:
             row = partial(_row_after, draft, text)
@@ -72,7 +72,7 @@ def _verified(
     drafted: Sequence[int],
     target: hunt.Model,
     draft: hunt.Model,
-    choices: enumeration.Choices,
+    choices: enumeration.EnumeratedChoices,
 ) -> hunt.Text:
     """Return the tokens that a round adds to a text: the accepted ones, and the target's own."""
     kept: hunt.Text = ()

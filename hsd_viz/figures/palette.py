@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from hsd_viz.drafting import drafters
-from hsd_viz.results.kinds import Kind
+from hsd_viz.results.kinds import StackKind
 from hsd_viz.stack import DATABASES
 
 
@@ -81,7 +81,7 @@ for _name, _known in drafters().items():
     if _known.colour:
         HUES[_name] = Hue(f"{_name}, drafter", *_known.colour)
 #: Kinds of stacks in reports.
-KINDS: dict[str, Hue] = {kind.value: Hue(kind.label, kind.light, kind.dark) for kind in Kind}
+KINDS: dict[str, Hue] = {kind.value: Hue(kind.label, kind.light, kind.dark) for kind in StackKind}
 INKS: dict[bool, Inks] = {
     False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", KINDS["auto"].light, "#cf222e"),
     True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", KINDS["auto"].dark, "#ff9d97"),

@@ -14,7 +14,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars, style
 from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
-from hsd_viz.measure.bench.report import Report, read_report
+from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.words import warnings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
@@ -25,20 +25,20 @@ PER_PASS = "tokens per target forward pass"
 SPEED = "speed, plain decoding = 1"
 
 
-def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
+def report_of(given: BenchReport | Mapping[str, Any] | str | Path) -> BenchReport:
     """Return a bench report, read from its data or its file.
 
     Raises:
         UserError: if it is not one.
     """
-    if isinstance(given, Report):
+    if isinstance(given, BenchReport):
         return given
     if isinstance(given, str | Path):
         return read_report(read_text(Path(given).expanduser(), "report", MOST_JSON), str(given))
     return read_report(json.dumps(given), "the data")
 
 
-def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
+def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
     """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
 
     Values of five or more prompts have 95 % intervals; impossible ones are left out.
@@ -77,7 +77,7 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
 
 
 def by_category(
-    report: Report | Mapping[str, Any] | str | Path,
+    report: BenchReport | Mapping[str, Any] | str | Path,
     dark: bool = False,
     *,
     stacks: Sequence[str] | None = None,

@@ -25,7 +25,7 @@ from hsd_viz.stack import MAX_LOOKAHEAD, ModelPart, Stack
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StackChoice:
     """The fastest stack and its alternatives.
 
     Attributes:
@@ -52,7 +52,7 @@ class Choice:
 
 def select(
     calibration: Calibration, *, most: int = MOST_CONSIDERED, max_levels: int | None = None
-) -> Choice:
+) -> StackChoice:
     """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the
     parts of a stack, database and target included.
     """
@@ -69,7 +69,9 @@ def select(
     ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
     single = [p for p in ranked if structure_of(p.levels) is Structure.ONE_DRAFT]
     shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
-    return Choice(ranked[0], law.predict(target), single[0] if single else None, shortest, ranked)
+    return StackChoice(
+        ranked[0], law.predict(target), single[0] if single else None, shortest, ranked
+    )
 
 
 def choose(
@@ -78,7 +80,7 @@ def choose(
     acceptance: Mapping[str, float | Edge],
     most: int = MOST_CONSIDERED,
     max_levels: int | None = None,
-) -> Choice:
+) -> StackChoice:
     """Return the fastest stack for known costs and acceptance, and its alternatives.
 
     Args:

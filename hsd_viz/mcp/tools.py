@@ -17,7 +17,7 @@ from hsd_viz.engine.access import model_outside
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
-from hsd_viz.measure.doctor.case import Case, Weights
+from hsd_viz.measure.doctor.case import DoctorCase, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
 
@@ -62,7 +62,7 @@ def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any
 
 def figure(name: str, description: str) -> dict[str, Any]:
     """Return the schema of a figure of the doctor, in the range that is declared for it."""
-    setting = settings_of(Case)[name]
+    setting = settings_of(DoctorCase)[name]
     assert setting.low is not None and setting.high is not None
     if isinstance(setting.low, int):
         return whole(description, setting.low, int(setting.high))

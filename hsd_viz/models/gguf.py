@@ -45,7 +45,7 @@ _SCALARS = {
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTensor:
+class GGUFEntry:
     """Where and how a tensor is stored.
 
     Attributes:
@@ -152,7 +152,7 @@ class GGUFFile:
         """
         self.path = Path(path)
         self.metadata: dict[str, Any] = {}
-        self.tensors: dict[str, StoredTensor] = {}
+        self.tensors: dict[str, GGUFEntry] = {}
         try:
             with self.path.open("rb") as file:
                 self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -179,7 +179,7 @@ class GGUFFile:
         return tensor
 
     @staticmethod
-    def _rows(stored: StoredTensor) -> int:
+    def _rows(stored: GGUFEntry) -> int:
         rows = 1
         for length in stored.shape[:-1]:
             rows *= length
@@ -247,4 +247,4 @@ class GGUFFile:
                     f"the tensor {name!r} ends at byte {start + size}, "
                     f"the file has {len(self._content)}"
                 )
-            self.tensors[name] = StoredTensor(shape, block, start, size)
+            self.tensors[name] = GGUFEntry(shape, block, start, size)

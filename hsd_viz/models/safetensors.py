@@ -44,7 +44,7 @@ SCALE = ".scale"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTensor:
+class SafetensorsEntry:
     """Where and how a tensor is stored.
 
     Attributes:
@@ -75,7 +75,7 @@ class SafetensorsFile:
             BadFile: if it is not a valid safetensors file.
         """
         self.path = Path(path)
-        self.tensors: dict[str, StoredTensor] = {}
+        self.tensors: dict[str, SafetensorsEntry] = {}
         try:
             self._content = np.memmap(self.path, np.uint8, "r")
         except UNMAPPED as error:
@@ -124,7 +124,7 @@ class SafetensorsFile:
                 self.tensors[name] = _stored(name, entry, begin, size)
 
 
-def _stored(name: str, entry: Any, begin: int, file_size: int) -> StoredTensor:
+def _stored(name: str, entry: Any, begin: int, file_size: int) -> SafetensorsEntry:
     """Return what a header says of a tensor; its data begin at a byte of the file."""
     if not isinstance(entry, dict):
         raise BadFile(f"the entry of the tensor {name!r} is not a JSON object")
@@ -145,7 +145,7 @@ def _stored(name: str, entry: Any, begin: int, file_size: int) -> StoredTensor:
             expected *= length
         if expected != end - first:
             raise BadFile(f"the tensor {name!r} has {end - first} bytes, its shape {expected}")
-    return StoredTensor(tuple(shape), kind, begin + first, end - first)
+    return SafetensorsEntry(tuple(shape), kind, begin + first, end - first)
 
 
 def _whole_numbers(values: Any) -> bool:

@@ -17,7 +17,7 @@ from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.packed import packed_weights
-from hsd_viz.native.panels import Panels
+from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.structures import LevelSettings, ModelShape
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
@@ -90,10 +90,10 @@ class NativeModel:
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
-    def _set(self, layer: int, slots: Sequence[str], tensor: Tensor | Panels) -> None:
+    def _set(self, layer: int, slots: Sequence[str], tensor: Tensor | PackedMatrix) -> None:
         """Give a vector or matrix to the library, for one slot or several."""
         numbers = [SLOTS.index(slot) for slot in slots]
-        if isinstance(tensor, Panels):
+        if isinstance(tensor, PackedMatrix):
             self._kept.append(tensor.content)
             data = tensor.content.ctypes.data
             for number in numbers:

@@ -25,7 +25,7 @@ from hsd_viz import disk
 from hsd_viz.errors import UNMAPPED
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.own_files import is_out_of_reach, own_folder
-from hsd_viz.native.panels import Panels, pack
+from hsd_viz.native.panels import PackedMatrix, pack
 from hsd_viz.native.weights import Weights
 
 #: Changes with the layout of panels and of the file.
@@ -59,7 +59,7 @@ class Section:
 
 
 #: A layer, a slot of the library, and what belongs there.
-Packed = tuple[int, str, Panels | np.ndarray]
+Packed = tuple[int, str, PackedMatrix | np.ndarray]
 
 
 def packed_weights(weights: Weights) -> list[Packed]:
@@ -157,7 +157,7 @@ def _section(content: np.ndarray, section: Section) -> Packed:
     """Return a section of a file."""
     part = content[section.start : section.start + section.size]
     if section.bits:
-        return section.layer, section.slot, Panels(part, section.bits)
+        return section.layer, section.slot, PackedMatrix(part, section.bits)
     return section.layer, section.slot, part.view(np.float32)
 
 
@@ -176,7 +176,7 @@ def _write(folder: Path, name: str, weights: Weights) -> Path:
             for layer, slot, packed in _pack_all(weights):
                 bits = 0
                 content = packed
-                if isinstance(packed, Panels):
+                if isinstance(packed, PackedMatrix):
                     bits = packed.bits
                     content = packed.content
                 data = np.ascontiguousarray(content).data.cast("B")

@@ -23,7 +23,7 @@ PAIRS = GROUP // 2
 
 
 @dataclass(frozen=True, slots=True)
-class Panels:
+class PackedMatrix:
     """A packed matrix.
 
     Attributes:
@@ -72,7 +72,7 @@ def grouped(matrix: np.ndarray | GroupedMatrix) -> GroupedMatrix:
     return matrix
 
 
-def pack(matrix: GroupedMatrix) -> Panels:
+def pack(matrix: GroupedMatrix) -> PackedMatrix:
     """Pack a matrix in one of the forms of :func:`grouped`."""
     bits = 4 if matrix.minima is not None else 8
     rows, depth = matrix.numbers.shape
@@ -102,7 +102,7 @@ def pack(matrix: GroupedMatrix) -> Panels:
         start = size + 2 * PANEL_ROWS * place
         target = content[:, :, start : start + 2 * PANEL_ROWS].view(np.float16)
         target[:] = _whole_panels(values).reshape(panels, PANEL_ROWS, groups).transpose(0, 2, 1)
-    return Panels(content.reshape(-1), bits)
+    return PackedMatrix(content.reshape(-1), bits)
 
 
 def _whole_panels(rows: np.ndarray) -> np.ndarray:

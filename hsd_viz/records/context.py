@@ -82,7 +82,7 @@ class LinePattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class SampleCompletion:
     """What a whole file adds to each sample of an engine.
 
     Attributes:

@@ -22,7 +22,7 @@ from hsd_viz.records import (
     vllm,
     vllm_lines,
 )
-from hsd_viz.records.context import Completion, Finisher, LinePattern
+from hsd_viz.records.context import Finisher, LinePattern, SampleCompletion
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key
 from hsd_viz.records.sample import Sample
@@ -46,7 +46,7 @@ FINISHERS: tuple[Finisher, ...] = (
     *tensorrt_llm.FINISHERS,
 )
 #: What only a whole file shows of the samples of an engine.
-COMPLETIONS: tuple[Completion, ...] = (
+COMPLETIONS: tuple[SampleCompletion, ...] = (
     *sglang_lines.COMPLETIONS,
     *llama_cpp_lines.COMPLETIONS,
 )

@@ -8,7 +8,7 @@ from typing import Any
 from hsd_viz.errors import BadFile
 from hsd_viz.records.choices import objects_of, total, total_by_place
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample, with_fixed_length
+from hsd_viz.records.sample import RecordedRequest, Sample, with_fixed_length
 
 NAME = "fastdeploy"
 
@@ -23,7 +23,7 @@ RESPONSE = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form.
 
     Its accepted tokens are all emitted ones: the first of a verification, its head 0, is the

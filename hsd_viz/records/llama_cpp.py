@@ -12,7 +12,7 @@ from typing import Any
 from hsd_viz.records import prometheus
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
-    Request,
+    RecordedRequest,
     Sample,
     with_fixed_length,
 )
@@ -127,7 +127,7 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
 # --- responses ----------------------------------------------------------------------------------
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
     timings = value.get("timings")
     if not isinstance(timings, Mapping) or timings.get("draft_n") is None:

@@ -11,18 +11,18 @@ from statistics import fmean
 
 from hsd_viz.records.context import (
     NUMBER,
-    Completion,
     Context,
     Finisher,
     LinePattern,
+    SampleCompletion,
     number,
     numbers,
 )
 from hsd_viz.records.llama_cpp import LINE, METHODS, NAME, ROUND, SIMPLE, STATISTICS
 from hsd_viz.records.sample import (
-    Request,
+    RecordedRequest,
+    RecordedVerification,
     Sample,
-    Verification,
     reaching,
     with_fixed_length,
 )
@@ -144,7 +144,7 @@ class _Notes:
 
     task: str = ""
     timings: dict[str, dict[str, float]] = field(default_factory=dict)
-    rounds: dict[str, list[Verification]] = field(default_factory=dict)
+    rounds: dict[str, list[RecordedVerification]] = field(default_factory=dict)
     statistics: _Statistics = field(default_factory=_Statistics)
     drafting: dict[str, _Drafting] = field(default_factory=dict)
     draft_ms: list[float] = field(default_factory=list)
@@ -205,7 +205,7 @@ def _acceptance(match: re.Match[str], context: Context) -> Sample | None:
         passes=None if tokens is None else tokens - accepted,
         prefill_seconds=None if prefill is None else prefill / 1e3,
         seconds=None if decode is None else decode / 1e3,
-        request=Request(context=prompt),
+        request=RecordedRequest(context=prompt),
         derived=frozenset(("drafts", "by_position", "passes")),
     )
     return with_fixed_length(sample)
@@ -303,7 +303,7 @@ def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
     return [replace(one, draft_ms=fmean(times)) for one in samples]
 
 
-COMPLETIONS = (Completion(NAME, with_drafting),)
+COMPLETIONS = (SampleCompletion(NAME, with_drafting),)
 
 
 def _round(match: re.Match[str], context: Context) -> None:
@@ -312,7 +312,7 @@ def _round(match: re.Match[str], context: Context) -> None:
     drafted = int(match[2])
     if drafted >= accepted:
         rounds = context.notes_of(_Notes).rounds
-        rounds.setdefault(_task(match.string), []).append(Verification(drafted, accepted))
+        rounds.setdefault(_task(match.string), []).append(RecordedVerification(drafted, accepted))
 
 
 def unfinished(context: Context) -> list[Sample]:
@@ -321,7 +321,7 @@ def unfinished(context: Context) -> list[Sample]:
     return [of_verifications(tuple(rows)) for rows in rounds.values() if rows]
 
 
-def of_verifications(rows: tuple[Verification, ...]) -> Sample:
+def of_verifications(rows: tuple[RecordedVerification, ...]) -> Sample:
     """Return the sample of a request of which every verification is known."""
     drafted = [row.drafted for row in rows]
     accepted = [row.accepted for row in rows]
@@ -333,7 +333,7 @@ def of_verifications(rows: tuple[Verification, ...]) -> Sample:
         by_position=reaching(accepted, longest),
         reached=reaching(drafted, longest),
         verifications=rows,
-        request=Request(),
+        request=RecordedRequest(),
     )
 
 

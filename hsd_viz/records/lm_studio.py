@@ -7,7 +7,7 @@ from typing import Any
 
 from hsd_viz.records.choices import first_of
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sample import RecordedRequest, Sample
 
 NAME = "lm-studio"
 METHODS: dict[str, str] = {}
@@ -31,7 +31,7 @@ NAMES = {
 }
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
     stats = value.get("stats")
     if not isinstance(stats, Mapping):

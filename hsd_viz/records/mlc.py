@@ -12,7 +12,7 @@ from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sample import RecordedRequest, Sample
 from hsd_viz.records.sglang import nested
 
 NAME = "mlc-llm"
@@ -28,7 +28,7 @@ METRICS = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of the metrics of an engine with its form."""
     counts = nested(value, "draft_count")
     if counts is None or not isinstance(counts.get("accept_count"), Sequence):

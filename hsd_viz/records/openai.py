@@ -7,7 +7,7 @@ from typing import Any
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sample import RecordedRequest, Sample
 
 NAME = "openai"
 
@@ -22,7 +22,7 @@ RESPONSE = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form; ``None`` where nothing was predicted.
 
     The tokens of the response are left out: OpenAI counts rejected ones among them.

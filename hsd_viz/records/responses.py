@@ -7,7 +7,7 @@ from typing import Any
 
 from hsd_viz.records.engines import RESPONSES, RESULTS
 from hsd_viz.records.forms import Form
-from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sample import RecordedRequest, Sample
 
 #: Characters of a category, and the largest number that is taken of a request.
 MOST_NAME = 40
@@ -26,7 +26,7 @@ REQUEST_NUMBERS = {
 CATEGORY = ("category", "metadata.category")
 
 
-def sample_of(entry: Mapping[str, Any], request: Request) -> tuple[Sample, Form] | None:
+def sample_of(entry: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response or a result with its form, ``None`` if it has none.
 
     Args:
@@ -55,7 +55,7 @@ def response_of(value: Mapping[str, Any]) -> Sample | None:
     """
     entry = without_request(value)
     for reads in RESPONSES:
-        sample_and_form = reads(entry, Request())
+        sample_and_form = reads(entry, RecordedRequest())
         if sample_and_form is not None:
             return sample_and_form[0]
     return None
@@ -73,7 +73,7 @@ def without_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- the request --------------------------------------------------------------------------------
 
 
-def request_of(entry: Mapping[str, Any]) -> Request:
+def request_of(entry: Mapping[str, Any]) -> RecordedRequest:
     """Return what a record says of its request; what is not a usable value is left out."""
     numbers: dict[str, float] = {}
     for name, places in REQUEST_NUMBERS.items():
@@ -85,7 +85,7 @@ def request_of(entry: Mapping[str, Any]) -> Request:
     if context is not None and "timings" in entry:
         # llama.cpp counts the tokens of the prompt that it computed.
         context += numbers.get("cached", 0)
-    return Request(
+    return RecordedRequest(
         context=context,
         cached=numbers.get("cached"),
         temperature=numbers.get("temperature"),

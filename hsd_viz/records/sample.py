@@ -22,7 +22,7 @@ SLACK = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class RecordedVerification:
     """One forward pass of the target over a draft.
 
     Attributes:
@@ -37,7 +37,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecordedRequest:
     """What a record says of its request.
 
     Attributes:
@@ -91,7 +91,7 @@ class Sample:
     by_position: tuple[float, ...] | None = None
     reached: tuple[float, ...] | None = None
     histogram: tuple[float, ...] | None = None
-    verifications: tuple[Verification, ...] = ()
+    verifications: tuple[RecordedVerification, ...] = ()
     tokens: float | None = None
     passes: float | None = None
     length: float | None = None
@@ -102,7 +102,7 @@ class Sample:
     draft_length: int | None = None
     draft_ms: float | None = None
     engine_rate: float | None = None
-    request: Request | None = None
+    request: RecordedRequest | None = None
     derived: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -156,7 +156,7 @@ class Sample:
                 if name in values:
                     values[name] = tuple(values[name])
             rows = values.get("verifications", ())
-            values["verifications"] = tuple(Verification(*row) for row in rows)
+            values["verifications"] = tuple(RecordedVerification(*row) for row in rows)
             values["derived"] = frozenset(values.get("derived", ()))
             return from_data(cls, values)
         except TypeError as error:

@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from hsd_viz.errors import OF_ANOTHER_FORM, BadFile
-from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.sample import RecordedVerification, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
     return tuple(sum(column) for column in zip_longest(*rows, fillvalue=0.0))
 
 
-def _all_verifications(samples: Sequence[Sample]) -> tuple[Verification, ...]:
+def _all_verifications(samples: Sequence[Sample]) -> tuple[RecordedVerification, ...]:
     """Return all verifications where every sample that drafted lists its own."""
     if any(one.drafted and not one.verifications for one in samples):
         return ()

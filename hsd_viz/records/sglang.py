@@ -11,7 +11,13 @@ from hsd_viz.records import prometheus
 from hsd_viz.records.choices import first_of
 from hsd_viz.records.context import number
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample, Verification, reaching, with_fixed_length
+from hsd_viz.records.sample import (
+    RecordedRequest,
+    RecordedVerification,
+    Sample,
+    reaching,
+    with_fixed_length,
+)
 
 NAME = "sglang"
 METHODS = {
@@ -163,7 +169,7 @@ ACCEPTED = ("spec_accept_token_num", "spec_accepted_drafts", "spec_num_correct_d
 HISTOGRAM = ("spec_accept_histogram", "spec_correct_drafts_histogram")
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form."""
     detailed = nested(value, "verify_lengths")
     if detailed is not None:
@@ -198,7 +204,7 @@ def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
     return None
 
 
-def counted(fields: Mapping[str, Any], tokens: float | None, request: Request) -> Sample:
+def counted(fields: Mapping[str, Any], tokens: float | None, request: RecordedRequest) -> Sample:
     """Return the sample of the counts of a request. A request without verifications counts 0."""
     histogram = first_of(fields, HISTOGRAM)
     histogram = tuple(histogram) if histogram else None
@@ -229,7 +235,7 @@ def counted(fields: Mapping[str, Any], tokens: float | None, request: Request) -
     return with_fixed_length(sample)
 
 
-def _tokenspeed(fields: Mapping[str, Any], request: Request) -> Sample:
+def _tokenspeed(fields: Mapping[str, Any], request: RecordedRequest) -> Sample:
     return Sample(
         drafts=fields.get("spec_verify_ct"),
         drafted=fields.get("spec_draft_tokens"),
@@ -239,7 +245,9 @@ def _tokenspeed(fields: Mapping[str, Any], request: Request) -> Sample:
     )
 
 
-def _detailed(fields: Mapping[str, Any], value: Mapping[str, Any], request: Request) -> Sample:
+def _detailed(
+    fields: Mapping[str, Any], value: Mapping[str, Any], request: RecordedRequest
+) -> Sample:
     """Return the sample of a request that lists every verification.
 
     ``verify_lengths`` counts the verified tokens, the last token of the text included;
@@ -249,7 +257,7 @@ def _detailed(fields: Mapping[str, Any], value: Mapping[str, Any], request: Requ
     added = fields.get("accept_lengths") or []
     rows = []
     for width, length in zip(verified, added, strict=False):
-        rows.append(Verification(max(0, width - 1), max(0, length - 1)))
+        rows.append(RecordedVerification(max(0, width - 1), max(0, length - 1)))
     drafted = [row.drafted for row in rows]
     accepted = [row.accepted for row in rows]
     tokens = (value.get("usage") or value.get("meta_info") or {}).get("completion_tokens")

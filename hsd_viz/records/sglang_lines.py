@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from hsd_viz.records.context import (
-    Completion,
     Context,
     LinePattern,
+    SampleCompletion,
     note_draft_model,
     note_model,
     number,
 )
-from hsd_viz.records.sample import Request, Sample
+from hsd_viz.records.sample import RecordedRequest, Sample
 from hsd_viz.records.sglang import FINISHED, LINE, METHODS, NAME, QUESTIONS, below_one, counted
 
 
@@ -34,7 +34,7 @@ def _decode(match: re.Match[str], context: Context) -> Sample | None:
         running=running,
         speed=number(_after(r"gen throughput \(token/s\)", text)),
         draft_length=context.draft_length,
-        request=None if per_request is None else Request(context=per_request),
+        request=None if per_request is None else RecordedRequest(context=per_request),
     )
 
 
@@ -72,7 +72,9 @@ def _finished(match: re.Match[str], context: Context) -> Sample | None:
         fields.setdefault(name, json.loads(text))
     if not fields.get("spec_verify_ct"):
         return None
-    request = Request(context=fields.get("prompt_tokens"), cached=fields.get("cached_tokens"))
+    request = RecordedRequest(
+        context=fields.get("prompt_tokens"), cached=fields.get("cached_tokens")
+    )
     sample = counted(fields, fields.get("completion_tokens"), request)
     if sample.draft_length is None:
         sample = replace(sample, draft_length=context.draft_length)
@@ -128,4 +130,4 @@ def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Samp
     return [replace(one, draft_length=tokens) for one in samples]
 
 
-COMPLETIONS = (Completion(NAME, with_draft_length, LINE),)
+COMPLETIONS = (SampleCompletion(NAME, with_draft_length, LINE),)

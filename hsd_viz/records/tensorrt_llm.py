@@ -14,7 +14,13 @@ from hsd_viz.records import prometheus
 from hsd_viz.records.choices import objects_of, total, total_by_place
 from hsd_viz.records.context import Context, Finisher, LinePattern
 from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Request, Sample, Verification, survivors, with_fixed_length
+from hsd_viz.records.sample import (
+    RecordedRequest,
+    RecordedVerification,
+    Sample,
+    survivors,
+    with_fixed_length,
+)
 
 NAME = "tensorrt-llm"
 METHODS: dict[str, str] = {}
@@ -138,10 +144,10 @@ def iteration(value: Mapping[str, Any]) -> Sample | None:
     accepted = _count(stats, "numAcceptedTokens") or 0
     drafts = _count(stats, "numRequestsWithDraftTokens")
     latency = value.get("iterLatencyMS")
-    rows: tuple[Verification, ...] = ()
+    rows: tuple[RecordedVerification, ...] = ()
     if drafts == 1:
         nanoseconds = None if latency is None else round(latency * 1e6)
-        rows = (Verification(int(drafted), int(accepted), nanoseconds),)
+        rows = (RecordedVerification(int(drafted), int(accepted), nanoseconds),)
     return Sample(
         drafts=drafts,
         drafted=drafted,
@@ -160,7 +166,7 @@ def _count(stats: Mapping[str, Any], name: str) -> float | None:
     return value
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response with its form; choices are added."""
     decodings = objects_of(value, "speculative_decoding")
     drafted = total(decodings, "total_draft_tokens") if decodings else None

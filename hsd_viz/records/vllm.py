@@ -17,9 +17,9 @@ from hsd_viz.records.context import Finisher
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     MOST_DRAFT,
-    Request,
+    RecordedRequest,
+    RecordedVerification,
     Sample,
-    Verification,
     reaching,
     survivors,
     with_fixed_length,
@@ -182,7 +182,7 @@ def _metrics_v0(values: Mapping[prometheus.Key, float], drafted: float, emitted:
 # --- responses ----------------------------------------------------------------------------------
 
 
-def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
     """Return the sample of a response, or of a line of AIPerf's file, with its form."""
     timing = value.get("metrics") or {}
     usage = value.get("usage") or {}
@@ -200,7 +200,9 @@ def response(value: Mapping[str, Any], request: Request) -> tuple[Sample, Any] |
     return None
 
 
-def _aiperf(figures: Mapping[str, Any], timing: Mapping[str, Any], request: Request) -> Sample:
+def _aiperf(
+    figures: Mapping[str, Any], timing: Mapping[str, Any], request: RecordedRequest
+) -> Sample:
     first = _value(timing, "time_to_first_token")
     whole = _value(timing, "request_latency")
     decode = None if first is None or whole is None else whole - first
@@ -217,16 +219,16 @@ def acceptance(
     tokens: float | None,
     prefill_ms: float | None,
     decode_ms: float | None,
-    request: Request,
+    request: RecordedRequest,
 ) -> Sample:
     """Return the sample of a record with a dense or a sparse histogram."""
     accepted = figures.get("per_step_accepted")
     drafted = figures.get("per_step_drafted")
-    rows: tuple[Verification, ...] = ()
+    rows: tuple[RecordedVerification, ...] = ()
     if accepted and drafted:
         if len(accepted) != len(drafted):
             raise BadFile("damaged: per_step_accepted and per_step_drafted differ in length")
-        rows = tuple(Verification(d, a) for a, d in zip(accepted, drafted, strict=True))
+        rows = tuple(RecordedVerification(d, a) for a, d in zip(accepted, drafted, strict=True))
     histogram = _histogram(figures.get("acceptance_histogram"))
     taken = figures.get("num_accepted_draft_tokens")
     sample = Sample(
@@ -256,7 +258,7 @@ def _histogram(histogram: Any) -> tuple[float, ...] | None:
     return tuple(histogram) if histogram else None
 
 
-def _reached(rows: tuple[Verification, ...]) -> tuple[float, ...] | None:
+def _reached(rows: tuple[RecordedVerification, ...]) -> tuple[float, ...] | None:
     """Return the drafts of at least k tokens, k = 1, 2, ..."""
     if not rows:
         return None

@@ -11,7 +11,7 @@ from hsd_viz.stack import HFStack, Stack, StackError, parse_bench
 _REMARK = re.compile(r" \((?:warm|best)\)\Z")
 
 
-class Kind(Enum):
+class StackKind(Enum):
     """What a stack drafts with.
 
     Attributes:
@@ -35,7 +35,7 @@ class Kind(Enum):
     BASELINE = ("baseline", "baseline look-ups", "#848d9a", "#72777f")
     HF = ("hf", "transformers' own loops", "#8a7350", "#b09a5f")
 
-    def __new__(cls, name: str, label: str, light: str, dark: str) -> Kind:
+    def __new__(cls, name: str, label: str, light: str, dark: str) -> StackKind:
         kind = object.__new__(cls)
         kind._value_ = name
         kind.label = label
@@ -91,17 +91,17 @@ def stack_of_row(name: str) -> Stack | HFStack | None:
         return None
 
 
-def kind_of(row: str | Stack | HFStack) -> Kind:
+def kind_of(row: str | Stack | HFStack) -> StackKind:
     """Return the kind of a stack, or of a row of a report by its name."""
     stack = stack_of_row(row) if isinstance(row, str) else row
     if stack is None:
-        return Kind.BASELINE
+        return StackKind.BASELINE
     if isinstance(stack, HFStack):
-        return Kind.HF
+        return StackKind.HF
     if stack.bottom is None:
-        return Kind.MODELS if stack.drafts else Kind.PLAIN
+        return StackKind.MODELS if stack.drafts else StackKind.PLAIN
     if stack.bottom.name == "auto":
-        return Kind.AUTO
+        return StackKind.AUTO
     if stack.bottom.name == "db":
-        return Kind.BOTH if stack.drafts else Kind.DATABASE
-    return Kind.BASELINE
+        return StackKind.BOTH if stack.drafts else StackKind.DATABASE
+    return StackKind.BASELINE

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.results.kinds import Kind
+from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.table import Table
 from hsd_viz.words import counted
 
@@ -32,7 +32,7 @@ def page(
     headline: Sequence[tuple[str, bool]] = (),
     warnings: Sequence[str] = (),
     facts: Mapping[str, Mapping[str, str]] | None = None,
-    kinds: Iterable[Kind] = (),
+    kinds: Iterable[StackKind] = (),
     command: str = "",
     definitions: Mapping[str, str] | None = None,
 ) -> str:

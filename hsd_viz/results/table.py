@@ -31,7 +31,7 @@ class Table:
         rows: the cells, the head first; no rows where there is only a note.
         note: a remark under the title.
         kinds: the kind of each row but the head, where rows are stacks
-            (:class:`~hsd_viz.results.kinds.Kind`).
+            (:class:`~hsd_viz.results.kinds.StackKind`).
         forms: the format of a column's numbers, by its head.
         bars: heads of columns that a page also shows as bars, on one scale.
     """

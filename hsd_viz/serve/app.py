@@ -34,7 +34,7 @@ from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.machine import url
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.serve import connections, guard
-from hsd_viz.serve.settings import Settings
+from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.stack import StackError
 from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES
@@ -131,7 +131,7 @@ class DecodeRequest(_Settings):
     record: bool = True
     chat: bool = False
 
-    def checked(self, settings: Settings) -> Record:
+    def checked(self, settings: ServerSettings) -> Record:
         """Return the arguments of a decode.
 
         Raises:
@@ -177,7 +177,7 @@ def _length(prompt: str | list[int] | list[dict[str, str]]) -> int:
 class Service:
     """The requests in their order, their events, and the counts of ``/metrics``."""
 
-    def __init__(self, decode: Decode, settings: Settings) -> None:
+    def __init__(self, decode: Decode, settings: ServerSettings) -> None:
         self.decode = decode
         self.settings = settings
         self.registry = CollectorRegistry()
@@ -272,12 +272,12 @@ class Stream(StreamingResponse):
 
 
 #: Makes the page of a server.
-Page = Callable[[Settings], str]
+Page = Callable[[ServerSettings], str]
 
 
 # The routes are functions within it: each is simple.
 def create_app(  # noqa: C901
-    decode: Decode, settings: Settings, page: Page | None = None
+    decode: Decode, settings: ServerSettings, page: Page | None = None
 ) -> FastAPI:
     """Return the application; ``page`` is called once, when the first visitor asks for it."""
     service = Service(decode, settings)
@@ -365,7 +365,7 @@ def _line(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def run(host: str, port: int, settings: Settings, engine: EngineOptions, page: Page) -> int:
+def run(host: str, port: int, settings: ServerSettings, engine: EngineOptions, page: Page) -> int:
     """Serve with an engine in this process until Ctrl-C or SIGTERM; for ``page`` see
     :func:`create_app`.
     """
@@ -386,7 +386,7 @@ def run(host: str, port: int, settings: Settings, engine: EngineOptions, page: P
     return 0
 
 
-def configure(application: FastAPI, host: str, port: int, settings: Settings) -> Any:
+def configure(application: FastAPI, host: str, port: int, settings: ServerSettings) -> Any:
     """Return uvicorn's configuration of a server, with the limits on its connections."""
     import uvicorn
 

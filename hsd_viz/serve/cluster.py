@@ -22,7 +22,7 @@ from hsd_viz.errors import UserError, first_line
 from hsd_viz.machine import url
 from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, Record, create_app, error, load_decode
-from hsd_viz.serve.settings import Settings
+from hsd_viz.serve.settings import ServerSettings
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the
 #: application.
@@ -48,7 +48,9 @@ class Replica:
 class Ingress:
     """The web application; there is one, because it owns the queue."""
 
-    def __init__(self, settings: Settings, replicas: DeploymentHandle, page: Page | None) -> None:
+    def __init__(
+        self, settings: ServerSettings, replicas: DeploymentHandle, page: Page | None
+    ) -> None:
         self._settings = settings
         self._replicas = replicas
         self._page = page
@@ -81,7 +83,7 @@ class ClusterService:
         page: makes the page (see :func:`~hsd_viz.serve.app.create_app`); ``None``: no page.
     """
 
-    settings: Settings = field(default_factory=Settings)
+    settings: ServerSettings = field(default_factory=ServerSettings)
     engine: EngineOptions = field(default_factory=EngineOptions)
     replicas: int = 1
     cpus: float = 1

@@ -8,7 +8,7 @@ from hsd_viz.models.families import DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """What visitors of a server may do.
 
     Attributes:

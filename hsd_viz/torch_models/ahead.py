@@ -18,11 +18,11 @@ from hsd_viz.torch_models import steps
 from hsd_viz.torch_models.clock import Clock, works_beside
 from hsd_viz.torch_models.feed import Feed
 from hsd_viz.torch_models.report import Line, read_line
-from hsd_viz.torch_models.steps import Step
+from hsd_viz.torch_models.steps import DeviceStep
 
 
 @dataclass(slots=True)
-class Started:
+class PendingVerification:
     """A verification that was put on the device.
 
     Attributes:
@@ -45,12 +45,12 @@ class Ahead:
         wait: waits for their lines of the report.
     """
 
-    started: list[Started]
+    started: list[PendingVerification]
     wait: Callable[[], np.ndarray]
 
 
 @dataclass(slots=True)
-class Result:
+class StepResult:
     """The result of a step, or of the steps of a draft.
 
     Attributes:
@@ -72,7 +72,7 @@ class RoundsAhead:
         self._feed = feed
         self._clock = Clock(device, loop.elapsed)
         #: The verifications of the round of the target that was started last.
-        self._started: list[Started] = []
+        self._started: list[PendingVerification] = []
         self._is_first = True
         #: The round that was started before the result of the one before it was known.
         self._next: Ahead | None = None
@@ -91,7 +91,7 @@ class RoundsAhead:
             self._next = None
 
     @torch.no_grad()
-    def run(self) -> tuple[int, list[Result]]:
+    def run(self) -> tuple[int, list[StepResult]]:
         """Run a round of the target; return when it began on the device, and the results of its
         drafts by level 0 and verifications in order.
         """
@@ -104,14 +104,14 @@ class RoundsAhead:
         self._next = self._start(first=False) if self._may_start_next() else None
         lines = self._lines(current.started, current.wait())
         start = self._end
-        results: list[Result] = []
+        results: list[StepResult] = []
         for started, line in zip(current.started, lines, strict=True):
             if not line.due:
                 continue
             if started.drafted is not None and line.n:
-                results.append(Result(line, self._clock.time_of(started.drafted)))
+                results.append(StepResult(line, self._clock.time_of(started.drafted)))
             self._end = self._clock.time_of(started.verified)
-            results.append(Result(line, self._end))
+            results.append(StepResult(line, self._end))
         return start, results
 
     # --- inside -----------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class RoundsAhead:
             opens = 0
             if level == 1:
                 drafted = self._clock.mark()
-        step = Step(
+        step = DeviceStep(
             level=level,
             width=self._pending(level) + places,
             drafts=False,
@@ -155,7 +155,7 @@ class RoundsAhead:
             places=places,
         )
         self._feed.board.run(step)
-        self._started.append(Started(level, drafted, self._clock.mark()))
+        self._started.append(PendingVerification(level, drafted, self._clock.mark()))
 
     def _room(self, level: int) -> int:
         """Return how many tokens ``level`` may propose at most in this round of the target."""
@@ -169,7 +169,7 @@ class RoundsAhead:
         if level == 0:
             for k in range(wanted):
                 width = self._pending(0) if k == 0 else 1
-                self._feed.board.run(Step(0, width, drafts=True, opens=0 if k else opens))
+                self._feed.board.run(DeviceStep(0, width, drafts=True, opens=0 if k else opens))
             return
         first = len(self._started)
         gain = plan.places(level) + 1
@@ -216,7 +216,7 @@ class RoundsAhead:
         """Wait for the lines of the verifications that were started."""
         return self._lines(self._started, self._feed.board.read(len(self._started)))
 
-    def _lines(self, started: Sequence[Started], numbers: np.ndarray) -> list[Line]:
+    def _lines(self, started: Sequence[PendingVerification], numbers: np.ndarray) -> list[Line]:
         """Return the lines of the report of these verifications."""
         lines = []
         for verification, row in zip(started, numbers, strict=True):

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 import torch
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, Verdict
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, Verdict
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
-from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.report import read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
-from hsd_viz.torch_models.steps import Step, board_for
+from hsd_viz.torch_models.steps import DeviceStep, board_for
 
 #: Places for draft tokens; a larger draft has more.
 _PLACES = 31
@@ -44,7 +44,7 @@ class DeviceSession(CompiledSession):
         pending: Sequence[int],
         draft: Draft,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         record: RecordOptions,
     ) -> Verdict:
         if not sampling.greedy or record.details or record.observe:
@@ -55,7 +55,7 @@ class DeviceSession(CompiledSession):
         end = cached + len(pending)
         plan = self._plan(n)
         places = plan.places_for(1, n)
-        step = Step(level=1, width=len(pending) + places, drafts=False, places=places)
+        step = DeviceStep(level=1, width=len(pending) + places, drafts=False, places=places)
         self.reserve(cached + self.model.width_for(step.width))
         used = board_for(plan, [self.model], [self.cache], 0)
         used.send([*pending, *tree.tokens], used.state.text, cached)
@@ -73,9 +73,9 @@ class DeviceSession(CompiledSession):
         self.length = end + n
         return verdict_of(plan, 1, line, places, tree.parents)
 
-    def _plan(self, n: int) -> Plan:
+    def _plan(self, n: int) -> StackPlan:
         """Return the plan of a stack of a drafter of at most ``n`` tokens and this model."""
-        return Plan(
+        return StackPlan(
             lookaheads=(0,),
             drafter=max(_PLACES, (1 << n.bit_length()) - 1),
             shaping=Shaping.of(Sampling(), self.model.vocab_size),

@@ -21,7 +21,7 @@ from hsd_viz.torch_models.layout import (
     LINE,
     PROMPT,
     USED,
-    Plan,
+    StackPlan,
     State,
     base_mark,
     cached_mark,
@@ -36,7 +36,7 @@ def _ends(state: State, token: Tensor) -> Tensor:
     return (token[..., None] == state.eos).any(-1)
 
 
-def _is_due(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
+def _is_due(state: State, plan: StackPlan, level: int, at: Tensor) -> Tensor:
     """Return whether a round of ``level`` that starts with a text of ``at`` tokens is asked for
     by all levels.
     """
@@ -50,14 +50,14 @@ def _is_due(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
     return due & (at < marks[LIMIT]) & ~ended
 
 
-def _wants_more(state: State, plan: Plan, level: int, at: Tensor) -> Tensor:
+def _wants_more(state: State, plan: StackPlan, level: int, at: Tensor) -> Tensor:
     """Return whether the draft of ``level``, which ends at ``at``, is to become longer."""
     base = state.marks[base_mark(plan, level)]
     ended = (at > base) & _ends(state, row_of(state.text, at - 1))
     return (at - base < _wanted(state, plan, level)) & ~ended
 
 
-def _wanted(state: State, plan: Plan, level: int) -> Tensor:
+def _wanted(state: State, plan: StackPlan, level: int) -> Tensor:
     """Return the tokens that a level proposes at least, fewer close to the limit."""
     room = state.marks[LIMIT] - (plan.top - level) - state.marks[base_mark(plan, level)]
     return room.clamp(max=plan.lookaheads[level])
@@ -71,7 +71,7 @@ def _changed(marks: Tensor, changes: dict[int, Tensor]) -> Tensor:
     return torch.stack(values)
 
 
-def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
+def draft_step(state: State, scores: Tensor, plan: StackPlan, opens: int) -> None:
     """Draft one token by level 0, from the logits ``[n, V]`` of a pass from its first uncached
     token on.
 
@@ -108,7 +108,7 @@ def draft_step(state: State, scores: Tensor, plan: Plan, opens: int) -> None:
     marks.copy_(_changed(marks, changes))
 
 
-def _opened(state: State, plan: Plan, opens: int) -> Tensor:
+def _opened(state: State, plan: StackPlan, opens: int) -> Tensor:
     """Return ``marks`` with the drafts of so many of the lowest levels started at the end of the
     text.
     """
@@ -117,7 +117,7 @@ def _opened(state: State, plan: Plan, opens: int) -> Tensor:
 
 
 def verify_step(
-    state: State, scores: Tensor, plan: Plan, level: int, places: int, opens: int
+    state: State, scores: Tensor, plan: StackPlan, level: int, places: int, opens: int
 ) -> None:
     """Verify the draft for ``level`` by the logits ``[n, V]`` of a pass that started at its first
     uncached token.
@@ -146,7 +146,7 @@ def verify_step(
 
 def _commit(
     state: State,
-    plan: Plan,
+    plan: StackPlan,
     level: int,
     tokens: Tensor,
     at: Tensor,

@@ -20,19 +20,19 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.hooks import LoopHooks
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, SampledChain, Verdict
+from hsd_viz.decoding.judge import Draft, RecordOptions, SampledChain, UniformNumbers, Verdict
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.torch_models import layout
-from hsd_viz.torch_models.ahead import Result, RoundsAhead
+from hsd_viz.torch_models.ahead import RoundsAhead, StepResult
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
 from hsd_viz.torch_models.feed import Feed
-from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.report import Line, read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
-from hsd_viz.torch_models.steps import Board, Step
+from hsd_viz.torch_models.steps import Board, DeviceStep
 
 
 class BoardSession(Session):
@@ -65,7 +65,7 @@ class BoardSession(Session):
         pending: Sequence[int],
         n: int,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
@@ -79,7 +79,7 @@ class BoardSession(Session):
         pending: Sequence[int],
         draft: Draft,
         sampling: Sampling,
-        numbers: Numbers | None,
+        numbers: UniformNumbers | None,
         record: RecordOptions,
     ) -> Verdict:
         plan = self._rounds.plan
@@ -102,7 +102,7 @@ class DeviceRounds(LoopHooks):
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.feed = Feed(loop)
-        self._results: deque[Result] = deque()
+        self._results: deque[StepResult] = deque()
         self._sessions: list[CompiledSession] = []
         self._set_levels()
         self._ahead = RoundsAhead(loop, self.feed, self._sessions[-1].model.device)
@@ -156,7 +156,7 @@ class DeviceRounds(LoopHooks):
             # The draft is a drafter's, or there was no room for one.
             self.feed.send_draft(level, draft)
         places = plan.places_for(level, len(draft))
-        step = Step(
+        step = DeviceStep(
             level=level,
             width=pending + places,
             drafts=False,
@@ -168,7 +168,7 @@ class DeviceRounds(LoopHooks):
     # --- inside -----------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _verify_now(self, step: Step) -> Line:
+    def _verify_now(self, step: DeviceStep) -> Line:
         """Put a verification on the device, and wait for its line."""
         on_device = self.feed.board
         on_device.run(step)
@@ -189,10 +189,10 @@ class DeviceRounds(LoopHooks):
             self._sessions.append(inner)
         self.plan = self._plan(self._sessions[-1].model.vocab_size)
 
-    def _plan(self, vocabulary: int) -> Plan:
+    def _plan(self, vocabulary: int) -> StackPlan:
         loop = self._loop
         lookaheads = [level.lookahead or 0 for level in loop.models[:-1]]
-        return Plan(
+        return StackPlan(
             lookaheads=(*[0] * loop.lowest, *lookaheads),
             drafter=loop.budget or 0 if loop.drafter else 0,
             shaping=Shaping.of(loop.sampling, vocabulary),

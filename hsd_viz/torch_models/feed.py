@@ -9,7 +9,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.torch_models import layout, steps
 from hsd_viz.torch_models.compiled import CompiledSession
-from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.steps import Board, board_for
 
 
@@ -27,7 +27,7 @@ class Feed:
     """
 
     board: Board
-    plan: Plan
+    plan: StackPlan
     base: list[int]
 
     def __init__(self, loop: Loop) -> None:
@@ -38,7 +38,7 @@ class Feed:
         #: The numbers that never repeat which the device has.
         self._fresh: list[float] = []
 
-    def open(self, plan: Plan, sessions: Sequence[CompiledSession]) -> None:
+    def open(self, plan: StackPlan, sessions: Sequence[CompiledSession]) -> None:
         """Put what a decode starts from on the device: at its start, and where its stack changes.
 
         Args:

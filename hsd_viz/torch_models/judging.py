@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.torch_models import rules
-from hsd_viz.torch_models.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, USED, Plan, State
+from hsd_viz.torch_models.layout import MIN_P, TEMPERATURE, TOP_K, TOP_P, USED, StackPlan, State
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, distribution, draw, total
 
@@ -59,7 +59,7 @@ def shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
     )
 
 
-def _numbers(state: State, plan: Plan, level: int, at: Tensor, used: Tensor, n: int) -> Tensor:
+def _numbers(state: State, plan: StackPlan, level: int, at: Tensor, used: Tensor, n: int) -> Tensor:
     """Return the numbers ``[n]`` of a level's own tokens after a text of ``at`` tokens."""
     places = torch.arange(n, device=at.device)
     if level == plan.top:
@@ -68,7 +68,7 @@ def _numbers(state: State, plan: Plan, level: int, at: Tensor, used: Tensor, n: 
 
 
 def judge_points(
-    state: State, plan: Plan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
+    state: State, plan: StackPlan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
 ) -> Decision:
     """Decide on a tree of point masses, as :func:`hsd_viz.decoding.verify.walk` does."""
     m = len(tokens)
@@ -143,7 +143,7 @@ def _without_draft(p: Tensor, token: Tensor, used: Tensor) -> Decision:
 
 
 def judge_chain(
-    state: State, plan: Plan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
+    state: State, plan: StackPlan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
 ) -> Decision:
     """Decide on a chain that was sampled from rows, by the rule of the plan."""
     m = len(tokens)

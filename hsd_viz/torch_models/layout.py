@@ -54,7 +54,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StackPlan:
     """The shape of a stack: what its graphs are compiled for.
 
     Attributes:
@@ -125,17 +125,17 @@ def cached_mark(level: int) -> int:
     return CACHED + level
 
 
-def base_mark(plan: Plan, level: int) -> int:
+def base_mark(plan: StackPlan, level: int) -> int:
     """Return the place in ``marks`` of where a level's draft starts."""
     return CACHED + plan.top + 1 + level
 
 
-def level_count(plan: Plan) -> int:
+def level_count(plan: StackPlan) -> int:
     """Return how many integers ``State.marks`` has."""
     return CACHED + 2 * (plan.top + 1)
 
 
-def integers(plan: Plan, values: dict[int, int], lengths: Sequence[int]) -> list[int]:
+def integers(plan: StackPlan, values: dict[int, int], lengths: Sequence[int]) -> list[int]:
     """Return the values of ``State.marks``, of which only ``values`` and the cached ``lengths``
     are not 0.
     """

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.torch_models.judging import Decision
-from hsd_viz.torch_models.layout import LINE, MIN_P, TOP_K, TOP_P, USED, WARM, Plan, State
+from hsd_viz.torch_models.layout import LINE, MIN_P, TOP_K, TOP_P, USED, WARM, StackPlan, State
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, describe, distribution, likeliest
 
@@ -16,7 +16,7 @@ from hsd_viz.torch_models.sampling import Shaping, describe, distribution, likel
 HEADS = 8
 
 
-def line_size(plan: Plan, level: int) -> int:
+def line_size(plan: StackPlan, level: int) -> int:
     """Return how many numbers a verification by this level reports at most."""
     m = plan.places(level)
     size = HEADS + 6 * m
@@ -29,7 +29,7 @@ def line_size(plan: Plan, level: int) -> int:
 
 def write_line(
     state: State,
-    plan: Plan,
+    plan: StackPlan,
     level: int,
     scores: Tensor,
     tokens: Tensor,

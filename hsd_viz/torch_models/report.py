@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hsd_viz.decoding.judge import Verdict
-from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.lines import HEADS
 from hsd_viz.trace.tables import Top
 
@@ -84,7 +84,9 @@ def read_line(numbers: np.ndarray, places: int) -> Line:
     )
 
 
-def verdict_of(plan: Plan, level: int, line: Line, places: int, parents: Sequence[int]) -> Verdict:
+def verdict_of(
+    plan: StackPlan, level: int, line: Line, places: int, parents: Sequence[int]
+) -> Verdict:
     """Return the verdict of a line on a draft with these ``parents``."""
     by_points = plan.by_points(level) or not line.n
     verdict = _on_points(plan, line, parents) if by_points else _on_chain(plan, line)
@@ -96,7 +98,7 @@ def verdict_of(plan: Plan, level: int, line: Line, places: int, parents: Sequenc
     return verdict
 
 
-def _on_points(plan: Plan, line: Line, parents: Sequence[int]) -> Verdict:
+def _on_points(plan: StackPlan, line: Line, parents: Sequence[int]) -> Verdict:
     """Return the verdict on point masses."""
     accepted, compared, p, _ = line.columns.tolist()
     last = line.nodes[-1] if line.nodes else -1
@@ -117,7 +119,7 @@ def _on_points(plan: Plan, line: Line, parents: Sequence[int]) -> Verdict:
     )
 
 
-def _on_chain(plan: Plan, line: Line) -> Verdict:
+def _on_chain(plan: StackPlan, line: Line) -> Verdict:
     """Return the verdict on a chain that was sampled from rows."""
     p, q, u, h = line.columns.tolist()
     n = line.n
@@ -144,7 +146,7 @@ def _at_places(values: Sequence[float], places: range) -> list[float | None]:
     return kept
 
 
-def _add_details(plan: Plan, level: int, line: Line, rows: int, verdict: Verdict) -> None:
+def _add_details(plan: StackPlan, level: int, line: Line, rows: int, verdict: Verdict) -> None:
     """Add to the target's verdict what the record and a drafter ask for of its ``rows``."""
     rest = line.rest
     most = plan.details

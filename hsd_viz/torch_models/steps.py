@@ -18,13 +18,13 @@ from hsd_viz.torch_models import board, layout, lines
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.graphs import Graph, record
-from hsd_viz.torch_models.layout import Plan, State
+from hsd_viz.torch_models.layout import StackPlan, State
 
 #: Numbers that never repeat which are on the device at a time.
 NUMBERS = 4096
 
 
-class Step(NamedTuple):
+class DeviceStep(NamedTuple):
     """A step of a decode: a tuple, because its graph is looked up by it in every round.
 
     Attributes:
@@ -54,7 +54,11 @@ class Board:
     """
 
     def __init__(
-        self, plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+        self,
+        plan: StackPlan,
+        models: Sequence[CompiledModel],
+        caches: Sequence[StaticCache],
+        eos: int,
     ) -> None:
         self.plan = plan
         self._models = models
@@ -75,8 +79,8 @@ class Board:
         self._marks = self.state.marks.unbind()
         self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
         #: Steps that ran once, and what replays those that ran again.
-        self._ready: dict[Step, Callable[[], None]] = {}
-        self._bound: dict[Step, Callable[[], None]] = {}
+        self._ready: dict[DeviceStep, Callable[[], None]] = {}
+        self._bound: dict[DeviceStep, Callable[[], None]] = {}
 
     def _new_state(self, places: int, eos: int) -> State:
         plan = self.plan
@@ -116,7 +120,7 @@ class Board:
     def _model(self, level: int) -> CompiledModel:
         return self._models[self._at(level)]
 
-    def run(self, step: Step) -> None:
+    def run(self, step: DeviceStep) -> None:
         """Put a step on the device; the caller switches gradients off."""
         replay = self._bound.get(step)
         if replay is not None:
@@ -128,7 +132,7 @@ class Board:
             # The first time it is compiled, and its kernels are loaded.
             self._ready[step] = self._start(step)
 
-    def _start(self, step: Step) -> Callable[[], None]:
+    def _start(self, step: DeviceStep) -> Callable[[], None]:
         """Run a step, and return what runs it again."""
         model = self._model(step.level)
         cache = self._caches[self._at(step.level)]
@@ -146,7 +150,7 @@ class Board:
         run()
         return run
 
-    def _graph(self, step: Step, width: int | None) -> Graph:
+    def _graph(self, step: DeviceStep, width: int | None) -> Graph:
         """Return the graph of a step, with its forward pass or, if ``width`` is ``None``,
         without, compiled once.
         """
@@ -162,7 +166,7 @@ class Board:
             model.steps[key] = model.compiler(function)
         return model.steps[key]
 
-    def _read(self, step: Step) -> Tensor:
+    def _read(self, step: DeviceStep) -> Tensor:
         """Run the forward pass of a strict step: a wide one is several."""
         level = step.level
         model = self._model(level)
@@ -215,14 +219,14 @@ class Board:
         to[start : start + len(values)].copy_(sent, non_blocking=True)
 
 
-def _draft_start_mark(plan: Plan, level: int) -> int:
+def _draft_start_mark(plan: StackPlan, level: int) -> int:
     """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of
     the end.
     """
     return layout.base_mark(plan, 0) if plan.is_tree(level) else layout.END
 
 
-def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor], None]:
+def _step_after(plan: StackPlan, step: DeviceStep) -> Callable[[StaticCache, State, Tensor], None]:
     """Return what follows the forward pass of a step, as a function of its logits."""
     level = step.level
 
@@ -238,8 +242,8 @@ def _step_after(plan: Plan, step: Step) -> Callable[[StaticCache, State, Tensor]
 
 
 def _whole_step(
-    plan: Plan,
-    step: Step,
+    plan: StackPlan,
+    step: DeviceStep,
     forward_pass: Callable[..., Tensor],
     after: Callable[[StaticCache, State, Tensor], None],
 ) -> Callable[[StaticCache, State, Tensor], None]:
@@ -270,7 +274,7 @@ def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
 
 
 def board_for(
-    plan: Plan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
+    plan: StackPlan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
 ) -> Board:
     """Return the board of a plan on these caches: a new one, or that of an earlier decode with
     its graphs.

@@ -46,7 +46,7 @@ def empty_tables() -> dict[str, Columns]:
     return tables
 
 
-class Record:
+class TraceTables:
     """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``,
     ``draft_rows``, ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps
     token ids to their texts; ``len()`` is the number of emitted tokens. ``make`` makes rows when
@@ -121,13 +121,13 @@ class Record:
         return list(self.columns["tokens"]["token_id"])
 
 
-class Step(Record):
+class Step(TraceTables):
     """What happened in one or more target rounds: the row of each is in ``rounds`` after those of
     the levels below.
     """
 
 
-class Trace(Record):
+class Trace(TraceTables):
     """One decode: its tables with metrics and files. ``meta`` describes the run; ``tokens``,
     ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
     """

@@ -1,6 +1,6 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``,
+``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``DraftGame``,
 ``Timeline``, ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one
 cursor. ``Versus(traces)`` compares two or three runs of one prompt side by side.
 ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme.
@@ -22,7 +22,7 @@ _NAMES = {
     ".export": ("run_page",),
     "hsd_viz.latency.basis": ("Basis", "Measured", "basis_of", "recorded"),
     ".linked": (
-        *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
+        *("DraftGame", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "Versus", "link", "overview"),
     ),
     ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab"),

@@ -163,7 +163,7 @@ class LocalityMap(LinkedView):
     view = traitlets.Unicode("locality_map").tag(sync=True)
 
 
-class Drafter(LinkedView):
+class DraftGame(LinkedView):
     """Let the visitor propose the next tokens of a run, which its recorded target verifies: a
     proposal is compared with the tokens that the target drew, as exact for greedy decoding and for
     point-mass drafts.

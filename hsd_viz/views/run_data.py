@@ -17,7 +17,7 @@ from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError
 from hsd_viz.trace.identities import check
-from hsd_viz.trace.trace import Record
+from hsd_viz.trace.trace import TraceTables
 
 #: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.
 MAX_UNPACKED = 64_000_000
@@ -36,7 +36,7 @@ _TEXTS = ("device", "device_name", "dtype", "runtime", "created", "clock")
 MOST_NAME = 60
 
 
-def tables(record: Record) -> dict[str, Any]:
+def tables(record: TraceTables) -> dict[str, Any]:
     """Return the tables of a step or a trace, and ``pieces``: token texts by id."""
     return {**record.columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
 

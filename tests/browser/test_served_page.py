@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from hsd_viz.cli.served_page import served_page
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.serve.app import Settings, decode_with
+from hsd_viz.serve.app import ServerSettings, decode_with
 from tests.browser.explorer import CANCEL, TOKENS, field
 from tests.serve.serving import serving
 
@@ -39,7 +39,7 @@ def test_a_served_page_decodes_waits_and_cancels_on_its_server(open_page):
         field(page, "Stack").blur()
         field(page, "New tokens").fill(str(tokens))
 
-    settings = Settings(token="s/cret", new_tokens=ENDLESS)
+    settings = ServerSettings(token="s/cret", new_tokens=ENDLESS)
     with serving(held, served_page, settings=settings) as address:
         shown, problems = open_page(1440), []
         page, other = shown.page, RemoteEngine(address, "s/cret")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
 from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
@@ -75,7 +75,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     """Two children were drafted after the text; the verifier drew another token."""
     tree = tree_of((0, -1), (1, -1), (2, 0))
     scores = scores_of([[0.4, 0.3, 0.1, 0.2]] * 4)
-    verdict = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
+    verdict = judge(scores, Draft(tree), ONE, UniformNumbers([0.75, 0.5]), RecordOptions(details=5))
     assert verdict.accepted == []
     assert verdict.token == 2
     assert verdict.examined == 1
@@ -91,7 +91,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
     rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
     verdict = judge(
-        scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), RecordOptions(details=5)
+        scores_of(rows), Draft(tree), ONE, UniformNumbers([0.1, 0.1, 0.1]), RecordOptions(details=5)
     )
     assert verdict.accepted == [0]
     assert verdict.token == 0
@@ -111,7 +111,7 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
         scores_of(p),
         draft,
         Sampling(1.0, rule=rule),
-        Numbers([0.5, 0.5], [0.9]),
+        UniformNumbers([0.5, 0.5], [0.9]),
         RecordOptions(details=5),
     )
     assert verdict.accepted == []
@@ -128,7 +128,7 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
         scores_of(p),
         draft,
         Sampling(1.0, rule=rule),
-        Numbers([0.5, 0.5], [0.0]),
+        UniformNumbers([0.5, 0.5], [0.0]),
         RecordOptions(details=5),
     )
     assert bonus.accepted == [0]
@@ -171,7 +171,7 @@ def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
         scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0,
         draft,
         ONE,
-        Numbers([0.3, 0.3], [0.5]),
+        UniformNumbers([0.3, 0.3], [0.5]),
         RecordOptions(),
     )
     assert verdict.accepted == []

@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace
@@ -55,18 +55,18 @@ def test_two_copies_of_one_model_draft_in_one_stack():
 def test_a_copy_is_the_model_as_loaded_in_that_type():
     """Bit for bit: the rows of the copy under float32 are those of the model under int8."""
     ids = [*range(40, 60)]
-    copy = Models(dtype="float32", device="cpu").fast("target[int8]")
-    alone = Models(dtype="int8", device="cpu").fast("target")
+    copy = EngineModels(dtype="float32", device="cpu").fast("target[int8]")
+    alone = EngineModels(dtype="int8", device="cpu").fast("target")
     assert copy.dtype == "int8"
     assert copy.name == "target[int8]"
     rows = [model.session().forward(ids, 20) for model in (copy, alone)]
     assert (rows[0] == rows[1]).all()
-    other = Models(dtype="float32", device="cpu").fast("target").session().forward(ids, 20)
+    other = EngineModels(dtype="float32", device="cpu").fast("target").session().forward(ids, 20)
     assert (rows[0] != other).any()
 
 
 def test_a_copy_has_all_of_its_model_but_the_weights():
-    models = Models(dtype="bfloat16", device="cpu")
+    models = EngineModels(dtype="bfloat16", device="cpu")
     assert models.text("target[int8]") is models.text("target")
     assert models.hash("target[int8]") == models.hash("target")
     assert models.where("target[int8]") == models.where("target")
@@ -95,7 +95,7 @@ def test_a_trace_names_the_copy(engine, tmp_path):
 def test_a_copy_with_another_vocabulary_drafts_with_its_own_weights(tmp_path, reverse):
     target = save_model(tmp_path / "target")
     draft = save_model(tmp_path / "draft", extra=("xy",), reverse=reverse)
-    models = Models(target, dtype="float32", device="cpu")
+    models = EngineModels(target, dtype="float32", device="cpu")
     adapted = models.vocabularies.adapt(target, f"{draft}[int8]", Sampling())
     assert adapted is not None
     assert adapted.model.dtype == "int8"
@@ -114,10 +114,10 @@ def test_a_copy_of_the_target_in_its_own_type_is_refused():
 
 
 def test_a_copy_needs_the_native_runtime(tmp_path):
-    eager = Models(dtype="float32", device="cpu", runtime="eager")
+    eager = EngineModels(dtype="float32", device="cpu", runtime="eager")
     with pytest.raises(Unsupported, match=r"nano\[int8\] needs the native runtime: .* in torch"):
         eager.fast("nano[int8]")
-    wide = Models(dtype="float16", device="cpu")
+    wide = EngineModels(dtype="float16", device="cpu")
     with pytest.raises(Unsupported, match="the native runtime has no float16 for the target"):
         wide.fast("nano[int8]")
     config = LlamaConfig(
@@ -131,7 +131,7 @@ def test_a_copy_needs_the_native_runtime(tmp_path):
     torch.manual_seed(0)
     LlamaForCausalLM(config).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)
-    other = Models(str(tmp_path), dtype="float32", device="cpu")
+    other = EngineModels(str(tmp_path), dtype="float32", device="cpu")
     with pytest.raises(Unsupported, match="a bias of the attention's output"):
         other.fast(f"{tmp_path}[int8]")
 
@@ -140,7 +140,7 @@ def test_copies_are_allowed_where_other_models_are():
     """Each takes memory: a page for strangers decodes with the models that it offers, and no
     more.
     """
-    closed = Models(dtype="bfloat16", device="cpu", allow_models=False)
+    closed = EngineModels(dtype="bfloat16", device="cpu", allow_models=False)
     assert closed.where("nano")
     with pytest.raises(UserError, match=r"nano\[int8\]"):
         closed.fast("nano[int8]")

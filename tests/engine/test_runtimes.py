@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCau
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
@@ -47,8 +47,8 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def models(path, runtime="auto", build=None, dtype="float32") -> Models:
-    return Models(path, "cpu", dtype, True, runtime=runtime, build=build)
+def models(path, runtime="auto", build=None, dtype="float32") -> EngineModels:
+    return EngineModels(path, "cpu", dtype, True, runtime=runtime, build=build)
 
 
 @needs_compiler

@@ -64,7 +64,7 @@ def states() -> dict[str, list[dict]]:
     trace = load_bundled("both")
     basis = hsd.views.recorded()
     stream = hsd.views.TokenStream(trace)
-    linked = ("Drafter", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
+    linked = ("DraftGame", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
     made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
     made.append(hsd.views.Chart(hsd.figures.acceptance(trace)))

@@ -13,7 +13,7 @@ from hsd_viz.latency.inputs import (
     Tier,
 )
 from hsd_viz.latency.law import Law, predict
-from hsd_viz.latency.select import Choice, best_lookaheads, refine, select
+from hsd_viz.latency.select import StackChoice, best_lookaheads, refine, select
 
 DRAFT = LevelCost((1.0, 3.0))
 MIDDLE = LevelCost((10.0, 14.0, 20.0))
@@ -152,7 +152,7 @@ def test_the_kind_of_a_choice(stack, kind):
         tiers={("db", name): Tier(((1, 1, 1.0),)) for name in HIERARCHY.models},
     )
     picked = predict(stack, calibration)
-    assert Choice(picked, picked, None, picked, (picked,)).kind == kind
+    assert StackChoice(picked, picked, None, picked, (picked,)).kind == kind
 
 
 def test_the_best_single_draft_has_no_database_below_it():

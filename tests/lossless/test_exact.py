@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
 from tests.lossless.toys import law_of
@@ -51,7 +51,7 @@ def test_a_tree_gives_the_verifiers_law(zeros):
 
     def verdict(choices):
         judged = judge(
-            scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), RecordOptions()
+            scores_of(rows), Draft(tree), ONE, UniformNumbers(choices.random(4)), RecordOptions()
         )
         return (*(tree.tokens[node] for node in judged.accepted), judged.token)
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions, judge
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
@@ -169,7 +169,7 @@ def test_verdicts_are_those_of_the_reference(library):
             scores,
             draft,
             sampling,
-            None if sampling.greedy else Numbers(r, u),
+            None if sampling.greedy else UniformNumbers(r, u),
             RecordOptions(details=5),
         )
         verdict = np.zeros(4 + n, np.int32)

@@ -22,7 +22,7 @@ from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import Models
+from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
@@ -355,7 +355,7 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monk
         ("auto", missing, DatabaseDrafter),
         ("eager", None, DatabaseDrafter),
     ):
-        engine = LocalEngine(Models("target", "cpu", runtime=runtime, build=build), Costs())
+        engine = LocalEngine(EngineModels("target", "cpu", runtime=runtime, build=build), Costs())
         model = SimpleNamespace(vocab_size=4096)
         monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
         assert type(engine.drafter("db > target")[0]) is kind

@@ -14,7 +14,7 @@ from models import eager
 from hsd_viz.models.config import form_of
 from hsd_viz.native import packed as packed_module
 from hsd_viz.native.packed import packed_weights
-from hsd_viz.native.panels import Panels
+from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.weights import ArrayTensors, Weights
 
 
@@ -55,8 +55,8 @@ def content(packed: list) -> list[tuple]:
     """The bytes of packed weights with their places."""
     rows = []
     for layer, slot, part in packed:
-        array = part.content if isinstance(part, Panels) else part
-        bits = part.bits if isinstance(part, Panels) else 0
+        array = part.content if isinstance(part, PackedMatrix) else part
+        bits = part.bits if isinstance(part, PackedMatrix) else 0
         rows.append((layer, slot, bits, array.tobytes()))
     return rows
 
@@ -77,7 +77,7 @@ def test_a_model_is_packed_once(folder, weights, packs):
 def test_kept_weights_are_mapped_and_not_writable(folder, weights):
     packed_weights(weights)
     for _, _, part in packed_weights(weights):
-        array = part.content if isinstance(part, Panels) else part
+        array = part.content if isinstance(part, PackedMatrix) else part
         assert not array.flags.writeable
         assert array.ctypes.data % 64 == 0
 

@@ -17,7 +17,7 @@ from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.packed import packed_weights
-from hsd_viz.native.panels import Panels
+from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.rounding import GROUP
 from hsd_viz.native.structures import ModelShape
 from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights, angles
@@ -40,8 +40,8 @@ def described(weights: Weights) -> dict:
     tensors = []
     for layer, slot, tensor in packed_weights(weights):
         slots = [slot, "head"] if slot == "embedding" and weights.form.tied_head else [slot]
-        is_matrix = isinstance(tensor, Panels)
-        content = tensor.content if isinstance(tensor, Panels) else tensor
+        is_matrix = isinstance(tensor, PackedMatrix)
+        content = tensor.content if isinstance(tensor, PackedMatrix) else tensor
         for name in slots:
             tensors.append(
                 {

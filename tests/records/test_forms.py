@@ -103,9 +103,11 @@ def test_lengths_that_vary_are_unknown():
 
 def test_one_cut_draft_of_a_request_is_told_apart():
     """8 drafts of 3 are 24 tokens; 23 were drafted: the last draft of the request had 2."""
-    from hsd_viz.records.sample import Request
+    from hsd_viz.records.sample import RecordedRequest
 
-    request = Sample(drafts=8, drafted=23, accepted=9, by_position=(4, 3, 2), request=Request())
+    request = Sample(
+        drafts=8, drafted=23, accepted=9, by_position=(4, 3, 2), request=RecordedRequest()
+    )
     assert with_fixed_length(request).reached == (8, 8, 7)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hsd_viz.records.responses import request_of
-from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.sample import RecordedVerification, Sample
 from hsd_viz.records.traces import round_rows
 
 
@@ -15,5 +15,7 @@ def test_the_context_of_llama_cpp_is_what_it_computed_and_what_it_had_cached():
 
 
 def test_examined_tokens_of_a_verification_end_with_the_rejected_one():
-    rows = round_rows(Sample(verifications=(Verification(4, 1), Verification(4, 4))))
+    rows = round_rows(
+        Sample(verifications=(RecordedVerification(4, 1), RecordedVerification(4, 4)))
+    )
     assert [row.examined for row in rows] == [2, 4]

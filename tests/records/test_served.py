@@ -7,7 +7,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.cli import main
 from hsd_viz.errors import Unsupported
-from hsd_viz.records.sample import Sample, Verification
+from hsd_viz.records.sample import RecordedVerification, Sample
 from hsd_viz.records.series import Series
 from hsd_viz.records.served import served_run
 from hsd_viz.records.traces import trace_of
@@ -18,7 +18,7 @@ from hsd_viz.views.run_data import head, read_trace
 def served(*rounds, seconds=None, prefill_seconds=None):
     """Return the imported trace of a request with rounds of (drafted, accepted[, ns])."""
     sample = Sample(
-        verifications=tuple(Verification(*one) for one in rounds),
+        verifications=tuple(RecordedVerification(*one) for one in rounds),
         drafts=len(rounds),
         seconds=seconds,
         prefill_seconds=prefill_seconds,

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import httpx
 import uvicorn
 
-from hsd_viz.serve.app import Settings, configure, create_app
+from hsd_viz.serve.app import ServerSettings, configure, create_app
 
 
 @contextmanager
-def serving(decode, page=None, *, settings: Settings | None = None):
+def serving(decode, page=None, *, settings: ServerSettings | None = None):
     """Serve on a free port of this machine; yields the address."""
-    accepted = settings or Settings()
+    accepted = settings or ServerSettings()
     config = configure(create_app(decode, accepted, page), "127.0.0.1", 0, accepted)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -11,7 +11,7 @@ import pytest
 from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import connect
-from hsd_viz.serve.app import Settings, decode_with
+from hsd_viz.serve.app import ServerSettings, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 
@@ -86,7 +86,7 @@ def test_media_types_and_schemes_have_no_case(address, engine):
     body = {"prompt": "x", "max_new_tokens": 1}
     for kind in ("Application/JSON", "APPLICATION/JSON; charset=UTF-8"):
         assert post(address, body, kind=kind)[0] == 200, kind
-    with serving(Slow().decode, settings=Settings(token="secret")) as address:
+    with serving(Slow().decode, settings=ServerSettings(token="secret")) as address:
         for scheme in ("Bearer", "bearer", "BEARER"):
             headers = {"Authorization": f"{scheme} secret"}
             assert httpx.get(f"{address}/models", headers=headers).status_code == 200
@@ -96,7 +96,7 @@ def test_media_types_and_schemes_have_no_case(address, engine):
 
 
 def test_every_route_but_health_needs_the_token():
-    with serving(Slow().decode, settings=Settings(token="secret")) as address:
+    with serving(Slow().decode, settings=ServerSettings(token="secret")) as address:
         paths = httpx.get(
             f"{address}/openapi.json", headers={"Authorization": "Bearer secret"}
         ).json()["paths"]
@@ -112,7 +112,7 @@ def test_a_server_with_a_token_works_behind_a_proxy_with_a_name():
     there = {"Host": "class.example.org", "X-Forwarded-Proto": "https"}
     there["Authorization"] = "Bearer secret"
     origin = {"Origin": "https://class.example.org"}
-    with serving(Slow().decode, settings=Settings(token="secret", hosts=("*",))) as address:
+    with serving(Slow().decode, settings=ServerSettings(token="secret", hosts=("*",))) as address:
         assert httpx.get(f"{address}/models", headers=there | origin).status_code == 200
         other = {"Origin": "https://evil.example.org"}
         assert httpx.get(f"{address}/models", headers=there | other).status_code == 403
@@ -139,7 +139,7 @@ def test_requests_of_web_pages_and_other_hosts_are_refused(address):
 
 
 def test_a_token_is_required_where_one_is_set(engine):
-    with serving(decode_with(engine), settings=Settings(token="secret")) as address:
+    with serving(decode_with(engine), settings=ServerSettings(token="secret")) as address:
         assert connect(address, "secret").model_names() == ["nano", "small", "target"]
         for wrong in (None, "Secret", "sécret"):
             with pytest.raises(ServerError, match="a valid token is required"):
@@ -157,7 +157,9 @@ def test_the_page_is_made_once_and_needs_the_token():
         made.append(settings.new_tokens)
         return f'<script type="module">{script}</script>'
 
-    with serving(Slow().decode, page, settings=Settings(token="s/é", new_tokens=7)) as address:
+    with serving(
+        Slow().decode, page, settings=ServerSettings(token="s/é", new_tokens=7)
+    ) as address:
         for path in (
             "/",
             "/?token=",
@@ -174,7 +176,7 @@ def test_the_page_is_made_once_and_needs_the_token():
         assert (
             httpx.get(address + right, headers={"Origin": "http://evil.example"}).status_code == 403
         )
-        assert [httpx.get(address + right).text for _ in range(2)] == [page(Settings())] * 2
+        assert [httpx.get(address + right).text for _ in range(2)] == [page(ServerSettings())] * 2
         headers = httpx.get(address + right).headers
     assert made == [7, 1024]
     assert headers["Cache-Control"] == "no-store"
@@ -220,7 +222,7 @@ def test_a_cancelled_decode_stops_after_its_current_event():
 
 
 def test_a_request_of_another_family_is_refused(engine):
-    with serving(decode_with(engine), settings=Settings(family="code")) as address:
+    with serving(decode_with(engine), settings=ServerSettings(family="code")) as address:
         assert httpx.get(f"{address}/models").json()["family"] == "code"
         body = {"prompt": "ab", "max_new_tokens": 2}
         assert post(address, body | {"family": "code"})[0] == 200
@@ -230,7 +232,7 @@ def test_a_request_of_another_family_is_refused(engine):
 
 
 def test_a_client_takes_the_family_of_its_server(engine):
-    with serving(decode_with(engine), settings=Settings(family="smollm2")) as address:
+    with serving(decode_with(engine), settings=ServerSettings(family="smollm2")) as address:
         assert connect(address).family == "smollm2"
 
 
@@ -239,7 +241,7 @@ def test_a_client_takes_the_family_of_its_server(engine):
     [("a", "has no chat template"), ("a" * 60, "prompt: 65 is too long, the limit is 60")],
 )
 def test_a_conversation_is_a_prompt_of_the_characters_in_it(engine, content, words):
-    with serving(decode_with(engine), settings=Settings(prompt_characters=60)) as address:
+    with serving(decode_with(engine), settings=ServerSettings(prompt_characters=60)) as address:
         message = {"role": "user", "content": content}
         _, _, lines = post(address, {"prompt": [message], "chat": True})
     assert words in json.dumps(lines)

@@ -10,7 +10,7 @@ import pytest
 from serving import Slow, serving
 
 from hsd_viz.serve import connections
-from hsd_viz.serve.app import Settings
+from hsd_viz.serve.app import ServerSettings
 
 
 class Peer:
@@ -94,7 +94,7 @@ def test_a_reader_that_stops_ends_its_decode(hasty):
 def test_silent_connections_make_room_for_requests(monkeypatch):
     monkeypatch.setattr(connections, "MORE", 8)
     monkeypatch.setattr(connections, "HEADER_SECONDS", 600.0)
-    with serving(Slow().decode, settings=Settings(queue=1)) as address:
+    with serving(Slow().decode, settings=ServerSettings(queue=1)) as address:
         peers = [Peer(address) for _ in range(40)]
         until = time.monotonic() + 20
         while sum(not peer.is_closed() for peer in peers) > 12:
@@ -106,7 +106,7 @@ def test_silent_connections_make_room_for_requests(monkeypatch):
 def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
     monkeypatch.setattr(connections, "MORE_PER_PEER", 2)
     monkeypatch.setattr(connections, "is_loopback", lambda host: False)
-    with serving(Slow().decode, settings=Settings(queue=1)) as address:
+    with serving(Slow().decode, settings=ServerSettings(queue=1)) as address:
         peers = [Peer(address) for _ in range(4)]
         more = Peer(address)
         assert more.is_closed(20)

@@ -9,7 +9,7 @@ import pytest
 from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.serve.app import Service, Settings, decode_with
+from hsd_viz.serve.app import ServerSettings, Service, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 
@@ -33,7 +33,7 @@ def test_closing_the_generator_cancels_within_half_a_second():
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
     slow = Slow()
-    with serving(slow.decode, settings=Settings(queue=1)) as address:
+    with serving(slow.decode, settings=ServerSettings(queue=1)) as address:
         running = RemoteEngine(address).decode("first")
         assert next(running) == Stage("first")
         waiting = RemoteEngine(address).decode("second")
@@ -52,7 +52,7 @@ def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
 
 def test_a_place_that_changes_while_it_is_told_is_noticed():
     async def wait():
-        service = Service(Slow().decode, Settings())
+        service = Service(Slow().decode, ServerSettings())
         running = asyncio.Event()
         waiting = asyncio.Event()
         service.places += [running, waiting]
@@ -68,7 +68,7 @@ def test_a_place_that_changes_while_it_is_told_is_noticed():
 
 def test_a_waiting_client_that_leaves_frees_its_place():
     slow = Slow()
-    with serving(slow.decode, settings=Settings(queue=1)) as address:
+    with serving(slow.decode, settings=ServerSettings(queue=1)) as address:
         running = RemoteEngine(address).decode("first")
         waiting = RemoteEngine(address).decode("second")
         next(running), next(waiting)
@@ -87,7 +87,7 @@ def test_a_waiting_client_that_leaves_frees_its_place():
 
 def test_a_decode_that_takes_too_long_is_stopped():
     with (
-        serving(Slow().decode, settings=Settings(seconds=0.2)) as address,
+        serving(Slow().decode, settings=ServerSettings(seconds=0.2)) as address,
         pytest.raises(ServerError, match=r"stopped after 0\.2 s"),
     ):
         RemoteEngine(address).run("x")
@@ -103,7 +103,7 @@ def test_many_clients_all_get_an_answer(engine):
         return status, lines[-1].get("event")
 
     with (
-        serving(decode_with(engine), settings=Settings(queue=8)) as address,
+        serving(decode_with(engine), settings=ServerSettings(queue=8)) as address,
         ThreadPoolExecutor(40) as threads,
     ):
         outcomes = list(threads.map(client, [address] * 40))

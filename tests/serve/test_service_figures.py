@@ -9,7 +9,7 @@ from itertools import chain
 import pytest
 
 from hsd_viz.serve import app
-from hsd_viz.serve.app import Service, Settings
+from hsd_viz.serve.app import ServerSettings, Service
 from tests.rows import column
 
 STAGE = {"event": "stage", "text": "prefill", "done": None, "total": None}
@@ -38,7 +38,7 @@ def clock(monkeypatch) -> Clock:
 
 
 def service_of(
-    clock: Clock, batches: list[tuple[float, list[dict]]], settings: Settings | None = None
+    clock: Clock, batches: list[tuple[float, list[dict]]], settings: ServerSettings | None = None
 ) -> Service:
     """A service whose decodes yield these batches, each after its seconds."""
 
@@ -47,7 +47,7 @@ def service_of(
             clock.now += seconds
             yield list(map(dict, records))
 
-    return Service(decode, settings or Settings())
+    return Service(decode, settings or ServerSettings())
 
 
 def answer(service: Service, *, lines: int | None = None) -> list[bytes]:
@@ -95,13 +95,13 @@ def outcomes(service: Service) -> dict[str, float]:
     ],
 )
 def test_a_request_is_counted_by_how_it_ended(clock, batches, lines, outcome):
-    service = service_of(clock, batches, Settings(seconds=5.0))
+    service = service_of(clock, batches, ServerSettings(seconds=5.0))
     answer(service, lines=lines)
     assert outcomes(service) == {outcome: 1.0}
 
 
 def test_a_decode_that_finishes_late_is_no_error_to_its_client(clock):
-    (line,) = answer(service_of(clock, [(9, [step(1), FINISHED])], Settings(seconds=5.0)))
+    (line,) = answer(service_of(clock, [(9, [step(1), FINISHED])], ServerSettings(seconds=5.0)))
     assert b"stopped" not in line
     assert line.endswith(b'{"event":"finished"}\n')
 
@@ -122,7 +122,7 @@ def test_seconds_of_a_decode_count_from_its_turn_to_its_end(clock):
 
 
 def test_waiting_requests_are_those_beyond_the_slots(clock):
-    service = service_of(clock, [], Settings(slots=2))
+    service = service_of(clock, [], ServerSettings(slots=2))
     service.places += [asyncio.Event() for _ in range(5)]
     assert figure(service, "running") == 2.0
     assert figure(service, "queue_length") == 3.0

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.torch_models import ahead
-from hsd_viz.torch_models.steps import Board, Step
+from hsd_viz.torch_models.steps import Board, DeviceStep
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class DeviceQueue:
         own_send = Board.send
         own_fetch = Board.fetch
 
-        def run(board: Board, step: Step) -> None:
+        def run(board: Board, step: DeviceStep) -> None:
             self.put("step", lambda: own_run(board, step))
 
         def send(board: Board, values: Sequence[float], to: Tensor, start: int = 0) -> None:

@@ -16,7 +16,7 @@ from device_queue import DeviceQueue
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hsd_viz.decoding.judge import Draft, Numbers, RecordOptions
+from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -28,7 +28,7 @@ from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.decode import BoardSession, DeviceDecode, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
-from hsd_viz.torch_models.layout import Plan
+from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board
 from tests.rows import column
@@ -185,7 +185,7 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
 def test_a_round_draws_its_numbers_on_the_device(monkeypatch):
     """The loop passes none to the sessions, and the time after a round is the host's again."""
     own_verify = BoardSession.verify
-    passed: list[Numbers | None] = []
+    passed: list[UniformNumbers | None] = []
 
     def verify(self, pending, draft, sampling, numbers, record):
         passed.append(numbers)
@@ -379,7 +379,7 @@ def test_a_compiled_session_verifies_on_the_device(draft, strict):
 @pytest.mark.parametrize(("n", "places"), [(0, 0), (1, 1), (3, 3), (4, 7), (15, 15), (16, 24)])
 def test_places_for_a_draft_fill_a_forward_pass(n, places):
     shaping = Shaping.of(Sampling(), VOCABULARY)
-    plan = Plan((0,), 24, shaping, rule="token", details=0, observe=0, warm=False)
+    plan = StackPlan((0,), 24, shaping, rule="token", details=0, observe=0, warm=False)
     assert plan.places_for(1, n) == places
 
 

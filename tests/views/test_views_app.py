@@ -15,7 +15,7 @@ import hsd_viz as hsd
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
-from hsd_viz.views.app.question import Request
+from hsd_viz.views.app.question import PageRequest
 from hsd_viz.views.page_data import offered
 from tests.rows import column
 
@@ -85,7 +85,7 @@ def test_a_branch_is_a_fresh_run_from_the_same_prefix():
     request = {"stack": "db > target", "temperature": 0, "seed": 3, "max_new_tokens": 12}
 
     def decoded(**more):
-        asked = Request(
+        asked = PageRequest(
             message={"request": {**request, **more}},
             about="",
             options={},

@@ -32,7 +32,7 @@ def basis():
 def every_view(basis) -> dict[str, widgets.Widget]:
     trace = load_bundled("both")
     linked = ("TokenStream", "RoundInspector", "Timeline", "Staircase", "Panels", "LocalityMap")
-    made = [getattr(views, name)(trace) for name in (*linked, "Drafter")]
+    made = [getattr(views, name)(trace) for name in (*linked, "DraftGame")]
     made += [views.Chart(figures.acceptance(trace)), views.Versus([trace, trace])]
     made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}

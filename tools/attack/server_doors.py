@@ -24,7 +24,7 @@ def http_requests(folder: Path) -> Door:
     import uvicorn
 
     from hsd_viz.serve import connections
-    from hsd_viz.serve.app import Settings, configure, create_app
+    from hsd_viz.serve.app import ServerSettings, configure, create_app
 
     # Half a request ends soon.
     connections.HEADER_SECONDS = connections.BODY_SECONDS = 1.0
@@ -33,7 +33,7 @@ def http_requests(folder: Path) -> Door:
     async def decode(request: dict) -> Any:
         yield [{"event": "finished", "meta": {}}]
 
-    settings = Settings(token="secret", hosts=("*",))
+    settings = ServerSettings(token="secret", hosts=("*",))
     server = uvicorn.Server(configure(create_app(decode, settings), "127.0.0.1", 0, settings))
     threading.Thread(target=server.run, daemon=True).start()
     until = time.monotonic() + 60

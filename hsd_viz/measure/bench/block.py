@@ -84,7 +84,7 @@ FIGURES = tuple(field.name for field in fields(Figures) if field.name != "output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class PromptFigures:
     """The figures of some prompts, and of a part of them.
 
     Attributes:
@@ -106,7 +106,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RoundPart:
     """A part of the rounds of a stack.
 
     Attributes:
@@ -119,7 +119,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class RoundProfile:
     """Where the time of the rounds of a stack goes.
 
     Attributes:
@@ -130,11 +130,11 @@ class Profile:
 
     rounds: int | None = None
     round_us: float
-    parts: dict[str, Part]
+    parts: dict[str, RoundPart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackBlock(Block):
+class StackFigures(PromptFigures):
     """A stack of a report; old reports lack what has a default.
 
     Attributes:
@@ -148,13 +148,13 @@ class StackBlock(Block):
     """
 
     stack: str
-    by_category: dict[str, Block]
+    by_category: dict[str, PromptFigures]
     token_identical_to_plain: tuple[int, int] | None = None
     state: str | None = None
     runtime: str | None = None
-    profile: Profile | None = None
+    profile: RoundProfile | None = None
 
-    def at_little_repetition(self) -> StackBlock | None:
+    def at_little_repetition(self) -> StackFigures | None:
         """Return the stack with the figures of the prompts with little repetition alone."""
         if self.low_repetition is None:
             return None
@@ -171,7 +171,7 @@ class StackBlock(Block):
         identical = self.token_identical_to_plain
         return {
             "stack": self.stack,
-            **Block.to_dict(self),
+            **PromptFigures.to_dict(self),
             "by_category": {name: block.to_dict() for name, block in self.by_category.items()},
             "token_identical_to_plain": None if identical is None else list(identical),
             "state": self.state,
@@ -194,7 +194,7 @@ def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a block by the fields of :class:`Block`."""
+    """Return the JSON data of a block by the fields of :class:`PromptFigures`."""
     low = data.get("low_repetition")
     return {
         "whole": _figures_data(data),
@@ -203,6 +203,6 @@ def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stack_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a stack by the fields of :class:`StackBlock`."""
+    """Return the JSON data of a stack by the fields of :class:`StackFigures`."""
     by_category = {name: _block_data(block) for name, block in data["by_category"].items()}
     return {**data, **_block_data(data), "by_category": by_category}

@@ -11,10 +11,16 @@ from typing import Any
 import msgspec
 
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.bench.block import Block, Figures, Part, Profile, StackBlock
+from hsd_viz.measure.bench.block import (
+    Figures,
+    PromptFigures,
+    RoundPart,
+    RoundProfile,
+    StackFigures,
+)
 from hsd_viz.measure.bench.hierarchy_gain import hierarchy_gain
 from hsd_viz.measure.bench.output import FORWARD, Output
-from hsd_viz.measure.bench.report import LOW_REPETITION, Report, ReportSettings, SuiteInfo
+from hsd_viz.measure.bench.report import LOW_REPETITION, BenchReport, ReportSettings, SuiteInfo
 from hsd_viz.measure.bench.runner import PLAIN, Measurement
 from hsd_viz.measure.bench.samples import Samples
 from hsd_viz.results.bootstrap import RESAMPLES
@@ -26,7 +32,7 @@ def build_report(
     machine: Mapping[str, Any],
     engine: Mapping[str, Any],
     command: str | None = None,
-) -> Report:
+) -> BenchReport:
     """Return the report of a measurement by a command; ``engine`` has fields of
     :class:`ReportSettings`.
     """
@@ -41,7 +47,7 @@ def build_report(
     for name, outputs in measurement.outputs.items():
         stacks.append(_stack_block(measurement, name, outputs, used, list(categories)))
     is_of_questions = measurement.template is not None
-    return Report(
+    return BenchReport(
         machine=msgspec.convert(machine, MachineFacts),
         suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
         settings=ReportSettings(
@@ -77,7 +83,7 @@ def _stack_block(
     outputs: Sequence[Output],
     used: Sequence[str],
     categories: Sequence[str],
-) -> StackBlock:
+) -> StackFigures:
     """Return the figures of a stack; ``used`` has the category of each prompt."""
     plain = measurement.outputs[PLAIN]
     whole = _block(outputs, plain, range(len(plain)))
@@ -94,7 +100,7 @@ def _stack_block(
     if measurement.settings.profile:
         for output in outputs:
             rounds += output.parts
-    return StackBlock(
+    return StackFigures(
         stack=name,
         whole=whole.whole,
         low_repetition=whole.low_repetition,
@@ -106,7 +112,9 @@ def _stack_block(
     )
 
 
-def _block(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]) -> Block:
+def _block(
+    outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]
+) -> PromptFigures:
     """Return the figures of the ``chosen`` prompts, and of those of them whose plain output repeats
     itself little.
     """
@@ -115,10 +123,10 @@ def _block(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
     if few:
         low = figures([outputs[k] for k in few], [plain[k] for k in few])
     whole = figures([outputs[k] for k in chosen], [plain[k] for k in chosen])
-    return Block(whole=whole, low_repetition=low)
+    return PromptFigures(whole=whole, low_repetition=low)
 
 
-def _profile(rounds: Sequence[Mapping[str, int]]) -> Profile:
+def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile:
     """Return the median microseconds of each part of a target round, forward passes first, and its
     share of all.
     """
@@ -129,9 +137,9 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> Profile:
     total = sum(map(sum, microseconds.values()))
     parts = {}
     for part, spent in microseconds.items():
-        parts[part] = Part(median_us=median(spent), share=sum(spent) / total)
+        parts[part] = RoundPart(median_us=median(spent), share=sum(spent) / total)
     whole = [sum(times.values()) / 1e3 for times in rounds]
-    return Profile(rounds=len(rounds), round_us=median(whole), parts=parts)
+    return RoundProfile(rounds=len(rounds), round_us=median(whole), parts=parts)
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:

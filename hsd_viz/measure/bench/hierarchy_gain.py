@@ -16,7 +16,7 @@ from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.samples import Samples
 from hsd_viz.results.bootstrap import estimate, ratio
 from hsd_viz.results.estimate import Estimate, estimate_data
-from hsd_viz.results.kinds import Kind, Structure, kind_of, stack_of_row, structure_of
+from hsd_viz.results.kinds import StackKind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 
 #: The name of the ratio in JSON data.
@@ -124,7 +124,7 @@ def _structure(name: str) -> Structure | None:
     chooses one by itself.
     """
     stack = stack_of_row(name)
-    if not isinstance(stack, Stack) or kind_of(stack) is Kind.AUTO:
+    if not isinstance(stack, Stack) or kind_of(stack) is StackKind.AUTO:
         return None
     return structure_of(stack)
 

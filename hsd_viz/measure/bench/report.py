@@ -11,7 +11,7 @@ import msgspec
 
 from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.bench.block import FIGURES, Block, Figures, StackBlock, stack_data
+from hsd_viz.measure.bench.block import FIGURES, Figures, PromptFigures, StackFigures, stack_data
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data
 from hsd_viz.options import Sampling
 from hsd_viz.results.kinds import kind_of
@@ -86,7 +86,7 @@ class ReportSettings(Sampling):
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """A row of :meth:`Report.frame`: a figure of some prompts of a stack.
+    """A row of :meth:`BenchReport.frame`: a figure of some prompts of a stack.
 
     Attributes:
         stack: the stack as text.
@@ -114,7 +114,7 @@ class FigureRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class BenchReport:
     """A bench.
 
     Attributes:
@@ -133,7 +133,7 @@ class Report:
     settings: ReportSettings
     command: str | None = None
     complete: bool = True
-    stacks: tuple[StackBlock, ...]
+    stacks: tuple[StackFigures, ...]
     hierarchy_gain: HierarchyGain | None = None
 
     def __post_init__(self) -> None:
@@ -163,7 +163,7 @@ class Report:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+    def from_dict(cls, data: Mapping[str, Any]) -> BenchReport:
         """Return a report from its JSON data; see :func:`read_report`."""
         gain = data.get("hierarchy_gain")
         by_field = {
@@ -174,7 +174,7 @@ class Report:
         return msgspec.convert(by_field, cls)
 
     @property
-    def ranked(self) -> list[StackBlock]:
+    def ranked(self) -> list[StackFigures]:
         """The stacks by speed-up, the largest first; those without one last."""
         return sorted(self.stacks, key=lambda stack: -(stack.whole.speedup_over_plain.value or 0.0))
 
@@ -199,7 +199,7 @@ class Report:
                 yield from _rows_of(stack.stack, category, block)
 
 
-def _rows_of(stack: str, category: str, block: Block) -> Iterator[FigureRow]:
+def _rows_of(stack: str, category: str, block: PromptFigures) -> Iterator[FigureRow]:
     """Yield the figures of a block: of all its prompts, and of those with little repetition."""
     yield from _rows_of_figures(stack, category, True, block.whole)
     if block.low_repetition is not None:
@@ -226,14 +226,14 @@ def _rows_of_figures(
         )
 
 
-def read_report(content: str | bytes, name: str) -> Report:
+def read_report(content: str | bytes, name: str) -> BenchReport:
     """Read a report from JSON.
 
     Raises:
         UserError: if the file ``name`` does not hold a report.
     """
     try:
-        return Report.from_dict(
+        return BenchReport.from_dict(
             json.loads(content if isinstance(content, str) else content.decode())
         )
     except MALFORMED:

@@ -16,17 +16,17 @@ import msgspec
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
-from hsd_viz.measure.bench.block import Profile, StackBlock
+from hsd_viz.measure.bench.block import RoundProfile, StackFigures
 from hsd_viz.measure.bench.decodes import KeptDecodes
 from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.bench.output import DRAFTING, FORWARD, REST
-from hsd_viz.measure.bench.report import Report, ReportSettings
+from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.measure.bench.runner import read_stacks, run_bench
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.bench.words import answer, introduction, low_repetition, warnings
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.results.page import page as whole_page
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StackColumn:
     """A column of a table of stacks.
 
     Attributes:
@@ -49,53 +49,55 @@ class Column:
         factor: of numbers, for their unit.
     """
 
-    value: Callable[[StackBlock], Value]
+    value: Callable[[StackFigures], Value]
     form: str = "{}"
     factor: float = 1.0
 
 
 #: Columns by their heads.
-Columns = Mapping[str, Column]
+Columns = Mapping[str, StackColumn]
 
 
-def _speedup(stack: StackBlock) -> Value:
+def _speedup(stack: StackFigures) -> Value:
     return stack.whole.speedup
 
 
-def _at_little_repetition(stack: StackBlock) -> Value:
+def _at_little_repetition(stack: StackFigures) -> Value:
     """Return the speed-up over the prompts with little repetition."""
     low = low_repetition(stack)
     return None if low is None else low.speedup
 
 
-def _drafting(stack: StackBlock) -> Value:
+def _drafting(stack: StackFigures) -> Value:
     return stack.whole.draft_seconds_per_round.value
 
 
-def _repetition(stack: StackBlock) -> Value:
+def _repetition(stack: StackFigures) -> Value:
     return stack.whole.repetition_share.value or 0.0
 
 
-def _same_as_plain(stack: StackBlock) -> Value:
+def _same_as_plain(stack: StackFigures) -> Value:
     return "/".join(map(str, stack.token_identical_to_plain or ()))
 
 
 #: By importance.
 COLUMNS: Columns = {
-    "speed-up": Column(_speedup, "{:.2f}"),
-    "at little repetition": Column(_at_little_repetition, "{:.2f}"),
-    "tokens/s": Column(attrgetter("whole.tokens_per_second"), "{:.1f}"),
-    "acceptance length": Column(attrgetter("whole.mean_acceptance_length"), "{:.2f}"),
-    "accepted": Column(attrgetter("whole.acceptance_rate.value"), "{:.0%}"),
-    "drafting µs/round": Column(_drafting, "{:.0f}", 1e6),
-    "repetition": Column(_repetition, "{:.0%}"),
-    "same as plain": Column(_same_as_plain),
-    "runtime": Column(attrgetter("runtime")),
+    "speed-up": StackColumn(_speedup, "{:.2f}"),
+    "at little repetition": StackColumn(_at_little_repetition, "{:.2f}"),
+    "tokens/s": StackColumn(attrgetter("whole.tokens_per_second"), "{:.1f}"),
+    "acceptance length": StackColumn(attrgetter("whole.mean_acceptance_length"), "{:.2f}"),
+    "accepted": StackColumn(attrgetter("whole.acceptance_rate.value"), "{:.0%}"),
+    "drafting µs/round": StackColumn(_drafting, "{:.0f}", 1e6),
+    "repetition": StackColumn(_repetition, "{:.0%}"),
+    "same as plain": StackColumn(_same_as_plain),
+    "runtime": StackColumn(attrgetter("runtime")),
 }
 LATENCY: Columns = {
-    "first token ms": Column(attrgetter("whole.first_token_seconds"), "{:.2f}", 1e3),
-    "between tokens ms": Column(attrgetter("whole.inter_token_seconds_median"), "{:.2f}", 1e3),
-    "between tokens p99 ms": Column(attrgetter("whole.inter_token_seconds_p99"), "{:.2f}", 1e3),
+    "first token ms": StackColumn(attrgetter("whole.first_token_seconds"), "{:.2f}", 1e3),
+    "between tokens ms": StackColumn(attrgetter("whole.inter_token_seconds_median"), "{:.2f}", 1e3),
+    "between tokens p99 ms": StackColumn(
+        attrgetter("whole.inter_token_seconds_p99"), "{:.2f}", 1e3
+    ),
 }
 #: Columns that a note replaces where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
@@ -110,7 +112,7 @@ class BenchResult(Result):
         report: the figures.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: BenchReport) -> None:
         self.report = report
         self.complete = report.complete
 
@@ -133,7 +135,7 @@ class BenchResult(Result):
         return self.report.to_dict()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a tidy frame of all figures: see :meth:`Report.frame`."""
+        """Return a tidy frame of all figures: see :meth:`BenchReport.frame`."""
         return self.report.frame()
 
     def to_html(self) -> str:
@@ -201,7 +203,7 @@ def _kept_decodes(
     return KeptDecodes(path, common)
 
 
-def tables(report: Report) -> Iterator[Table]:
+def tables(report: BenchReport) -> Iterator[Table]:
     """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other
     measurements.
     """
@@ -231,7 +233,7 @@ def tables(report: Report) -> Iterator[Table]:
 def _stacks_table(
     title: str,
     first: str,
-    stacks: Sequence[StackBlock],
+    stacks: Sequence[StackFigures],
     columns: Columns,
     note: str = "",
     bars: Sequence[str] = (),
@@ -245,7 +247,7 @@ def _stacks_table(
     return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
 
 
-def _little_repetition_tables(report: Report) -> Iterator[Table]:
+def _little_repetition_tables(report: BenchReport) -> Iterator[Table]:
     """Yield the table of the prompts with little repetition, unless these are all prompts."""
     title = "Outputs with little repetition"
     share = f"{report.settings.low_repetition_below:.0%}"
@@ -265,12 +267,12 @@ def _little_repetition_tables(report: Report) -> Iterator[Table]:
         yield _stacks_table(title, "stack", stacks, COLUMNS, note, SPEEDS).dense(ONCE)
 
 
-def _categories_table(stacks: Sequence[StackBlock], categories: Sequence[str]) -> Table:
+def _categories_table(stacks: Sequence[StackFigures], categories: Sequence[str]) -> Table:
     """Return the speed-ups by category."""
     columns = {}
     counts = []
     for category in categories:
-        columns[category] = Column(_speedup_of(category), "{:.2f}")
+        columns[category] = StackColumn(_speedup_of(category), "{:.2f}")
         outputs = stacks[0].by_category[category].whole.outputs
         counts.append(f"{category} {outputs}")
     note = f"outputs of each stack: {', '.join(counts)}"
@@ -278,10 +280,10 @@ def _categories_table(stacks: Sequence[StackBlock], categories: Sequence[str]) -
     return _stacks_table(title, "speed-up by category", stacks, columns, note, categories)
 
 
-def _speedup_of(category: str) -> Callable[[StackBlock], Value]:
+def _speedup_of(category: str) -> Callable[[StackFigures], Value]:
     """Return what takes the speed-up of a category from a stack."""
 
-    def value(stack: StackBlock) -> Value:
+    def value(stack: StackFigures) -> Value:
         return stack.by_category[category].whole.speedup
 
     return value
@@ -307,7 +309,7 @@ def _group_of(part: str) -> str:
     return DRAFTING if part == DRAFTING else REST
 
 
-def _profile_row(stack: str, profile: Profile) -> list[Value]:
+def _profile_row(stack: str, profile: RoundProfile) -> list[Value]:
     """Return the times of a round of a stack, by groups of its parts."""
     microseconds = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
     shares = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
@@ -330,7 +332,7 @@ def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
     return facts
 
 
-def page(report: Report) -> str:
+def page(report: BenchReport) -> str:
     """Return the page of a report."""
     first_line, *more = introduction(report)
     used = {kind_of(stack.stack) for stack in report.stacks}
@@ -341,7 +343,7 @@ def page(report: Report) -> str:
         headline=answer(report),
         warnings=warnings(report),
         facts={"Settings": _facts(report.settings), "Machine": _facts(report.machine)},
-        kinds=[kind for kind in Kind if kind in used],
+        kinds=[kind for kind in StackKind if kind in used],
         command=report.command or "",
         definitions=json.loads(
             Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")

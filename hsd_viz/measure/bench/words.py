@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hsd_viz.machine import MachineFacts
-from hsd_viz.measure.bench.block import Block, Figures, StackBlock
-from hsd_viz.measure.bench.report import Report, ReportSettings
+from hsd_viz.measure.bench.block import Figures, PromptFigures, StackFigures
+from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.words import counted
 
 
-def low_repetition(block: Block) -> Figures | None:
+def low_repetition(block: PromptFigures) -> Figures | None:
     """Return the figures of the prompts with little repetition, unless these are all prompts or
     none.
     """
@@ -26,7 +26,7 @@ def low_repetition(block: Block) -> Figures | None:
 # --- conditions ---------------------------------------------------------------------------------
 
 
-def introduction(report: Report) -> list[str]:
+def introduction(report: BenchReport) -> list[str]:
     """Return suite, settings and machine, and what a reader has to know before any figure."""
     settings = report.settings
     lines = [
@@ -90,7 +90,7 @@ def _load_words(machine: MachineFacts) -> str:
 # --- the answer ---------------------------------------------------------------------------------
 
 
-def answer(report: Report) -> list[tuple[str, bool]]:
+def answer(report: BenchReport) -> list[tuple[str, bool]]:
     """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was
     measured.
     """
@@ -112,13 +112,13 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     return [(before, False), (best.stack, True), (after, False)]
 
 
-def _drafts(stack: StackBlock) -> bool:
+def _drafts(stack: StackFigures) -> bool:
     """Return whether a stack drafts and has a speed-up."""
     is_measured = stack.whole.speedup_over_plain.value is not None
-    return is_measured and kind_of(stack.stack) is not Kind.PLAIN
+    return is_measured and kind_of(stack.stack) is not StackKind.PLAIN
 
 
-def _value(stack: StackBlock) -> float:
+def _value(stack: StackFigures) -> float:
     """Return the speed-up of a stack that has one."""
     value = stack.whole.speedup_over_plain.value
     assert value is not None
@@ -134,7 +134,7 @@ def _times(figure: Estimate) -> str:
     return text
 
 
-def _little_repetition_words(best: StackBlock) -> str:
+def _little_repetition_words(best: StackFigures) -> str:
     """Return the speed-up over the prompts whose plain output repeats itself little."""
     low = low_repetition(best)
     if low is None:
@@ -149,7 +149,7 @@ def _little_repetition_words(best: StackBlock) -> str:
     return words
 
 
-def _certainty_words(best: StackBlock, others: Sequence[StackBlock]) -> str:
+def _certainty_words(best: StackFigures, others: Sequence[StackFigures]) -> str:
     """Return how far the answer holds: which other stacks are within its interval."""
     interval = best.whole.speedup.interval
     prompts = counted(best.whole.outputs, "prompt")
@@ -171,7 +171,7 @@ def _certainty_words(best: StackBlock, others: Sequence[StackBlock]) -> str:
 # --- doubts -------------------------------------------------------------------------------------
 
 
-def warnings(report: Report) -> list[str]:
+def warnings(report: BenchReport) -> list[str]:
     """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
     lines = []
     machine = report.machine

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from hsd_viz.declare import keywords_from
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
-from hsd_viz.measure.doctor.case import Case
+from hsd_viz.measure.doctor.case import DoctorCase
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
 from hsd_viz.measure.doctor.observe import observed_in
 from hsd_viz.measure.doctor.verdict import diagnose
-from hsd_viz.measure.doctor.what_if import Batch, predicted_batches
+from hsd_viz.measure.doctor.what_if import BatchGain, predicted_batches
 from hsd_viz.results.table import as_text
 
 
-@keywords_from(Case)
-def doctor(case: Case) -> Diagnosis:
+@keywords_from(DoctorCase)
+def doctor(case: DoctorCase) -> Diagnosis:
     """Return why speculative decoding is not faster, and what to set.
 
     A record is a trace, or the path of a trace or of a record of another engine.
@@ -28,7 +28,7 @@ def doctor(case: Case) -> Diagnosis:
     return explain(case)
 
 
-def explain(case: Case) -> Diagnosis:
+def explain(case: DoctorCase) -> Diagnosis:
     """Return the diagnosis of a case.
 
     Raises:
@@ -38,7 +38,7 @@ def explain(case: Case) -> Diagnosis:
     observed = observed_in(case)
     seen = observed.seen
     filled = None
-    predicted: tuple[Batch, ...] = ()
+    predicted: tuple[BatchGain, ...] = ()
     if case.has_hardware:
         filled = with_hardware(seen, case)
         batches = predicted_batches(seen, lambda unknown: with_hardware(unknown, case))

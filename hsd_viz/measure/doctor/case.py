@@ -245,7 +245,7 @@ class HardwareModel:
 
 
 @dataclass(frozen=True)
-class Case(HardwareModel, KnownFigures, Evidence):
+class DoctorCase(HardwareModel, KnownFigures, Evidence):
     """A run to explain.
 
     Raises:

@@ -17,7 +17,7 @@ from hsd_viz.measure.doctor.tables import (
     positions_table,
     shares_table,
 )
-from hsd_viz.measure.doctor.what_if import Batch, Lengths, Option
+from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.result import Result
@@ -67,7 +67,7 @@ class Diagnosis(Result):
     advised: Option | None = None
     options: tuple[Option, ...] = ()
     lengths: tuple[Lengths, ...] = ()
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[BatchGain, ...] = ()
     flags: dict[str, str] = field(default_factory=dict)
     predicted: tuple[str, ...] = ()
     more: str = ""
@@ -185,7 +185,7 @@ def _length_data(length: Lengths) -> dict[str, Any]:
     return {"tokens": length.tokens, **length.tokens_per_pass.named("tokens_per_pass")}
 
 
-def _batch_data(batch: Batch) -> dict[str, Any]:
+def _batch_data(batch: BatchGain) -> dict[str, Any]:
     return {
         "requests": batch.requests,
         "lines": batch.lines,

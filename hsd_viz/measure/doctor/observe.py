@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hsd_viz.errors import BadFile, UserError, parsing
-from hsd_viz.measure.doctor.case import Case, KnownFigures
+from hsd_viz.measure.doctor.case import DoctorCase, KnownFigures
 from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
 from hsd_viz.measure.doctor.observe_runs import from_trace, measured
@@ -37,7 +37,7 @@ class Observed:
     engine: str = ""
 
 
-def observed_in(case: Case) -> Observed:
+def observed_in(case: DoctorCase) -> Observed:
     """Return what the evidence of a case shows, with the figures known beside it.
 
     Raises:

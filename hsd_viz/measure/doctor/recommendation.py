@@ -19,7 +19,7 @@ from hsd_viz.measure.doctor.findings import (
 from hsd_viz.measure.doctor.what_if import Option
 
 
-class Kind(Enum):
+class AdviceKind(Enum):
     """What is recommended.
 
     Attributes:
@@ -54,7 +54,7 @@ class Recommendation:
         is_undecided: whether it is unknown on which side of 1 the speed-up of the run is.
     """
 
-    kind: Kind
+    kind: AdviceKind
     present: Option | None = None
     setting: Option | None = None
     first: str = ""
@@ -75,16 +75,16 @@ class Recommendation:
     def _words_of_setting(self) -> str:
         if self.present is None or self.setting is None:
             return self.remedy
-        if self.kind is Kind.WAIT:
+        if self.kind is AdviceKind.WAIT:
             return f"change nothing yet; {self.remedy}"
-        if self.kind is Kind.KEEP:
+        if self.kind is AdviceKind.KEEP:
             return (
                 f"keep {self.present.stack}, {self.present.speedup:.2f} times plain decoding; "
                 f"{self.aim}, {self.remedy}"
             )
-        if self.kind is Kind.TURN_OFF:
+        if self.kind is AdviceKind.TURN_OFF:
             return f"turn speculation off; or {self.remedy}"
-        verb = "try" if self.kind is Kind.EXTEND else "use"
+        verb = "try" if self.kind is AdviceKind.EXTEND else "use"
         words = (
             f"{verb} {self.setting.stack} instead of {self.present.stack}: "
             f"{self.setting.speedup:.2f} times plain decoding expected, "
@@ -122,18 +122,18 @@ def recommend(
     """
     first = _first_of_all(signs, setting)
     if present is None or setting is None:
-        return Recommendation(Kind.NO_SETTING, first=first, remedy=advice)
+        return Recommendation(AdviceKind.NO_SETTING, first=first, remedy=advice)
     kind = _kind(present, setting, is_decided, is_doubtful)
-    changes_length = kind in (Kind.SHORTEN, Kind.EXTEND)
+    changes_length = kind in (AdviceKind.SHORTEN, AdviceKind.EXTEND)
     # The length of drafts changes neither their cost per token nor the overhead.
     remedy = advice
     if changes_length and cause not in ("drafting", "overhead"):
         remedy = ""
     aim = "for more"
-    if kind is Kind.KEEP and cause == "round":
+    if kind is AdviceKind.KEEP and cause == "round":
         aim = "to see what limits it"
     assumption = ""
-    if kind is Kind.EXTEND:
+    if kind is AdviceKind.EXTEND:
         assumption = if_extended(present.tokens, setting.tokens)
     return Recommendation(
         kind,
@@ -147,14 +147,14 @@ def recommend(
     )
 
 
-def _kind(present: Option, setting: Option, is_decided: bool, is_doubtful: bool) -> Kind:
+def _kind(present: Option, setting: Option, is_decided: bool, is_doubtful: bool) -> AdviceKind:
     """Return what is recommended where settings are compared."""
     if setting == present:
         loses_perhaps = not is_decided and present.speedup < 1
-        return Kind.WAIT if is_doubtful or loses_perhaps else Kind.KEEP
+        return AdviceKind.WAIT if is_doubtful or loses_perhaps else AdviceKind.KEEP
     if not setting.tokens:
-        return Kind.TURN_OFF
-    return Kind.EXTEND if setting.tokens > present.tokens else Kind.SHORTEN
+        return AdviceKind.TURN_OFF
+    return AdviceKind.EXTEND if setting.tokens > present.tokens else AdviceKind.SHORTEN
 
 
 def if_extended(present: int, longer: int) -> str:

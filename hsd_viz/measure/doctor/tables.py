@@ -8,7 +8,7 @@ from typing import Any
 from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.observation import Observation, Served
 from hsd_viz.measure.doctor.profile import cells_of
-from hsd_viz.measure.doctor.what_if import Batch, Lengths, Option
+from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table, as_text
@@ -125,7 +125,7 @@ def lengths_table(lengths: Sequence[Lengths], present_length: int) -> Table | No
     )
 
 
-def batches_table(batches: Sequence[Batch]) -> Table | None:
+def batches_table(batches: Sequence[BatchGain]) -> Table | None:
     """Return the speeds by batch: those of the record, and those of a hardware model."""
     if len(batches) < 2:
         return None

@@ -66,7 +66,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchGain:
     """What a setting brings at a batch.
 
     Attributes:
@@ -228,7 +228,7 @@ def _beyond_a_step(curve: Sequence[float], depth: np.ndarray) -> np.ndarray:
 # --- other batches ------------------------------------------------------------------------------
 
 
-def recorded_batches(seen: Observation) -> Iterator[Batch]:
+def recorded_batches(seen: Observation) -> Iterator[BatchGain]:
     """Yield the speeds of a record by running requests, in steps of powers of two."""
     speeds_by_power: dict[int, list[float]] = {}
     for running, speed in seen.batches:
@@ -240,7 +240,7 @@ def recorded_batches(seen: Observation) -> Iterator[Batch]:
         most = 2**power
         least = most // 2 + 1 if power else 1
         means = resample(len(speeds)) @ np.array(speeds) / len(speeds)
-        yield Batch(
+        yield BatchGain(
             requests=str(most) if least == most else f"{least}–{most}",
             lines=len(speeds),
             tokens_per_second=estimate(means, len(speeds)),
@@ -250,7 +250,7 @@ def recorded_batches(seen: Observation) -> Iterator[Batch]:
 
 def predicted_batches(
     recorded: Observation, on_card: Callable[[Observation], Observation]
-) -> Iterator[Batch]:
+) -> Iterator[BatchGain]:
     """Yield the speeds of the observed drafts at other batches of a hardware model.
 
     Args:
@@ -266,7 +266,7 @@ def predicted_batches(
         if whole is None or seen.step is None:
             return
         speedup = speed_up(seen.length / whole, Z * MODELLED, seen.length).estimate
-        yield Batch(
+        yield BatchGain(
             requests=str(batch),
             lines=0,
             tokens_per_second=_scaled(speedup, 1e3 / seen.step),

@@ -12,7 +12,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.select import StackChoice, select
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
@@ -22,8 +22,8 @@ from hsd_viz.measure.plan.report import (
     CalibrationFacts,
     Compared,
     PairAcceptance,
-    Plan,
     PlannedStack,
+    PlanReport,
     PredictionErrors,
     ShortestPath,
     Spread,
@@ -52,7 +52,7 @@ def plan(
     suite: Suite,
     settings: PlanSettings | None = None,
     progress: Progress = ignore_progress,
-) -> Plan:
+) -> PlanReport:
     """Calibrate, rank and measure; return a partial plan after Ctrl-C during the measurement.
 
     Args:
@@ -90,11 +90,11 @@ def plan(
 
 
 def _plan_of(
-    choice: Choice,
+    choice: StackChoice,
     models: tuple[str, ...],
     calibration: CalibrationFacts,
     measurement: Measurement | None,
-) -> Plan:
+) -> PlanReport:
     """Return the plan of a ranking, and of what was measured of it."""
     stacks = _planned_stacks(choice, {} if measurement is None else measurement.outputs)
     done = {}
@@ -105,7 +105,7 @@ def _plan_of(
     best, over_best = _against_best(picked, done)
     single = choice.best_single_draft
     shortest = choice.shortest
-    return Plan(
+    return PlanReport(
         models=models,
         hierarchies=tuple(stacks),
         picked=picked,
@@ -123,7 +123,7 @@ def _plan_of(
     )
 
 
-def _stacks_to_measure(choice: Choice, number: int) -> tuple[str, ...]:
+def _stacks_to_measure(choice: StackChoice, number: int) -> tuple[str, ...]:
     """Return the first stacks of a ranking; the best single draft, the best database alone and
     plain decoding are always measured.
     """
@@ -133,7 +133,9 @@ def _stacks_to_measure(choice: Choice, number: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stacks))
 
 
-def _planned_stacks(choice: Choice, outputs: Mapping[str, Sequence[Output]]) -> list[PlannedStack]:
+def _planned_stacks(
+    choice: StackChoice, outputs: Mapping[str, Sequence[Output]]
+) -> list[PlannedStack]:
     """Return the ranked stacks, plain decoding and the shortest path, by predicted time."""
     predictions = {}
     for prediction in (*choice.ranked, choice.plain, choice.shortest):

@@ -173,7 +173,7 @@ class CalibrationFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PlanReport:
     """Stacks ranked by the latency law, and what was measured of them.
 
     Attributes:
@@ -230,7 +230,7 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+    def from_dict(cls, data: Mapping[str, Any]) -> PlanReport:
         """Return a plan from its JSON data.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.measure.plan.report import Compared, Plan, PlannedStack
+from hsd_viz.measure.plan.report import Compared, PlannedStack, PlanReport
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
@@ -27,7 +27,9 @@ class PlanResult(Result):
     title = "The fastest stack on this machine"
     noun = "plan"
 
-    def __init__(self, plan: Plan, machine: Mapping[str, Any], command: str | None = None) -> None:
+    def __init__(
+        self, plan: PlanReport, machine: Mapping[str, Any], command: str | None = None
+    ) -> None:
         self.plan = plan
         self.machine = dict(machine)
         self.command = command
@@ -40,7 +42,7 @@ class PlanResult(Result):
         Raises:
             UserError: if it is not a plan.
         """
-        return cls(Plan.from_dict(data), data.get("machine") or {}, data.get("command"))
+        return cls(PlanReport.from_dict(data), data.get("machine") or {}, data.get("command"))
 
     @property
     def picked(self) -> str:
@@ -64,7 +66,7 @@ class PlanResult(Result):
         return {"machine": self.machine, **self.plan.to_dict(), "command": self.command}
 
 
-def _stacks_table(plan: Plan) -> Table:
+def _stacks_table(plan: PlanReport) -> Table:
     """Return the first stacks and those that were measured."""
     head = ["stack", "ms/token", "error", "acceptance length"]
     head += [f"{name} forwards/token" for name in plan.models]

@@ -21,7 +21,7 @@ SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HardwareRow:
     """One stack at one batch and context.
 
     Attributes:
@@ -140,8 +140,8 @@ class HardwarePlan(Result):
     gpu: str
     tp: int
     models: tuple[str, ...]
-    rows: tuple[Row, ...]
-    best: tuple[Row, ...]
+    rows: tuple[HardwareRow, ...]
+    best: tuple[HardwareRow, ...]
     break_even_batch: dict[str, int | None]
     break_even_context: dict[str, int | None]
     most_batch: dict[str, int]

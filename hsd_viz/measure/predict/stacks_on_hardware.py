@@ -13,15 +13,15 @@ from itertools import product
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
 from hsd_viz.latency.law import Law, Prediction
-from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.select import StackChoice, select
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.latency.speedup import bounded
 from hsd_viz.measure.predict.assumed_acceptance import Acceptance, Assumption
 from hsd_viz.measure.predict.hardware_plan import (
     BATCHES,
     HardwarePlan,
+    HardwareRow,
     PresentLength,
-    Row,
     SecondDraft,
     SingleDraft,
 )
@@ -107,7 +107,7 @@ class StacksOnHardware:
 
     def row(
         self, at: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int
-    ) -> Row:
+    ) -> HardwareRow:
         """Return the row of a stack.
 
         Args:
@@ -128,7 +128,7 @@ class StacksOnHardware:
         speedup = bounded(Estimate(ratio, low, high), longest).estimate
         rate = batch * 1e3 / at.ms_per_token
         error = 1 + STEP_ERROR
-        return Row(
+        return HardwareRow(
             stack=at.stack,
             levels=at.levels,
             batch=batch,
@@ -191,8 +191,8 @@ class StacksOnHardware:
         self, batch: Sequence[int], context: Sequence[int], assumptions: Sequence[Assumption]
     ) -> HardwarePlan:
         """Return the plan over all batches and contexts."""
-        rows: list[Row] = []
-        best: list[Row] = []
+        rows: list[HardwareRow] = []
+        best: list[HardwareRow] = []
         gains: list[SecondDraft] = []
         lookaheads: list[SingleDraft] = []
         single_drafts: list[Stack] = []
@@ -228,7 +228,7 @@ class StacksOnHardware:
             assumptions=tuple(assumptions),
         )
 
-    def _rows(self, choice: Choice, batch: int, context: int) -> list[Row]:
+    def _rows(self, choice: StackChoice, batch: int, context: int) -> list[HardwareRow]:
         """Return the rows of all stacks at a batch and a context, the fastest first."""
         laws = [Law(self.calibration(batch, context, shift)) for shift in (-1.0, 1.0)]
         return [self.row(stack, choice.plain, laws, batch, context) for stack in choice.ranked]
@@ -243,7 +243,7 @@ def _assumed_tier(shift: float) -> Tier:
     return Tier(tuple(outcomes))
 
 
-def _best_of_one_draft(choice: Choice) -> Prediction:
+def _best_of_one_draft(choice: StackChoice) -> Prediction:
     """Return the faster of plain decoding and the best single draft, as serving engines run it."""
     single = choice.best_single_draft
     if single is None or choice.plain.ms_per_token <= single.ms_per_token:
@@ -251,7 +251,7 @@ def _best_of_one_draft(choice: Choice) -> Prediction:
     return single
 
 
-def _first_that_fits(rows: Sequence[Row]) -> Row:
+def _first_that_fits(rows: Sequence[HardwareRow]) -> HardwareRow:
     """Return the fastest stack that fits into the memory, the fastest of all if none does."""
     for row in rows:
         if row.fits:
@@ -266,7 +266,7 @@ def _first(tried: Iterable[int], holds: Callable[[int], bool]) -> int | None:
     return None
 
 
-def _second_draft(choice: Choice, batch: int, context: int) -> SecondDraft | None:
+def _second_draft(choice: StackChoice, batch: int, context: int) -> SecondDraft | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft;
     ``None`` without one.
     """

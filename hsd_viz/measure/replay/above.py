@@ -20,7 +20,7 @@ from itertools import accumulate
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.errors import Unsupported
 from hsd_viz.measure.replay.text import Text
-from hsd_viz.records.sample import Verification
+from hsd_viz.records.sample import RecordedVerification
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class RecordedRounds:
     """
 
     starts: tuple[int, ...]
-    rounds: tuple[Verification, ...]
+    rounds: tuple[RecordedVerification, ...]
     end: int
 
     @classmethod
-    def of(cls, rounds: Sequence[Verification], output: int) -> RecordedRounds:
+    def of(cls, rounds: Sequence[RecordedVerification], output: int) -> RecordedRounds:
         """Return the rounds of a request with so many output tokens.
 
         Raises:
@@ -93,7 +93,7 @@ class RecordedRounds:
 def above(
     drafter: Drafter,
     text: Text,
-    rounds: Sequence[Verification],
+    rounds: Sequence[RecordedVerification],
     budget: int,
     eos: frozenset[int] = frozenset(),
 ) -> Above:

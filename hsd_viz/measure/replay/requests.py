@@ -26,7 +26,7 @@ from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.responses import response_of
-from hsd_viz.records.sample import Verification
+from hsd_viz.records.sample import RecordedVerification
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.
 MOST_TOKENS = 32_768
@@ -63,7 +63,7 @@ class LoggedRequest:
     encoded: bool = False
     parts: tuple[str, ...] = ()
     served: bool = False
-    rounds: tuple[Verification, ...] = ()
+    rounds: tuple[RecordedVerification, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Answer:
     content: str | Sequence[int]
     parts: tuple[str, ...] = ("text",)
     served: bool = False
-    rounds: tuple[Verification, ...] = ()
+    rounds: tuple[RecordedVerification, ...] = ()
 
 
 class LogTokenizer:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.views import run_data
-from hsd_viz.views.app.question import Answer, Part, Request
+from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.app.report_answers import prediction, report
 from hsd_viz.views.app.run_answers import doctor, law
 from hsd_viz.views.app.traffic_answers import record, replay
@@ -22,7 +22,7 @@ from hsd_viz.views.view import as_widget, figure_part, registered
 MOST_COMPARED = 3
 
 
-def answer(asked: Request) -> Answer:
+def answer(asked: PageRequest) -> Answer:
     """Return the answer to a question.
 
     Raises:
@@ -33,7 +33,7 @@ def answer(asked: Request) -> Answer:
     return TOPICS[asked.about](asked)
 
 
-TOPICS: dict[str, Callable[[Request], Answer]]
+TOPICS: dict[str, Callable[[PageRequest], Answer]]
 TOPICS = {
     "doctor": doctor,
     "law": law,
@@ -44,7 +44,7 @@ TOPICS = {
 }
 
 
-def tab(asked: Request) -> tuple[Part, Any]:
+def tab(asked: PageRequest) -> tuple[Part, Any]:
     """Return the view of another package as a part, and its widget, if it is one."""
     name, trace = asked.about, asked.trace
     try:
@@ -60,7 +60,7 @@ def tab(asked: Request) -> tuple[Part, Any]:
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
-def file(asked: Request) -> tuple[str, str, bytes]:
+def file(asked: PageRequest) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file.
 
     Raises:

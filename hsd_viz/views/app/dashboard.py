@@ -35,7 +35,7 @@ from hsd_viz.ranges import check_range
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
-from hsd_viz.views.app.question import Request
+from hsd_viz.views.app.question import PageRequest
 from hsd_viz.views.app.server import ENGINE_URL, engine_token
 from hsd_viz.views.opened import run_of_file
 from hsd_viz.views.page_data import ABOUT, MACHINE, about, family_form, recorded_runs
@@ -138,7 +138,7 @@ class App(BundleWidget):
 
     def _request(
         self, key: str, content: dict[str, Any], buffers: Any, cancelled: threading.Event
-    ) -> Request:
+    ) -> PageRequest:
         """Return a message as a request.
 
         Raises:
@@ -155,7 +155,7 @@ class App(BundleWidget):
             names = [str(name) for name in content.get("names") or []]
             contents = [bytes(buffer) for buffer in buffers or []]
             options = dict(content.get("options") or {})
-        return Request(
+        return PageRequest(
             message=content,
             about=str(content.get("about")),
             options=options,
@@ -182,21 +182,21 @@ class App(BundleWidget):
             self._runs.pop(old, None)
         return run
 
-    def _recording(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+    def _recording(self, asked: PageRequest) -> tuple[dict[str, Any], list[bytes]]:
         # Names from the browser are looked up and never become paths.
         name = str(asked.message.get("name"))
         known = self._runs.get(name) or self._recordings.get(name, partial(load_bundled, name))()
         return {}, [msgspec.json.encode(run_data.snapshot(known, self._keep(known, name)))]
 
-    def _knows(self, asked: Request) -> dict[str, Any]:
+    def _knows(self, asked: PageRequest) -> dict[str, Any]:
         if asked.run is not None:
             self._keep(asked.run, str(asked.message["run"]))
         return {"known": asked.run is not None}
 
-    def _plotly(self, _asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+    def _plotly(self, _asked: PageRequest) -> tuple[dict[str, Any], list[bytes]]:
         return {}, [packed(CARTESIAN)]
 
-    def _take(self, asked: Request) -> dict[str, Any]:
+    def _take(self, asked: PageRequest) -> dict[str, Any]:
         with parsing("the run"):
             kept = asked.message["snapshot"]
             trace = run_data.trace_from(kept)
@@ -204,14 +204,14 @@ class App(BundleWidget):
         self._keep(trace, run)
         return {}
 
-    def _open(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+    def _open(self, asked: PageRequest) -> tuple[dict[str, Any], list[bytes]]:
         if not asked.files:
             raise UserError("no file was sent")
         name, content = asked.files[0]
         trace = run_of_file(content, name)
         return {}, [msgspec.json.encode(run_data.snapshot(trace, self._keep(trace)))]
 
-    def _ask(self, asked: Request) -> dict[str, Any]:
+    def _ask(self, asked: PageRequest) -> dict[str, Any]:
         if asked.about not in registered():
             return {"answer": answers.answer(asked)}
         if self._widget is not None:
@@ -219,11 +219,11 @@ class App(BundleWidget):
         part, self._widget = answers.tab(asked)
         return {"answer": {"parts": [part]}}
 
-    def _file(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+    def _file(self, asked: PageRequest) -> tuple[dict[str, Any], list[bytes]]:
         name, kind, content = answers.file(asked)
         return {"name": name, "type": kind}, [content]
 
-    def _decode(self, asked: Request) -> dict[str, Any]:
+    def _decode(self, asked: PageRequest) -> dict[str, Any]:
         request = _decode_request(asked.message.get("request"))
         run = uuid.uuid4().hex
         seq = 0

@@ -17,7 +17,7 @@ Answer = dict[str, Any]
 
 
 @dataclass
-class Request:
+class PageRequest:
     """A request of the page.
 
     Attributes:

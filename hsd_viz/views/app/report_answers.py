@@ -5,7 +5,7 @@ from __future__ import annotations
 from hsd_viz import figures
 from hsd_viz.errors import UserError, parsing
 from hsd_viz.results.page import page
-from hsd_viz.views.app.question import Answer, Part, Request, choice, files_of
+from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
 from hsd_viz.views.page_data import PREDICTED, saved_reports
 from hsd_viz.views.view import figure_part
 
@@ -13,7 +13,7 @@ from hsd_viz.views.view import figure_part
 FIRST_REPORT = "spec-bench-t07-cpu.json"
 
 
-def prediction(asked: Request) -> Answer:
+def prediction(asked: PageRequest) -> Answer:
     """Return a prediction for hardware that is not at hand."""
     from hsd_viz.latency.cards import GPUS
     from hsd_viz.latency.shapes import WEIGHTS
@@ -62,7 +62,7 @@ def prediction(asked: Request) -> Answer:
     return {"choices": menus, "parts": [figure_part(drawn), shown]}
 
 
-def report(asked: Request) -> Answer:
+def report(asked: PageRequest) -> Answer:
     """Return a saved report, or the opened one: its answer, and all of it folded."""
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import page as page_of

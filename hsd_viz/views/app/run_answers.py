@@ -10,11 +10,11 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_words
 from hsd_viz.latency.stored import identity, newest
 from hsd_viz.trace import Trace
-from hsd_viz.views.app.question import Answer, Part, Request
+from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.view import figure_part
 
 
-def doctor(asked: Request) -> Answer:
+def doctor(asked: PageRequest) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is
     nothing to explain.
     """
@@ -54,7 +54,7 @@ def _diagnosis_part(diagnosis: Any) -> Part:
     return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
 
 
-def law(asked: Request) -> Answer:
+def law(asked: PageRequest) -> Answer:
     """Return the stack selected by the latency law, what-if sliders, its ranking, the levels of the
     run, and where a second draft model pays: by the calibration that ``hsd-viz plan`` stored here,
     or the project's own.

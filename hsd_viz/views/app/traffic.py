@@ -11,7 +11,7 @@ from typing import Any
 
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
-from hsd_viz.measure.doctor.recommendation import Kind, Recommendation
+from hsd_viz.measure.doctor.recommendation import AdviceKind, Recommendation
 from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.measure.replay.figures import DrafterFigures, Pays
 from hsd_viz.measure.replay.report import ReplayReport, method_of
@@ -205,12 +205,12 @@ def _advice(recommendation: Recommendation) -> str:
     setting = recommendation.setting
     if present is None or setting is None:
         return "see below."
-    if recommendation.kind in (Kind.WAIT, Kind.KEEP):
+    if recommendation.kind in (AdviceKind.WAIT, AdviceKind.KEEP):
         return f"keep {present.stack}."
-    if recommendation.kind is Kind.TURN_OFF:
+    if recommendation.kind is AdviceKind.TURN_OFF:
         return "turn speculation off."
     # A draft longer than those of the record has an assumed acceptance.
-    verb = "may" if recommendation.kind is Kind.EXTEND else "would"
+    verb = "may" if recommendation.kind is AdviceKind.EXTEND else "would"
     return f"{setting.stack} instead of {_brief(present)} {verb} give {setting.speedup:.2f} ×."
 
 
@@ -223,7 +223,7 @@ def _brief(option: Option) -> str:
 
 def _is_said(recommendation: Recommendation) -> bool:
     """Return whether the headline says all of what to do: a shorter draft, and no condition."""
-    return recommendation.kind is Kind.SHORTEN and not recommendation.is_conditional
+    return recommendation.kind is AdviceKind.SHORTEN and not recommendation.is_conditional
 
 
 # --- the chart ------------------------------------------------------------------------------------

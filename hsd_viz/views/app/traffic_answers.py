@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hsd_viz.disk import data_folder
 from hsd_viz.errors import UserError
-from hsd_viz.views.app.question import Answer, Part, Request, files_of
+from hsd_viz.views.app.question import Answer, PageRequest, Part, files_of
 
 #: The tokenizer of a replay that is an opened file.
 OWN = "own"
@@ -33,7 +33,7 @@ BESIDE_REPORTS = (
 )
 
 
-def record(asked: Request) -> Answer:
+def record(asked: PageRequest) -> Answer:
     """Return the diagnosis of an opened record of a serving engine, or of a trace; or of the
     example.
     """
@@ -77,7 +77,7 @@ def record(asked: Request) -> Answer:
     return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
 
-def _example(asked: Request, name: str) -> list[tuple[str, bytes]]:
+def _example(asked: PageRequest, name: str) -> list[tuple[str, bytes]]:
     """Return a log of the course as a file of the question, if that asks for the example; it is
     made up, in the form that an engine writes.
     """
@@ -93,7 +93,7 @@ def _example_part(what: str) -> Part:
     return {"kind": "text", "text": words, "caution": True}
 
 
-def replay(asked: Request) -> Answer:
+def replay(asked: PageRequest) -> Answer:
     """Return what drafters would have brought on an opened log."""
     from hsd_viz.measure.replay.api import replay
     from hsd_viz.views.app.traffic import replay_part

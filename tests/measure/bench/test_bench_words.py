@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.measure.bench.block import impossible
-from hsd_viz.measure.bench.report import Report, read_report
+from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
 from hsd_viz.measure.bench.words import answer, warnings
-from hsd_viz.results.kinds import Kind, kind_of
+from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.results.table import Table
 from tests.rows import column, find
 
@@ -53,7 +53,9 @@ def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
 def test_the_answer_says_when_nothing_is_faster(report):
     report = replace(
         report,
-        stacks=tuple(s for s in report.stacks if kind_of(s.stack) in (Kind.PLAIN, Kind.HF)),
+        stacks=tuple(
+            s for s in report.stacks if kind_of(s.stack) in (StackKind.PLAIN, StackKind.HF)
+        ),
     )
     assert words(report).startswith(
         "Nothing measured is faster than plain decoding; the fastest that drafts: hf-"
@@ -68,7 +70,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
     slow = find(data["stacks"], stack="lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
-    report = Report.from_dict(data)
+    report = BenchReport.from_dict(data)
     busy, wrong = warnings(report)
     rows = {row[0]: row[1] for row in next(iter(tables(report))).cells()}
     assert rows["lookup > target"] == "-" != rows["db > target"]
@@ -126,7 +128,7 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     data = report.to_dict()
     best = max(data["stacks"], key=lambda s: s["speedup_over_plain"] or 0)
     best["speedup_over_plain"] = best["mean_acceptance_length"] * 2
-    disturbed = Report.from_dict(data)
+    disturbed = BenchReport.from_dict(data)
     assert best["stack"] in words(report)
     assert best["stack"] not in words(disturbed)
     first = next(tables(disturbed))
@@ -136,14 +138,14 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     assert min(bars.values()) > 0
     for stack in data["stacks"]:
         stack["speedup_over_plain"] = stack["mean_acceptance_length"] * 2
-    assert "every one measured is impossible" in words(Report.from_dict(data))
+    assert "every one measured is impossible" in words(BenchReport.from_dict(data))
 
 
 def test_no_interval_is_shown_for_few_prompts(report):
     data = report.to_dict()
     for stack in data["stacks"]:
         stack["outputs"] = 4
-    few = Report.from_dict(data)
+    few = BenchReport.from_dict(data)
     assert "[" in words(report)
     assert "[" not in words(few)
     assert "cannot show how far" in words(few)
@@ -213,7 +215,7 @@ def test_what_a_report_says_is_never_markup(saved):
     data = json.loads(text)
     data["command"] = data["suite"]["name"] = data["settings"]["padding"] = evil
     # Names of stacks are parsed to find their kinds; other text has a colour, too.
-    shown = page(Report.from_dict(data))
+    shown = page(BenchReport.from_dict(data))
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
     Tags(shown)
@@ -231,7 +233,7 @@ def test_kinds_of_stacks():
         "hf-assistant[nano]": "hf",
     }
     assert {name: kind_of(name).value for name in kinds} == kinds
-    assert set(kinds.values()) == set(column(Kind, "value"))
+    assert set(kinds.values()) == set(column(StackKind, "value"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hsd_viz.measure.bench.block import Part, Profile
+from hsd_viz.measure.bench.block import RoundPart, RoundProfile
 from hsd_viz.measure.bench.figures import _profile
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, round_parts
 from hsd_viz.measure.bench.runner import ask
@@ -111,12 +111,12 @@ def test_a_profile_by_hand():
         {"forward target": 5_000, "rest": 1_000},
     ]
     # 20 us in all: 15 of passes, 2 of drafting (in one round of three), 3 of the rest.
-    assert _profile(rounds) == Profile(
+    assert _profile(rounds) == RoundProfile(
         rounds=3,
         round_us=6.0,
         parts={
-            "forward target": Part(median_us=5.0, share=15 / 20),
-            "drafting": Part(median_us=0.0, share=2 / 20),
-            "rest": Part(median_us=1.0, share=3 / 20),
+            "forward target": RoundPart(median_us=5.0, share=15 / 20),
+            "drafting": RoundPart(median_us=0.0, share=2 / 20),
+            "rest": RoundPart(median_us=1.0, share=3 / 20),
         },
     )

@@ -10,7 +10,7 @@ import pytest
 from hsd_viz.declare import settings_of
 from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.api import doctor
-from hsd_viz.measure.doctor.case import Case
+from hsd_viz.measure.doctor.case import DoctorCase
 from hsd_viz.measure.doctor.observe import from_figures
 
 
@@ -70,7 +70,7 @@ def test_the_declared_figures_are_the_parameters_and_their_help():
     positional = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
 
     assert positional == ["record"]
-    assert list(parameters) == list(settings_of(Case))
+    assert list(parameters) == list(settings_of(DoctorCase))
     assert parameters["plain_speed"].annotation == "float | None"
     assert "    lookahead: draft tokens per round, with ``acceptance``.\n" in getdoc(doctor)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME, NOTHING_ACCEPTED, Sign
-from hsd_viz.measure.doctor.recommendation import Kind, Recommendation, if_extended, recommend
+from hsd_viz.measure.doctor.recommendation import AdviceKind, Recommendation, if_extended, recommend
 from hsd_viz.measure.doctor.what_if import Option
 
 ADVICE = "use a smaller draft model"
@@ -41,25 +41,25 @@ def recommended(
 @pytest.mark.parametrize(
     ("present", "setting", "kind", "words"),
     [
-        (None, None, Kind.NO_SETTING, ADVICE),
+        (None, None, AdviceKind.NO_SETTING, ADVICE),
         (
             FIVE,
             FIVE,
-            Kind.KEEP,
+            AdviceKind.KEEP,
             f"keep 5 draft tokens, 1.20 times plain decoding; for more, {ADVICE}",
         ),
-        (SLOW, OFF, Kind.TURN_OFF, f"turn speculation off; or {ADVICE}"),
+        (SLOW, OFF, AdviceKind.TURN_OFF, f"turn speculation off; or {ADVICE}"),
         (
             FIVE,
             THREE,
-            Kind.SHORTEN,
+            AdviceKind.SHORTEN,
             "use 3 draft tokens instead of 5 draft tokens: 1.50 times plain decoding expected, "
             "1.20 now",
         ),
         (
             FIVE,
             SEVEN,
-            Kind.EXTEND,
+            AdviceKind.EXTEND,
             "try 7 draft tokens instead of 5 draft tokens: 1.40 times plain decoding expected, "
             "1.20 now, if positions 6-7 are accepted as positions 2-5 are",
         ),
@@ -75,10 +75,10 @@ def test_words_follow_from_the_settings(present, setting, kind, words):
 @pytest.mark.parametrize(
     ("present", "is_decided", "is_doubtful", "kind"),
     [
-        (FIVE, True, True, Kind.WAIT),
-        (SLOW, False, False, Kind.WAIT),
-        (FIVE, False, False, Kind.KEEP),
-        (SLOW, True, False, Kind.KEEP),
+        (FIVE, True, True, AdviceKind.WAIT),
+        (SLOW, False, False, AdviceKind.WAIT),
+        (FIVE, False, False, AdviceKind.KEEP),
+        (SLOW, True, False, AdviceKind.KEEP),
     ],
     ids=["busy", "loses perhaps", "pays perhaps", "loses"],
 )
@@ -87,7 +87,7 @@ def test_nothing_is_changed_yet_where_the_present_setting_is_in_doubt(
 ):
     recommendation = recommended(present, present, is_decided=is_decided, is_doubtful=is_doubtful)
     assert recommendation.kind is kind
-    assert recommendation.words().startswith("change nothing yet; ") is (kind is Kind.WAIT)
+    assert recommendation.words().startswith("change nothing yet; ") is (kind is AdviceKind.WAIT)
 
 
 def test_a_shorter_draft_alone_has_no_condition():

@@ -11,11 +11,11 @@ from hsd_viz.errors import Unsupported
 from hsd_viz.measure.replay.above import Above, RecordedRounds, above
 from hsd_viz.measure.replay.api import replay
 from hsd_viz.measure.replay.text import Text
-from hsd_viz.records.sample import Verification
+from hsd_viz.records.sample import RecordedVerification
 
 #: One token of the prefill, then rounds of 4, 2 and 1 tokens.
 OUTPUT = (9, 1, 2, 3, 4, 5, 6, 7)
-ROUNDS = (Verification(3, 3), Verification(3, 1), Verification(3, 0))
+ROUNDS = (RecordedVerification(3, 3), RecordedVerification(3, 1), RecordedVerification(3, 0))
 
 
 class Listed(Drafter):
@@ -79,7 +79,7 @@ def test_where_rounds_begin(output, starts):
 
 
 def test_a_last_round_may_be_cut():
-    assert RecordedRounds.of((*ROUNDS, Verification(3, 3)), 9).end == 9
+    assert RecordedRounds.of((*ROUNDS, RecordedVerification(3, 3)), 9).end == 9
 
 
 @pytest.mark.parametrize("output", [6, 10, 90])
