@@ -8,8 +8,8 @@ Append .hint() to the check for a hint.
 
 import os
 
-# They register the exercises, in the order of the course.
-from hsd_viz.exercises import cases, cases_9, cases_lab, cases_puzzles  # noqa: F401
+# Its modules register the exercises, in the order of the course.
+from hsd_viz.exercises import cases  # noqa: F401
 from hsd_viz.exercises.check import EXERCISES as EXERCISES
 from hsd_viz.exercises.check import CheckResult as CheckResult
 from hsd_viz.exercises.check import Exercise as Exercise

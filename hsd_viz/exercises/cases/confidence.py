@@ -2,6 +2,8 @@
 of texts and of drafts are compared.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -10,7 +12,7 @@ from typing import Any
 
 from hsd_viz.audit import enumeration
 from hsd_viz.exercises import data, hunt
-from hsd_viz.exercises.cases import CURVES, ONE, PAIRS, parts
+from hsd_viz.exercises.cases.values import CURVES, ONE, PAIRS, Inputs, parts
 from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
 
 #: The first pair of rows is the one of the lesson.
@@ -19,14 +21,14 @@ THRESHOLDS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
 @exercise("9.1")
-def _law_of_dropping() -> Iterator[Sequence[Any]]:
+def laws_of_dropping() -> Inputs:
     yield *LESSON_ROWS, Fraction(2, 5)
     for (p, q), least in product(PAIRS, THRESHOLDS):
         yield p, q, least
 
 
 @exercise("9.2")
-def _propose() -> Iterator[ExerciseCase]:
+def proposals() -> Inputs:
     target, draft = hunt.toy_models()
     leasts = (Fraction(1, 8), Fraction(2, 5), Fraction(5, 8), ONE)
     for most, least in product((1, 2), leasts):
@@ -124,7 +126,7 @@ def _priced(name: str, drafts: list[Any]) -> str:
 
 
 @exercise("9.3")
-def _time_of_stops() -> Iterator[ExerciseCase]:
+def times_of_stops() -> Inputs:
     for name, drafts, draft, curve in priced_drafts():
         for least in CONFIDENCES:
             rest = f"least={show(least)}, draft={draft}, curve={show(curve)}"
@@ -133,7 +135,7 @@ def _time_of_stops() -> Iterator[ExerciseCase]:
 
 
 @exercise("9.4")
-def _best_confidence() -> Iterator[ExerciseCase]:
+def best_confidences() -> Inputs:
     for name, drafts, draft, curve in priced_drafts():
         rest = f"draft={draft}, curve={show(curve)}"
         asked = f"best_confidence({_priced(name, drafts)}, {show(CONFIDENCES)}, {rest})"

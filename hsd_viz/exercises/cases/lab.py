@@ -1,20 +1,25 @@
 """The inputs of the lab sheet: its logs."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
 from fractions import Fraction
 
 from hsd_viz.exercises import data
+from hsd_viz.exercises.cases.values import Inputs
 from hsd_viz.exercises.check import ExerciseCase, call, exercise
 
 TIMES = {"plain_speed": 40, "step": 25, "draft": 21, "verify": 28}
 
-exercise("L1")(
-    lambda: [([],), ([Fraction(4, 5)],), ([Fraction(4, 5), Fraction(11, 20), Fraction(1, 3)],)]
-)
+
+@exercise("L1")
+def lengths_of_rates() -> Inputs:
+    rates = [Fraction(4, 5), Fraction(11, 20), Fraction(1, 3)]
+    for count in (0, 1, 3):
+        yield (rates[:count],)
 
 
 @exercise("L2")
-def _advised() -> Iterator[ExerciseCase]:
+def advised_lengths() -> Inputs:
     cheap = TIMES | {"draft": 3}
     for name, times in (
         ("chat.log", TIMES),
@@ -26,10 +31,13 @@ def _advised() -> Iterator[ExerciseCase]:
 
 
 @exercise("L3")
-def _copier() -> Iterator[ExerciseCase]:
+def best_copiers() -> Inputs:
     for cost in ("cpu", "free16", "0.4"):
         asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
         yield ExerciseCase(asked, call(data.lab_log("edits.jsonl"), cost))
 
 
-exercise("L4")(lambda: [("chat.log",), ("edits.jsonl",), ("busy.log",)])
+@exercise("L4")
+def advised_methods() -> Inputs:
+    for name in ("chat.log", "edits.jsonl", "busy.log"):
+        yield (name,)
