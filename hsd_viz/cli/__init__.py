@@ -82,8 +82,12 @@ _EXTRAS = {
 }
 
 
-def build_parser() -> Parser:
-    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``."""
+def build_parser(command: str | None = None) -> Parser:
+    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``.
+
+    Args:
+        command: the only command with its options; by default all have them.
+    """
     parser = Parser(
         "hsd-viz",
         description="See, measure and learn speculative decoding.",
@@ -94,7 +98,7 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--version", action="version", version=version, help="print the version and exit"
     )
-    add_commands(parser, "commands", COMMANDS)
+    add_commands(parser, "commands", COMMANDS, command)
     return parser
 
 
@@ -138,7 +142,9 @@ def _run(words: list[str]) -> int:
         return 0
     if words == ["--open"]:
         return start.open_explorer()
-    parser = build_parser()
+    # Declaring the options of all commands takes longer than many a command.
+    command = next((word for word in words if word in COMMANDS), "")
+    parser = build_parser(command)
     args = parser.parse_args(words)
     if args.open:
         parser.error("--open is used without a command")

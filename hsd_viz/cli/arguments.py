@@ -96,9 +96,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
-def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> None:
+def add_commands(
+    parser: Parser, title: str, commands: Mapping[str, Any], only: str | None = None
+) -> None:
     """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry
     one as ``run``.
+
+    Args:
+        parser: takes the commands.
+        title: what they are called together.
+        commands: the functions and groups by name.
+        only: the name of the only one with its options; by default all have them.
     """
     added = parser.add_subparsers(
         title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True
@@ -115,6 +123,8 @@ def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> Non
             add_help=not passed_on,
             prefix_chars="\0" if passed_on else "-",
         )
+        if only not in (None, name):
+            continue
         one.epilog = notes(one.prog.partition(" ")[2])
         if actions:
             add_commands(one, "actions", actions)

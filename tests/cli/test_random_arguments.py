@@ -75,7 +75,7 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
     chance = random.Random(" ".join(name))
     codes = set()
     parser = build_parser()
-    monkeypatch.setattr("hsd_viz.cli.build_parser", lambda: parser)
+    monkeypatch.setattr("hsd_viz.cli.build_parser", lambda command: parser)
     for _ in range(COUNT):
         words = [*name, *words_of(COMMANDS[name], chance)]
         if ENDLESS & set(name):
