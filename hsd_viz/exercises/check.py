@@ -95,16 +95,29 @@ class Exercise:
     hints: list[str]
     inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]
 
-    def cases(self) -> Iterator[ExerciseCase]:
-        """Yield the comparisons, with their expected values."""
-        right = solution(self.number)
-        for given in self.inputs():
-            if not isinstance(given, ExerciseCase):
-                listed = []
-                for name, value in zip(signature(right).parameters, given, strict=True):
-                    listed.append(f"{name}={show(value)}")
-                given = ExerciseCase(f"{right.__name__}({', '.join(listed)})", call(*given))
-            yield given if given.expected is not None else given._replace(expected=given.got(right))
+    def cases(self) -> tuple[ExerciseCase, ...]:
+        """Return the comparisons, with their expected values; they are computed once."""
+        return _cases(self.number)
+
+
+@cache
+def _cases(number: str) -> tuple[ExerciseCase, ...]:
+    right = solution(number)
+    cases = []
+    for given in EXERCISES[number].inputs():
+        case = given if isinstance(given, ExerciseCase) else _call_of(right, given)
+        if case.expected is None:
+            case = case._replace(expected=case.got(right))
+        cases.append(case)
+    return tuple(cases)
+
+
+def _call_of(right: Submission, arguments: Sequence[Any]) -> ExerciseCase:
+    """Return the case of a call, which is asked as it is written."""
+    listed = []
+    for name, value in zip(signature(right).parameters, arguments, strict=True):
+        listed.append(f"{name}={show(value)}")
+    return ExerciseCase(f"{right.__name__}({', '.join(listed)})", call(*arguments))
 
 
 @dataclass(frozen=True)
@@ -206,10 +219,11 @@ def check(number: str, answer: Submission) -> CheckResult:
     if number not in EXERCISES:
         raise UserError(_unknown(number))
     asked = EXERCISES[number]
+    cases = asked.cases()
     agreed = 0
     with _limited(SECONDS):
         try:
-            for case in asked.cases():
+            for case in cases:
                 if not equal(got := case.got(answer), case.expected):
                     wrong = f"{case.asked}: {_difference(case, got)}"
                     break
@@ -257,7 +271,7 @@ def _known_mistake(asked: Exercise, answer: Submission) -> str:
     """Return the name of the known mistake that an answer equals in all cases, "" if there is
     none.
     """
-    cases = list(asked.cases())
+    cases = asked.cases()
     mine = cache(lambda k: _value(cases[k], answer))
     try:
         for name, wrong in mistakes(asked.number).items():

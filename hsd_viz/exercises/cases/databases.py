@@ -44,8 +44,7 @@ def replays() -> Inputs:
     for trace, ids, prompt in data.texts():
         texts.append((trace.stack, ids, prompt))
     for (name, ids, prompt), n in product(texts, (0, 1, 4)):
-        copied = partial(_copied, n)
-        got = partial(_rounds_of, ids[:prompt], ids[prompt:], copied)
+        got = call(ids[:prompt], ids[prompt:], partial(_copied, n))
         yield ExerciseCase(f"rounds of '{name}' with {n} copied tokens", got)
 
 
@@ -55,10 +54,6 @@ def _copied(n: int, text: Sequence[int]) -> list[int]:
         if text[place] == text[-1]:
             return list(text[place + 1 :][:n])
     return []
-
-
-def _rounds_of(prompt: Any, output: Any, copied: Any, answer: Submission) -> Any:
-    return answer(prompt, output, copied)
 
 
 # Lesson 6: trees and budgets.
