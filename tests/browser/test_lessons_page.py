@@ -20,7 +20,8 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
     file = tmp_path / "deck.html"
     file.write_text(lessons.deck(editions.masters()[:2]), encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1400, "height": 800})
-    problems, asked = [], []
+    problems = []
+    asked = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri())

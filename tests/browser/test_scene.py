@@ -18,7 +18,8 @@ pytestmark = pytest.mark.browser
 
 def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("both")
+    page = shown.page
+    trace = load_bundled("both")
     start(page, trace, RoundInspector)
     rounds = select(trace.round_rows, parent=None)
     top = rounds[int(re.match(r"Round (\d+) of", title(page))[1]) - 1]
@@ -41,7 +42,8 @@ def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_pa
 
 def test_keys_walk_the_scene_and_pin(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("one-draft")
+    page = shown.page
+    trace = load_bundled("one-draft")
     start(page, trace, RoundInspector, TokenStream)
     assert page.locator(".hsd-sc-chip[data-key][data-verdict=rejected]").count(), (
         "it opens on a round with a rejection"
@@ -109,7 +111,8 @@ def test_a_played_round_rises_from_the_lowest_floor_and_ends_as_text(open_page, 
 
 def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("sampled")
+    page = shown.page
+    trace = load_bundled("sampled")
     start(page, trace, RoundInspector, TokenStream)
     page.locator("span.hsd-out").focus()
     page.keyboard.press("Home")
@@ -190,7 +193,8 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
 @pytest.mark.parametrize("name", ["hierarchy", "plain"])
 def test_the_page_below_stays_where_it_is_while_rounds_go_by(open_page, name):
     shown = open_page()
-    page, trace = shown.page, load_bundled(name)
+    page = shown.page
+    trace = load_bundled(name)
     start(page, trace, RoundInspector)
     page.locator(".hsd-sc-play").press("Home")
     heights = set()
@@ -203,7 +207,8 @@ def test_the_page_below_stays_where_it_is_while_rounds_go_by(open_page, name):
 
 def test_a_node_lights_the_place_it_was_copied_from(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("repetition")
+    page = shown.page
+    trace = load_bundled("repetition")
     start(page, trace, TokenStream, RoundInspector)
     copied = next(
         d for d in trace.draft_rows if d.position is not None and d.verdict == "unreached"
@@ -238,7 +243,8 @@ def glyphs(text: str) -> str:
 @pytest.mark.slow
 def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("sampled")
+    page = shown.page
+    trace = load_bundled("sampled")
     tokens = [t for t in trace.token_rows if t.residual_top]
     start(page, trace, RoundInspector, TokenStream)
     for token in tokens:
@@ -296,7 +302,8 @@ def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_
 
 def test_a_thousand_darts_make_p_and_with_the_lossy_rule_they_do_not(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("sampled")
+    page = shown.page
+    trace = load_bundled("sampled")
     start(page, trace, RoundInspector, TokenStream)
     token = next(t for t in trace.token_rows if t.residual_top and t.residual_sum > 0.2)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()

@@ -41,8 +41,10 @@ def test_a_served_page_decodes_waits_and_cancels_on_its_server(open_page):
 
     settings = ServerSettings(token="s/cret", new_tokens=ENDLESS)
     with serving(held, served_page, settings=settings) as address:
-        shown, problems = open_page(1440), []
-        page, other = shown.page, RemoteEngine(address, "s/cret")
+        shown = open_page(1440)
+        problems = []
+        page = shown.page
+        other = RemoteEngine(address, "s/cret")
         page.on(
             "console",
             lambda message: message.type in ("error", "warning") and problems.append(message.text),

@@ -10,7 +10,9 @@ pytestmark = pytest.mark.browser
 
 def test_every_page_opens_from_the_folder_and_asks_for_nothing_else(chromium, built_site):
     out = built_site
-    page, asked, errors = chromium.new_page(), [], []
+    page = chromium.new_page()
+    asked = []
+    errors = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto((out / "index.html").as_uri())

@@ -90,7 +90,9 @@ def tab(chromium, address):
     """A page in which everything is loaded; afterwards it must have had no error and no request
     to anywhere else.
     """
-    page, asked, errors = chromium.new_page(), [], []
+    page = chromium.new_page()
+    asked = []
+    errors = []
     page.set_default_timeout(120_000)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -192,7 +194,8 @@ def test_a_bad_request_gets_one_line_and_the_next_one_works(tab, change, why):
     # A lone surrogate does not pass from here to the page.
     given = "r"
     if request["prompt"] == "\ud800":
-        request["prompt"], given = "", "{ ...r, prompt: '\\ud800' }"
+        request["prompt"] = ""
+        given = "{ ...r, prompt: '\\ud800' }"
     script = f"(r) => window.hsd.decode({given}).then(() => '', (e) => e.message)"
     message = tab.evaluate(script, request)
     assert why in message and "\n" not in message
@@ -272,7 +275,8 @@ def test_the_explorer_decodes_in_the_tab(chromium, address, width):
     page.on("console", lambda message: message.type == "error" and errors.append(message.text))
     page.goto(address + "explore.html")
     page.evaluate("window.hsd.ready")
-    shown, badge = page.locator(".hsd-origin-stack"), page.locator(".hsd-badge")
+    shown = page.locator(".hsd-origin-stack")
+    badge = page.locator(".hsd-badge")
     for stack, source in (
         ("db > target", "context database"),
         ("small:4 > target", "small, draft model"),

@@ -25,7 +25,8 @@ def at(page, area: dict, call, wall: int, lane: str) -> None:
 
 def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("both")
+    page = shown.page
+    trace = load_bundled("both")
     # The inspector below: it changes its height with the round, and the chart must stay under the
     # pointer.
     start(page, trace, Timeline, RoundInspector)
@@ -63,7 +64,8 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
 @pytest.mark.slow
 def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page):
     shown = open_page()
-    page, trace = shown.page, load_bundled("both")
+    page = shown.page
+    trace = load_bundled("both")
     start(page, trace, Timeline, RoundInspector)
     area = page.locator(".hsd-tl-area").bounding_box()
     call = max(

@@ -36,7 +36,8 @@ HOT = " \n\t'sretvmld0aé\u0085\ufeff\u180e\x1c"
 
 def random_texts(count: int) -> list[str]:
     """Random bytes as two encodings, random characters, and special tokens, whole and cut."""
-    source, texts = random.Random(0), []
+    source = random.Random(0)
+    texts = []
     for _ in range(count):
         data = source.randbytes(source.randint(1, 60))
         texts += [data.decode("utf-8", "replace"), data.decode("latin-1")]
