@@ -196,6 +196,6 @@ RULES = (
         r"\b(?:write|writes|wrote|written|writing) (?:\w+ )?down\b",
         "record",
         "long",
-        example="It writes every step down.",
+        example="It writes it down.",
     ),
 )
