@@ -83,7 +83,7 @@ def three_levels() -> Inputs:
 def _emitted_law(rows: Sequence[hunt.Row], answer: Submission) -> hunt.Row:
     """Return the law of the token that an answer emits from the rows of three levels."""
 
-    def emit(choices: enumeration.Choices) -> int:
+    def emit(choices: enumeration.EnumeratedChoices) -> int:
         return answer(*map(list, rows), choices.branch)
 
     emitted = enumeration.law(emit)
