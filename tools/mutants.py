@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,16 +59,27 @@ class Mutant:
         return re.split(r"[/.]", self.file.removeprefix("hsd_viz/"))[0]
 
     def applied(self, source: str) -> str:
-        """Return the source with the fault. Raises: ValueError: if the text is not there exactly
-        once.
+        """Return the source with the fault.
+
+        Raises:
+            ValueError: if the text is not there exactly once; with the line that is most like it.
         """
         places = [*pattern(self.text).finditer(source)]
         if len(places) != 1:
+            similar = "" if places else _most_like(self.text, source)
             raise ValueError(
-                f"{self.file} has {len(places)} times {self.text!r}: update tests/mutants.md"
+                f"{self.file} has {len(places)} times {self.text!r}{similar}: "
+                "update tests/mutants.md"
             )
         start, end = places[0].span()
         return source[:start] + self.fault.strip() + source[end:]
+
+
+def _most_like(text: str, source: str) -> str:
+    """Return which line of a source is most like a text, "" if none is."""
+    lines = [line.strip() for line in source.splitlines()]
+    similar = get_close_matches(text, lines, n=1)
+    return f", but {similar[0]!r}" if similar else ""
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -10,23 +10,42 @@ from tests.rows import column
 from tools.mutants import LIST, ROOT, Mutant, listed, main
 
 
-def test_every_mutant_can_be_applied_and_names_a_test():
+def test_every_line_of_the_list_is_a_mutant():
     rows = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         if line.startswith(("| hsd_viz", "| js", "| benchmarks", "| training")):
             rows.append(line)
-    mutants = listed()
-    assert len(mutants) == len(rows) >= 60
-    for mutant in mutants:
+    assert len(listed()) == len(rows) >= 60
+
+
+def test_every_text_is_in_its_file_once():
+    problems = []
+    for mutant in listed():
         source = (ROOT / mutant.file).read_text(encoding="utf-8")
-        assert mutant.applied(source) != source
+        try:
+            assert mutant.applied(source) != source
+        except ValueError as error:
+            problems.append(str(error))
+    assert not problems, "\n".join(problems)
+
+
+def test_every_fault_of_python_can_be_compiled():
+    for mutant in listed():
         if mutant.file.endswith(".py"):
+            source = (ROOT / mutant.file).read_text(encoding="utf-8")
             compile(mutant.applied(source), mutant.file, "exec")
+
+
+def test_every_mutant_names_a_test():
+    missing = []
+    for mutant in listed():
         file, _, test = mutant.test.partition("::")
-        defined = (
-            rf"^def {re.escape(test.split('[')[0])}\b" if file.endswith(".py") else re.escape(test)
-        )
-        assert re.search(defined, (ROOT / file).read_text(encoding="utf-8"), re.M)
+        definition = re.escape(test)
+        if file.endswith(".py"):
+            definition = rf"^def {re.escape(test.split('[')[0])}\b"
+        if not re.search(definition, (ROOT / file).read_text(encoding="utf-8"), re.M):
+            missing.append(mutant.test)
+    assert not missing
 
 
 def figures() -> list[tuple[str, str]]:
@@ -51,6 +70,15 @@ def test_every_figure_of_the_table_is_read():
 def test_a_text_that_is_gone_is_one_line():
     with pytest.raises(ValueError, match=r"x\.py has 0 times 'a': update tests/mutants.md"):
         Mutant("x.py", "a", "b", "t").applied("c")
+
+
+def test_a_text_that_changed_is_named_as_it_is_now():
+    mutant = Mutant("x.py", "if depth < most:", "if True:", "t")
+
+    with pytest.raises(
+        ValueError, match=r"has 0 times 'if depth < most:', but 'if depth < limit:'"
+    ):
+        mutant.applied("x = 1\nif depth < limit:\n    pass\n")
 
 
 @pytest.mark.parametrize(
