@@ -44,12 +44,14 @@ def test_a_rule_finds_its_example_and_nothing_else(words_in, rule: Rule):
         pytest.param(".py", "x = 1\n# the value\n# stands here", ["stands"], id="comment"),
         pytest.param(".py", "told = {'tells': 'told'}  # the word is `anew`", [], id="names"),
         pytest.param(
-            ".py", 'f"{n} tokens a round: {n}"', ["tokens a round"], id="text with values"
+            ".py", 'f"it has {n} tokens a round"', ["tokens a round"], id="text with values"
         ),
         pytest.param(".py", '"one " "sentence"', ["one sentence"], id="text in parts"),
         pytest.param(".py", '"it is one\\nsentence"', ["one\nsentence"], id="over a line break"),
         pytest.param(".md", "Text.\n```\nnobody here\n```\nIt goes on.", ["goes on"], id="fence"),
-        pytest.param(".md", "What `nobody says` stands.", ["stands"], id="code in Markdown"),
+        pytest.param(
+            ".md", "The text `nobody says` stands there.", ["stands"], id="code in Markdown"
+        ),
         pytest.param(".md", "So [it](http://nobody.org/a) said.", [], id="link"),
         pytest.param(".js", "const told = 1; // it is told", ["told"], id="comment of a script"),
         pytest.param(".js", "label('nobody said') + `${told}`", ["nobody"], id="text of a script"),
