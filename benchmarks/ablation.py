@@ -90,8 +90,8 @@ def run_ablation(
                 progress(f"temperature {temperature:g}: {prompt.id}")
             trace = run(stack, prompt.text, temperature, max_new_tokens)
             traces[stack].append((prompt.category, trace))
-        for stack, found in traces.items():
-            rows.append(row_of(stack, temperature, found))
+        for stack, traces_of_stack in traces.items():
+            rows.append(row_of(stack, temperature, traces_of_stack))
     return rows
 
 
@@ -147,17 +147,17 @@ def build(
     rows: list[dict[str, Any]], machine: dict[str, Any], suite: Suite, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the report of the rows."""
-    used = {prompt.category for prompt in suite.prompts}
+    used_categories = {prompt.category for prompt in suite.prompts}
     categories = {}
     for category, description in suite.categories.items():
-        if category in used:
+        if category in used_categories:
             categories[category] = description
-    about = {"name": suite.name, "prompts": len(suite.prompts), "categories": categories}
+    suite_facts = {"name": suite.name, "prompts": len(suite.prompts), "categories": categories}
     return {
         "format": FORMAT,
         "schema": SCHEMA,
         "machine": machine,
-        "suite": about,
+        "suite": suite_facts,
         "settings": settings,
         "rows": rows,
     }
@@ -173,16 +173,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         started = time.monotonic()
         rows = run_ablation(engine, suite, max_new_tokens=options.tokens, progress=say)
         machine["load_average_at_end"] = psutil.getloadavg()[0]
-        last = engine.run(suite.prompts[0].text, "target", max_new_tokens=1, record=False).meta
+        meta = engine.run(suite.prompts[0].text, "target", max_new_tokens=1, record=False).meta
         settings = {
             "max_new_tokens": options.tokens,
             "temperatures": list(TEMPERATURES),
             "seed": SEED,
             "target": "target",
-            "device": last.get("device"),
-            "dtype": last.get("dtype"),
-            "threads": last.get("threads"),
-            "runtime": last.get("runtime"),
+            "device": meta.get("device"),
+            "dtype": meta.get("dtype"),
+            "threads": meta.get("threads"),
+            "runtime": meta.get("runtime"),
             "seconds": round(time.monotonic() - started, 1),
         }
         for row in rows:

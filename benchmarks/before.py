@@ -43,7 +43,7 @@ try:
 except ImportError:
     from hsd_viz.backends.native.model import NativeModel
     from hsd_viz.decoding.model import HFModel
-    from hsd_viz.ladder.load import load_model
+    from hsd_viz.ladder.torch_modules import load_model
     make = lambda name: NativeModel(HFModel(name, load_model(name)))
 ids = torch.randint(0, 4096, (2048,), generator=torch.Generator().manual_seed(0)).tolist()
 sessions = {}
@@ -153,7 +153,7 @@ def version(tree: Path) -> Iterator[Callable[[str, int, int], list[int]]]:
 
 def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
     """Return medians of both versions for every model, context and width."""
-    found = []
+    rows_of_models = []
     with ExitStack() as stack:
         sides = {
             "before": stack.enter_context(version(before)),
@@ -171,26 +171,26 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
                     for width in WIDTHS:
                         for side, ask in sides.items():
                             runs.setdefault((side, width), []).extend(ask(name, context, width))
-                one = median(runs["now", 1])
+                one_token = median(runs["now", 1])
                 for width in WIDTHS:
                     old, new = (median(runs[side, width]) for side in ("before", "now"))
                     short.setdefault(width, new)
                     products = model.weight_bytes + 2 * model.layers * wide * (context + width / 2)
-                    read = model.weight_bytes + model.cache_bytes_per_token * context
-                    found.append(
+                    bytes_read = model.weight_bytes + model.cache_bytes_per_token * context
+                    rows_of_models.append(
                         {
                             "model": name,
                             "context": context,
                             "tokens": width,
                             "before_ms": old / 1e6,
                             "now_ms": new / 1e6,
-                            "over_one": new / one,
+                            "over_one": new / one_token,
                             "attention": 1 - short[width] / new,
-                            "gb_per_second": read / new,
+                            "gb_per_second": bytes_read / new,
                             "gmac_per_second": products * width / new,
                         }
                     )
-    return found
+    return rows_of_models
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -189,13 +189,13 @@ class Fidelity:
 
     def add(self, expected: np.ndarray, rows: np.ndarray, following: Sequence[int]) -> None:
         """Compare logits ``[n, V]`` with expected ones; ``following`` are the tokens after each."""
-        wanted = log_probabilities(expected)
+        reference = log_probabilities(expected)
         actual = log_probabilities(rows)
         self.rows += len(rows)
-        self.overlap += float(np.minimum(np.exp(wanted), np.exp(actual)).sum())
-        self.equal += int((wanted.argmax(-1) == actual.argmax(-1)).sum())
+        self.overlap += float(np.minimum(np.exp(reference), np.exp(actual)).sum())
+        self.equal += int((reference.argmax(-1) == actual.argmax(-1)).sum())
         places = np.arange(len(following))
-        difference = wanted[places, following] - actual[places, following]
+        difference = reference[places, following] - actual[places, following]
         self.loss += float(difference.sum())
 
     def figures(self) -> dict[str, float]:

@@ -7,9 +7,9 @@
 The targets write each text once, at temperatures 0, 0.7 and 1. Then the rounds of every drafter
 over these texts are counted, cost stopping off, with at most 4 to 64 draft tokens per round, cold
 and, for drafters that keep state, warm. Drafters that depend on the text only are replayed
-(:mod:`~hsd_viz.measure.replay.text`), the others decode. The counts do not depend on the machine.
-The rows of ``db`` include the acceptance by database and key length, the basis of its scores. A
-chat model answers the first turn of each question, with its chat template.
+(:mod:`~hsd_viz.measure.replay.text_replay`), the others decode. The counts do not depend on the
+machine. The rows of ``db`` include the acceptance by database and key length, the basis of its
+scores. A chat model answers the first turn of each question, with its chat template.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, 
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.measure.bench.report import LOW_REPETITION
-from hsd_viz.measure.replay.text import Replayed, Text, can_replay, replay
+from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, replay
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.stack import parse
@@ -72,11 +72,11 @@ def write_texts(
     """Return the outputs of the engine's target; with ``chat`` it answers in its chat template."""
     texts = []
     for prompt in suite.prompts:
-        given: Any = prompt.text
+        prompt_tokens: Any = prompt.text
         if not chat:
-            given = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
+            prompt_tokens = engine.tokenizer(prompt.text, add_special_tokens=False)["input_ids"]
         trace = engine.run(
-            given,
+            prompt_tokens,
             "target",
             max_new_tokens=tokens,
             temperature=temperature,
@@ -84,8 +84,8 @@ def write_texts(
             record=False,
             chat=chat,
         )
-        asked = tuple(trace.meta["prompt_ids"])
-        texts.append(Text(prompt.category, asked, tuple(trace.token_ids)))
+        prompt_ids = tuple(trace.meta["prompt_ids"])
+        texts.append(Text(prompt.category, prompt_ids, tuple(trace.token_ids)))
     return texts
 
 
@@ -109,7 +109,7 @@ def run_budgets(
                 ("cold", "warm") if remembers(parse(f"{bottom} > target").bottom) else ("cold",)
             ):
                 progress(f"temperature {temperature:g}, {budget} draft tokens: {bottom} {state}")
-                found = _over_all(
+                replays = _over_all(
                     engine, texts, bottom, budget, state == "warm", temperature, tokens
                 )
                 row = {
@@ -118,8 +118,8 @@ def run_budgets(
                     "state": state,
                     "budget": budget,
                 }
-                row |= _figures(texts, found)
-                rows.append(row | {"by_source": _by_source(found)} if bottom == "db" else row)
+                row |= _figures(texts, replays)
+                rows.append(row | {"by_source": _by_source(replays)} if bottom == "db" else row)
     return rows
 
 
@@ -133,12 +133,12 @@ def _over_all(
     tokens: int,
 ) -> list[Replayed]:
     memory = Memory()
-    found = []
+    replays = []
     for text in texts:
         memory = memory if warm else Memory()
         drafter, eos = engine.drafter(f"{bottom} > target", memory=memory, temperature=temperature)
         if can_replay(drafter):
-            found.append(replay(drafter, text, budget, eos, tokens))
+            replays.append(replay(drafter, text, budget, eos, tokens))
             continue
         trace = engine.run(
             list(text.prompt),
@@ -153,52 +153,52 @@ def _over_all(
         if tuple(trace.token_ids) != text.output:
             raise AssertionError(f"'{bottom}' did not write the text of the target alone")
         figures = trace.metrics()
-        found.append(Replayed(figures["tokens"], figures["target_forwards"], figures["drafted"]))
-    return found
+        replays.append(Replayed(figures["tokens"], figures["target_forwards"], figures["drafted"]))
+    return replays
 
 
-def _figures(texts: Sequence[Text], found: Sequence[Replayed]) -> dict[str, Any]:
+def _figures(texts: Sequence[Text], replays: Sequence[Replayed]) -> dict[str, Any]:
     """Return sums over the texts, over those with low repetition, and by category."""
     by_category: dict[str, list[Replayed]] = {}
     low = []
-    for text, one in zip(texts, found, strict=True):
-        by_category.setdefault(text.category, []).append(one)
+    for text, replayed in zip(texts, replays, strict=True):
+        by_category.setdefault(text.category, []).append(replayed)
         if repetition_share(text.output) < LOW_REPETITION:
-            low.append(one)
+            low.append(replayed)
     return {
-        **_length(found),
+        **_length(replays),
         "low_repetition": _length(low) if low else None,
         "by_category": {name: _length(group) for name, group in by_category.items()},
     }
 
 
-def _by_source(found: Sequence[Replayed]) -> list[dict[str, Any]]:
+def _by_source(replays: Sequence[Replayed]) -> list[dict[str, Any]]:
     """Return the acceptance by source and key length."""
-    whole = Replayed()
-    for one in found:
-        whole.add(one)
+    total = Replayed()
+    for replayed in replays:
+        total.add(replayed)
     rows = []
-    for (source, length), examined in sorted(whole.examined.items()):
+    for (source, length), examined in sorted(total.examined.items()):
         row = {
             "source": source,
             "key_length": length,
             "examined": examined,
-            "accepted": whole.accepted[source, length],
+            "accepted": total.accepted[source, length],
         }
         rows.append(row)
     return rows
 
 
-def _length(texts: Sequence[Replayed]) -> dict[str, Any]:
+def _length(replays: Sequence[Replayed]) -> dict[str, Any]:
     """Return the sums over texts, and their ratio with its interval over texts."""
-    tokens = np.array([one.tokens for one in texts])
-    rounds = np.array([one.rounds for one in texts])
-    counted = resample(len(texts))
-    length = estimate(ratio(counted @ tokens, counted @ rounds), len(texts))
+    tokens = np.array([replayed.tokens for replayed in replays])
+    rounds = np.array([replayed.rounds for replayed in replays])
+    weights = resample(len(replays))
+    length = estimate(ratio(weights @ tokens, weights @ rounds), len(replays))
     return {
         "tokens": int(tokens.sum()),
         "target_forwards": int(rounds.sum()),
-        "drafted": sum(one.drafted for one in texts),
+        "drafted": sum(replayed.drafted for replayed in replays),
         **length.named("mean_acceptance_length"),
     }
 
@@ -219,7 +219,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             engine = cpu_engine(target, family)
             for temperature in TEMPERATURES:
                 texts = write_texts(engine, suite, temperature, options.tokens, chat)
-                found = run_budgets(
+                engine_rows = run_budgets(
                     engine,
                     texts,
                     bottoms,
@@ -228,22 +228,22 @@ def main(argv: Sequence[str] | None = None) -> int:
                     tokens=options.tokens,
                     progress=say,
                 )
-                for row in found:
+                for row in engine_rows:
                     low = (row["low_repetition"] or {}).get("mean_acceptance_length", float("nan"))
                     how = f"{target:<8}{temperature:<4g}{row['budget']:>3}"
                     what = f"{row['drafter']:<38}{row['state']:<6}"
                     print(
                         f"{how}  {what}{row['mean_acceptance_length']:>6.2f}{low:>6.2f}", flush=True
                     )
-                for row in found:
+                for row in engine_rows:
                     rows.append({"target": target, **row})
-        about = {"name": suite.name, "prompts": len(suite.prompts)}
+        suite_facts = {"name": suite.name, "prompts": len(suite.prompts)}
         settings = {"max_new_tokens": options.tokens, "seed": SEED, "family": family}
         settings |= {"temperatures": list(TEMPERATURES), "budgets": budgets}
         data = {
             "format": FORMAT,
             "schema": SCHEMA,
-            "suite": about,
+            "suite": suite_facts,
             "settings": settings,
             "rows": rows,
         }

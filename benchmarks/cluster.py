@@ -19,9 +19,14 @@ LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A finished part: its ``number``, the ``result``, and the ``node`` and ``processor`` that
-    computed it.
+class FinishedPart:
+    """A finished part of a sweep.
+
+    Attributes:
+        number: Its place among the parts.
+        result: What the work returned.
+        node: The node that computed it.
+        processor: The processor of that node, if known.
     """
 
     number: int
@@ -37,7 +42,7 @@ def sweep(
     *,
     cpus: float = 1,
     gpus: float = 0,
-) -> Iterator[Part]:
+) -> Iterator[FinishedPart]:
     """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it
     cancels the others. Each part gets ``cpus`` and ``gpus``. One whose node or process is lost is
     run again elsewhere. Raises: ValueError: if Ray does not start, no node has the GPUs, a part
@@ -57,7 +62,7 @@ def sweep(
             while pending:
                 for reference in ray.wait(list(pending), timeout=LOOK_SECONDS)[0]:
                     number = pending.pop(reference)
-                    yield Part(number, *_result(ray, reference))
+                    yield FinishedPart(number, *_result(ray, reference))
         finally:
             for reference in pending:
                 ray.cancel(reference, force=True)

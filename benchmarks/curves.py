@@ -21,7 +21,7 @@ import torch
 from benchmarks.harness import arguments, command, write
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.native.model import NativeModel

@@ -1,7 +1,7 @@
 """Find the places where source files can be cut into a prompt and its continuation, by kind of
 text.
 
-Each finder takes a :class:`Source` and yields every :class:`Cut` of its kind, regardless of its
+Each finder takes a :class:`ParsedFile` and yields every :class:`Cut` of its kind, regardless of its
 repetition. No torch.
 """
 
@@ -29,7 +29,7 @@ _LEXICAL = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class CutSize:
     """Sizes in characters: ``least`` to ``most`` for a prompt, ``ahead`` / 2 to ``ahead`` for
     its continuation.
     """
@@ -68,7 +68,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParsedFile:
     """A file that parses, with its lines (including line ends)."""
 
     file: SourceFile
@@ -80,19 +80,19 @@ class Source:
         return "".join(self.lines[node.lineno - 1 : node.end_lineno])
 
 
-Finder = Callable[[Source, Size], Iterator[Cut]]
+Finder = Callable[[ParsedFile, CutSize], Iterator[Cut]]
 
 
 def repeated(tokens: Sequence[Hashable], n: int, start: int = 0) -> list[bool]:
     """Return for each token from ``start`` on whether it ends an n-gram that occurred before."""
-    seen: set[tuple] = set()
+    earlier_grams: set[tuple] = set()
     flags = []
     for end in range(1, len(tokens) + 1):
         gram = tuple(tokens[end - n : end]) if end >= n else None
         if end > start:
-            flags.append(gram is not None and gram in seen)
+            flags.append(gram is not None and gram in earlier_grams)
         if gram is not None:
-            seen.add(gram)
+            earlier_grams.add(gram)
     return flags
 
 
@@ -105,7 +105,7 @@ def locality(prompt: str, continuation: str, n: int = 4) -> float:
     return sum(flags) / len(flags) if flags else 0.0
 
 
-def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, list[str]]:
+def collect(files: Sequence[SourceFile] | None) -> tuple[list[ParsedFile], bytes, list[str]]:
     """Return the held-out sources, the training text to avoid (UTF-8, which is fast to search), and
     notes on versions.
 
@@ -122,17 +122,17 @@ def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, li
         return parsed(corpus.heldout_files(everything)), trained, []
     manifest = json.loads((Path(LADDER) / "manifest.json").read_text(encoding="utf-8"))
     names = set(manifest["heldout"])
-    found = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
-    here = {f.package: f.version for f in found}
-    wanted = {
+    heldout = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
+    versions = {f.package: f.version for f in heldout}
+    recorded = {
         name: row["version"] for name, row in manifest["packages"].items() if row["heldout_files"]
     }
     notes = [
-        f"{n} is {here.get(n, 'missing')}, recorded is {v}"
-        for n, v in wanted.items()
-        if here.get(n) != v
+        f"{n} is {versions.get(n, 'missing')}, recorded is {v}"
+        for n, v in recorded.items()
+        if versions.get(n) != v
     ]
-    return parsed(found), trained, notes
+    return parsed(heldout), trained, notes
 
 
 def save(suite: dict, argv: Sequence[str] | None) -> None:
@@ -144,25 +144,27 @@ def save(suite: dict, argv: Sequence[str] | None) -> None:
     write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
 
 
-def parsed(files: Iterable[SourceFile]) -> list[Source]:
+def parsed(files: Iterable[SourceFile]) -> list[ParsedFile]:
     """Return the files that parse, sorted by name."""
     sources = []
     for file in sorted(files, key=lambda f: (f.package, f.path)):
         try:
-            sources.append(Source(file, ast.parse(file.text), file.text.splitlines(keepends=True)))
+            sources.append(
+                ParsedFile(file, ast.parse(file.text), file.text.splitlines(keepends=True))
+            )
         except (SyntaxError, ValueError):
             continue
     return sources
 
 
-def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
+def find(finder: Finder, sources: Sequence[ParsedFile], size: CutSize) -> list[Cut]:
     """Return all cuts of one kind whose prompts have the right length and are ASCII."""
-    found = []
+    cuts = []
     for source in sources:
         for cut in finder(source, size):
             if size.least <= len(cut.prompt) <= size.most and cut.prompt.isascii():
-                found.append(cut)
-    return found
+                cuts.append(cut)
+    return cuts
 
 
 def pick(
@@ -176,10 +178,10 @@ def pick(
     """
     files: set[tuple[str, str]] = set()
     packages: Counter[str] = Counter()
-    picked: list[Cut] = []
+    cuts: list[Cut] = []
     for c in ranked:
         key = (c.file.package, c.file.path)
-        if len(picked) == count:
+        if len(cuts) == count:
             break
         if key in files or packages[c.file.package] >= per_package:
             continue
@@ -187,8 +189,8 @@ def pick(
             continue
         files.add(key)
         packages[c.file.package] += 1
-        picked.append(c)
-    return picked
+        cuts.append(c)
+    return cuts
 
 
 def as_prompt(cut: Cut, category: str, number: int) -> dict:
@@ -211,7 +213,7 @@ def as_prompt(cut: Cut, category: str, number: int) -> dict:
     }
 
 
-def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cut | None:
+def cut_lines(source: ParsedFile, first: int, last: int, end: int, size: CutSize) -> Cut | None:
     """Return a cut with the lines ``first`` to ``last`` as the prompt and those up to ``end``,
     exclusive, as the continuation.
 
@@ -230,7 +232,7 @@ def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cu
 # --- the kinds
 
 
-def tables(source: Source, size: Size) -> Iterator[Cut]:
+def tables(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield runs of at least twelve lines of one shape, such as the entries of a dict, cut
     inside.
     """
@@ -251,8 +253,8 @@ def tables(source: Source, size: Size) -> Iterator[Cut]:
             while written < min(size.least * 4 // 3, length - size.ahead / 2):
                 written += len(lines[last])
                 last += 1
-            if found := cut_lines(source, max(0, start - 3), last, end, size):
-                yield found
+            if cut := cut_lines(source, max(0, start - 3), last, end, size):
+                yield cut
         start = end
 
 
@@ -266,8 +268,8 @@ def _shape(line: str) -> tuple[int, str, str] | None:
 
 
 def siblings(
-    source: Source,
-    size: Size,
+    source: ParsedFile,
+    size: CutSize,
     akin: Callable[[ast.FunctionDef, ast.FunctionDef], bool] | None = None,
 ) -> Iterator[Cut]:
     """Yield up to three adjacent functions and the head of the next, if it is ``akin`` to the
@@ -281,42 +283,42 @@ def siblings(
                 continue
             if akin is None or akin(earlier, later):
                 first = node.body[max(0, k - 3)].lineno - 1
-                if found := cut_lines(
+                if cut := cut_lines(
                     source, first, later.body[0].lineno - 1, later.end_lineno or later.lineno, size
                 ):
-                    yield found
+                    yield cut
 
 
-def code(source: Source, size: Size) -> Iterator[Cut]:
+def code(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield function bodies of at least four statements, cut halfway."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef):
             body = [s for s in node.body if not is_text(s)]
             if len(body) >= 4:
                 middle = body[len(body) // 2]
-                if found := cut_lines(
+                if cut := cut_lines(
                     source,
                     node.lineno - 1,
                     middle.lineno - 1,
                     node.end_lineno or middle.lineno,
                     size,
                 ):
-                    yield found
+                    yield cut
 
 
-def docstrings(source: Source, size: Size) -> Iterator[Cut]:
+def docstrings(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield docstrings of functions, cut halfway."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef) and node.body and is_text(node.body[0]):
             text = node.body[0]
             middle = (text.lineno + (text.end_lineno or text.lineno)) // 2
-            if found := cut_lines(
+            if cut := cut_lines(
                 source, node.lineno - 1, middle, (text.end_lineno or middle) - 1, size
             ):
-                yield found
+                yield cut
 
 
-def prose(source: Source, size: Size) -> Iterator[Cut]:
+def prose(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield prose in docstrings with three lines of it on either side of the cut."""
     # Columns of a listing are two blanks apart.
     wordy = [
@@ -337,8 +339,8 @@ def prose(source: Source, size: Size) -> Iterator[Cut]:
         for middle in range(text.lineno + 3, (text.end_lineno or text.lineno) - 2):
             if all(wordy[middle - 3 : middle + 3]):
                 first = text.lineno - 1 if isinstance(node, ast.Module) else node.lineno - 1
-                if found := cut_lines(source, first, middle, text.end_lineno or middle, size):
-                    yield found
+                if cut := cut_lines(source, first, middle, text.end_lineno or middle, size):
+                    yield cut
 
 
 def is_text(node: ast.stmt) -> bool:

@@ -28,7 +28,7 @@ from dataclasses import replace
 from typing import Any
 
 import hsd_viz
-from benchmarks.cluster import Part, sweep
+from benchmarks.cluster import FinishedPart, sweep
 from benchmarks.grid_point import measure_point
 from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, say, write
@@ -36,7 +36,7 @@ from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.machine import describe
 from hsd_viz.measure.plan.calibrate import TARGET
-from hsd_viz.measure.plan.plan import split
+from hsd_viz.measure.plan.search import split
 from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress
@@ -55,12 +55,12 @@ def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, f
     >>> points((0, 4), (0, 1))
     ((0, 0.0), (4, 0.0), (4, 0.5))
     """
-    found = []
+    pairs = []
     for padding in sorted(layers):
         for noise in sorted(noises):
             per_layer = round(noise / padding**0.5, 6) if padding else 0.0
-            found.append((padding, per_layer))
-    return tuple(dict.fromkeys(found))
+            pairs.append((padding, per_layer))
+    return tuple(dict.fromkeys(pairs))
 
 
 def drafts_for(requested: Sequence[str], target: str, layers: int) -> tuple[str, ...]:
@@ -86,30 +86,32 @@ def run(
     After an interrupt it contains the finished points, and ``complete`` is False. Raises ValueError
     for unusable settings.
     """
-    texts, others = split(load_suite(settings["suite"]), settings["prompts"])
+    texts, other_texts = split(load_suite(settings["suite"]), settings["prompts"])
     texts = texts.limited(settings["calibration_prompts"])
     texts = _shortened(texts, settings["characters"])
-    others = _shortened(others, settings["characters"])
-    found = list(done)
+    other_texts = _shortened(other_texts, settings["characters"])
+    finished = list(done)
     begun = time.time()
     machine = describe(settings["threads"])
-    wanted = points(settings["layers"], settings["noise"])
+    requested = points(settings["layers"], settings["noise"])
 
     def state() -> dict[str, Any]:
-        at = sorted(found, key=_place)
+        sorted_points = sorted(finished, key=_place)
         return {
             "format": FORMAT,
             "schema": SCHEMA,
             "machine": machine,
             "settings": settings,
-            "complete": len(found) == len(wanted),
+            "complete": len(finished) == len(requested),
             "seconds": time.time() - begun,
-            "reached": reached(at),
-            "points": at,
+            "reached": reached(sorted_points),
+            "points": sorted_points,
         }
 
-    known = set(map(_place, found))
-    missing = [(settings, point, texts, others) for point in wanted if point not in known]
+    finished_places = set(map(_place, finished))
+    missing = [
+        (settings, point, texts, other_texts) for point in requested if point not in finished_places
+    ]
     address = None if ray == "local" else ray
     if ray:
         results = sweep(_point, missing, address, cpus=settings["threads"])
@@ -118,7 +120,7 @@ def run(
     with suppress(KeyboardInterrupt), closing(results):
         for part in results:
             where = {"node": part.node, "processor": part.processor} if ray else {}
-            found.append(part.result | where)
+            finished.append(part.result | where)
             save(state())
     return state()
 
@@ -130,7 +132,7 @@ def _place(point: dict[str, Any]) -> tuple[int, float]:
 
 def _one_by_one(
     missing: Sequence[tuple], progress: Callable[[str, int, int], None]
-) -> Iterator[Part]:
+) -> Iterator[FinishedPart]:
     """Yield the points measured here; ends at the first that is interrupted."""
     for number, work in enumerate(missing):
         label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
@@ -138,7 +140,7 @@ def _one_by_one(
             point = _point(work, lambda done, total, _, label=label: progress(label, done, total))
         except KeyboardInterrupt:
             return
-        yield Part(number, point, "", None)
+        yield FinishedPart(number, point, "", None)
 
 
 def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
@@ -184,7 +186,7 @@ def _shortened(suite: Suite, characters: int) -> Suite:
     return replace(suite, prompts=tuple(shortened))
 
 
-def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def reached(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the points, named by their targets, at which a hierarchy is faster than the best
     single draft.
 
@@ -193,8 +195,8 @@ def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     out: dict[str, Any] = {"wanted": WANTED}
     for name in COMPARED:
-        out[name] = _compared(found, name)
-    out["outputs_same_as_plain"] = _same_as_plain(found)
+        out[name] = _compared(points, name)
+    out["outputs_same_as_plain"] = _same_as_plain(points)
     return out
 
 

@@ -70,24 +70,26 @@ def picks(
     drafts: Sequence[str],
     *,
     bottom: str | None = DATABASE,
-    most: int = MOST_CONSIDERED,
+    max_lookahead: int = MOST_CONSIDERED,
 ) -> Picks:
     """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with
     and without ``bottom``.
     """
     law = Law(calibration)
 
-    def best(below: str | None, chosen: tuple[str, ...]) -> Prediction:
+    def best(database: str | None, models: tuple[str, ...]) -> Prediction:
         return law.predict(
-            join((below, chosen), best_lookaheads(law, (below, chosen), most), TARGET)
+            join(
+                (database, models), best_lookaheads(law, (database, models), max_lookahead), TARGET
+            )
         )
 
-    def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
-        found = []
+    def ranked(database: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
+        predictions = []
         for size in sizes:
-            for chosen in combinations(drafts, size):
-                found.append(best(below, chosen))
-        return tuple(sorted(found, key=lambda prediction: prediction.ms_per_token))
+            for models in combinations(drafts, size):
+                predictions.append(best(database, models))
+        return tuple(sorted(predictions, key=lambda prediction: prediction.ms_per_token))
 
     several = range(2, len(drafts) + 1)
     return Picks(
@@ -120,8 +122,8 @@ def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | 
             for pair, edge in calibration.edges.items():
                 if pair[1] != calibration.target:
                     edges[pair] = edge.shifted(more)
-            found = picks(replace(calibration, costs=costs, edges=edges), drafts, bottom=None)
-            row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
+            choice = picks(replace(calibration, costs=costs, edges=edges), drafts, bottom=None)
+            row.append(choice.single[0].ms_per_token / choice.models[0].ms_per_token)
         gain.append(row)
     return {"cheaper": list(CHEAPER), "closer": list(CLOSER), "gain": gain}
 
@@ -144,8 +146,8 @@ def measure_point(
         texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens
     )
     stored = calibrate(engine, work, progress)
-    found = picks(stored.calibration, drafts)
-    predicted = {prediction.stack: prediction for prediction in found.measured}
+    choice = picks(stored.calibration, drafts)
+    predicted = {prediction.stack: prediction for prediction in choice.measured}
     outputs = measured(
         engine,
         tuple(predicted),
@@ -161,16 +163,16 @@ def measure_point(
     rows = []
     ms = {}
     for prediction in predicted.values():
-        row = _row(prediction, found.plain, outputs, sampling.greedy)
+        row = _row(prediction, choice.plain, outputs, sampling.greedy)
         rows.append(row)
         ms[row["stack"]] = row["ms_per_token"]
-    single = min((prediction.stack for prediction in found.single), key=ms.__getitem__)
+    single = min((prediction.stack for prediction in choice.single), key=ms.__getitem__)
     compared = {
-        "models_over_single_draft": (found.models, single),
-        "databases_over_single_draft": (found.databases, single),
+        "models_over_single_draft": (choice.models, single),
+        "databases_over_single_draft": (choice.databases, single),
         "databases_over_database_alone": (
-            found.databases,
-            found.database_alone and found.database_alone.stack,
+            choice.databases,
+            choice.database_alone and choice.database_alone.stack,
         ),
     }
     comparisons: dict[str, Any] = {}
@@ -236,12 +238,12 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
         texts.append(torch.tensor([ids], device=engine.models.device))
 
     def rows(name: str) -> torch.Tensor:
-        found = []
+        distributions = []
         with torch.inference_mode():
             for ids in texts:
                 scores = engine.module(name)(ids).logits[0].float()
-                found.append(torch.softmax(scores, -1))
-            return torch.cat(found)
+                distributions.append(torch.softmax(scores, -1))
+            return torch.cat(distributions)
 
     p = rows(TARGET)
     overlaps = {}
@@ -252,11 +254,11 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
 
 def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
-    found = {}
+    by_pair = {}
     for (draft, verifier), edge in stored.calibration.edges.items():
         pair = f"{draft} > {verifier}"
-        found[pair] = {"rate": rate(edge), "rounds": stored.rounds[pair]}
-    return found
+        by_pair[pair] = {"rate": rate(edge), "rounds": stored.rounds[pair]}
+    return by_pair
 
 
 def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
@@ -288,8 +290,8 @@ def _row(
 ) -> dict[str, Any]:
     outputs = by_stack[predicted.stack]
     plainly = by_stack[TARGET]
-    found = figures(outputs, plainly)
-    speed = found.tokens_per_second
+    row_figures = figures(outputs, plainly)
+    speed = row_figures.tokens_per_second
     interval = speed.ends
     ms = 1e3 / speed.value
     gain = plain.ms_per_token / predicted.ms_per_token
@@ -301,10 +303,10 @@ def _row(
         "ms_per_token_ci": None if interval is None else [1e3 / s for s in reversed(interval)],
         "predicted_ms_per_token": predicted.ms_per_token,
         "prediction_error": predicted.ms_per_token / ms - 1,
-        **found.speedup_over_plain.named("speedup_over_plain"),
+        **row_figures.speedup_over_plain.named("speedup_over_plain"),
         "predicted_speedup_over_plain": gain,
-        "speedup_prediction_error": gain / found.speedup_over_plain.value - 1,
-        "acceptance_length": found.mean_acceptance_length.value,
+        "speedup_prediction_error": gain / row_figures.speedup_over_plain.value - 1,
+        "acceptance_length": row_figures.mean_acceptance_length.value,
         "predicted_acceptance_length": predicted.acceptance_length,
         "same_as_plain": [same, len(plainly)] if greedy else None,
     }
@@ -321,10 +323,10 @@ def _compared(
     hierarchy: Prediction, over: Prediction, by_stack: dict[str, list[Output]]
 ) -> dict[str, Any]:
     """Return the speed-up of the one over the other on the same prompts."""
-    found = figures(by_stack[hierarchy.stack], by_stack[over.stack])
+    figures_of_pair = figures(by_stack[hierarchy.stack], by_stack[over.stack])
     return {
         "hierarchy": hierarchy.stack,
         "over": over.stack,
-        **found.speedup_over_plain.named("speedup"),
+        **figures_of_pair.speedup_over_plain.named("speedup"),
         "predicted_speedup": over.ms_per_token / hierarchy.ms_per_token,
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
-from hsd_viz.results.text import plain
 from hsd_viz.words import counted
 
 #: The comparisons of a grid.
@@ -45,7 +45,7 @@ def table(report: dict[str, Any]) -> str:
     for point in report["points"]:
         rows.append(_row(point))
     lines = [about, *plain([Table("", rows)]).splitlines()[1:]]
-    for part in (_reached(report["reached"]), _needed(report), _errors(report["points"])):
+    for part in (_reached(report["reached"]), _needed_lines(report), _errors(report["points"])):
         lines += ["", *part]
     return "\n".join(lines)
 
@@ -64,24 +64,24 @@ def _row(point: dict[str, Any]) -> list[str]:
         " ".join(f"{overlap:.2f}" for overlap in point["overlap"].values()),
         f"{ms['target']:.2f}",
         f"{single}: {ms[single]:.2f}",
-        _named(models, ms),
+        _name_and_time(models, ms),
         _gain(models),
-        _named(databases, ms),
+        _name_and_time(databases, ms),
         _gain(databases),
         _gain(alone),
     ]
 
 
-def _named(found: dict[str, Any] | None, ms: dict[str, float]) -> str:
-    return "-" if found is None else f"{found['hierarchy']}: {ms[found['hierarchy']]:.2f}"
+def _name_and_time(row: dict[str, Any] | None, ms: dict[str, float]) -> str:
+    return "-" if row is None else f"{row['hierarchy']}: {ms[row['hierarchy']]:.2f}"
 
 
-def _gain(found: dict[str, Any] | None) -> str:
-    if found is None:
+def _gain(row: dict[str, Any] | None) -> str:
+    if row is None:
         return "-"
-    interval = found["speedup_ci"]
-    shown = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
-    return f"{found['speedup']:.2f}{shown} ({found['predicted_speedup']:.2f})"
+    interval = row["speedup_ci"]
+    interval_text = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
+    return f"{row['speedup']:.2f}{interval_text} ({row['predicted_speedup']:.2f})"
 
 
 def _reached(reached: dict[str, Any]) -> list[str]:
@@ -91,12 +91,12 @@ def _reached(reached: dict[str, Any]) -> list[str]:
         if row["best"] is None:
             continue
         best = row["best"]
-        some = ", ".join(row["reached"])
-        sure = ", ".join(row["surely"])
+        reached_at = ", ".join(row["reached"])
+        surely_at = ", ".join(row["surely"])
         lines.append(
             f"{what}: best {best['speedup']:.2f} x at {best['target']}; "
-            f"{reached['wanted']:g} x reached at {some or 'no point'}, "
-            f"with the whole interval at {sure or 'none'}; "
+            f"{reached['wanted']:g} x reached at {reached_at or 'no point'}, "
+            f"with the whole interval at {surely_at or 'none'}; "
             f"the interval is above 1 at {len(row['faster'])}, below 1 at {len(row['slower'])}"
         )
     same = reached["outputs_same_as_plain"]
@@ -107,42 +107,42 @@ def _reached(reached: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _needed(report: dict[str, Any]) -> list[str]:
+def _needed_lines(report: dict[str, Any]) -> list[str]:
     """Return the cost or acceptance at which, by the law, a hierarchy of models would be fast
     enough.
     """
-    wanted = report["reached"]["wanted"]
+    goal = report["reached"]["wanted"]
     lines = []
     for point in report["points"]:
         if point["needed"] is None:
             continue
         gains = point["needed"]["gain"]
         as_measured = gains[0][0]
-        most = max(map(max, gains))
-        if as_measured >= wanted:
-            found = f"{wanted:g} x as measured"
+        largest = max(map(max, gains))
+        if as_measured >= goal:
+            words = f"{goal:g} x as measured"
         else:
-            ways = " or ".join(_ways(point["needed"], wanted)) or "neither alone"
-            found = f"{as_measured:.2f} x as measured, {wanted:g} x with {ways}"
+            ways = " or ".join(_ways(point["needed"], goal)) or "neither alone"
+            words = f"{as_measured:.2f} x as measured, {goal:g} x with {ways}"
         lines.append(
-            f"{point['target']}, by the law (texts pooled) models over a single draft: {found}; "
-            f"{most:.2f} x at most within the variations"
+            f"{point['target']}, by the law (texts pooled) models over a single draft: {words}; "
+            f"{largest:.2f} x at most within the variations"
         )
     return lines
 
 
-def _ways(needed: dict[str, Any], wanted: float) -> list[str]:
+def _ways(needed: dict[str, Any], goal: float) -> list[str]:
     """Return the least change of the cost alone, and of the acceptance alone, that is enough."""
     ways = []
     by_acceptance = needed["gain"][0]
     for cost, row in zip(needed["cheaper"], needed["gain"], strict=True):
         gain_at_measured_acceptance = row[0]
-        if gain_at_measured_acceptance >= wanted:
+        if gain_at_measured_acceptance >= goal:
             ways.append(f"lower drafts at {cost:g} x their cost")
             break
-    for more, gain in zip(needed["closer"], by_acceptance, strict=True):
-        if gain >= wanted:
-            ways.append(f"{more:g} more acceptance among drafts")
+    for difference, gain in zip(needed["closer"], by_acceptance, strict=True):
+        if gain >= goal:
+            ways.append(f"{difference:g} more acceptance among drafts")
             break
     return ways
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cuts import (
     Cut,
-    Size,
-    Source,
+    CutSize,
+    ParsedFile,
     as_prompt,
     code,
     collect,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PER_CATEGORY = 12
 PER_PACKAGE = 3
-SIZE = Size(least=420, most=1000, ahead=360)  # prompts of 100 to 400 tokens of the ladder
+SIZE = CutSize(least=420, most=1000, ahead=360)  # prompts of 100 to 400 tokens of the ladder
 
 #: Category -> description, from the most to the least repetitive.
 CATEGORIES = {
@@ -71,25 +71,25 @@ def build_heldout(files: Sequence[SourceFile] | None = None) -> dict:
     sources, trained, _ = collect(files)
     prompts = []
     for category, (finder, rank) in _FINDERS.items():
-        picked = pick(rank(find(finder, sources, SIZE)), trained, PER_CATEGORY, PER_PACKAGE)
-        prompts += [as_prompt(cut, category, k) for k, cut in enumerate(picked, start=1)]
+        cuts = pick(rank(find(finder, sources, SIZE)), trained, PER_CATEGORY, PER_PACKAGE)
+        prompts += [as_prompt(cut, category, k) for k, cut in enumerate(cuts, start=1)]
     return {"name": "heldout", "categories": CATEGORIES, "prompts": prompts}
 
 
-def _highest(found: list[Cut]) -> list[Cut]:
-    return sorted(found, key=lambda c: (-c.locality, c.order))
+def _highest(cuts: list[Cut]) -> list[Cut]:
+    return sorted(cuts, key=lambda c: (-c.locality, c.order))
 
 
-def _lowest(found: list[Cut]) -> list[Cut]:
-    return sorted(found, key=lambda c: (c.locality, c.order))
+def _lowest(cuts: list[Cut]) -> list[Cut]:
+    return sorted(cuts, key=lambda c: (c.locality, c.order))
 
 
-def _middle(found: list[Cut]) -> list[Cut]:
-    middle = sorted(c.locality for c in found)[len(found) // 2] if found else 0.0
-    return sorted(found, key=lambda c: (abs(c.locality - middle), c.order))
+def _middle(cuts: list[Cut]) -> list[Cut]:
+    middle = sorted(c.locality for c in cuts)[len(cuts) // 2] if cuts else 0.0
+    return sorted(cuts, key=lambda c: (abs(c.locality - middle), c.order))
 
 
-def _rewrites(source: Source, size: Size) -> Iterator[Cut]:
+def _rewrites(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield a function and the head of a renamed copy of it."""
     for node in source.tree.body:
         if not isinstance(node, ast.FunctionDef) or node.decorator_list:

@@ -20,7 +20,7 @@ import torch
 from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.engine.load import EngineModels
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.machine import describe
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
@@ -41,12 +41,12 @@ def compare(
     for name, pair in models.items():
         for kind, model in zip(KINDS, pair, strict=True):
             rows[name, kind], losses[name, kind] = _rows_and_loss(model, texts)
-    found = {}
+    by_model = {}
     for name in models:
         int8 = rows[name, "int8"]
         float32 = rows[name, "float32"]
         tokens = len(int8)
-        found[name] = {
+        by_model[name] = {
             "tokens": tokens,
             "loss_int8": losses[name, "int8"] / tokens,
             "loss_float32": losses[name, "float32"] / tokens,
@@ -54,12 +54,12 @@ def compare(
             "overlap": _overlap(int8, float32),
         }
     pairs = []
-    for one, other in combinations(models, 2):
-        pair = {"pair": [one, other]}
+    for name, other in combinations(models, 2):
+        pair = {"pair": [name, other]}
         for kind in KINDS:
-            pair[kind] = _overlap(rows[one, kind], rows[other, kind])
+            pair[kind] = _overlap(rows[name, kind], rows[other, kind])
         pairs.append(pair)
-    return found, pairs
+    return by_model, pairs
 
 
 def _rows_and_loss(model: NativeModel, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, float]:

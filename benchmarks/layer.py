@@ -125,17 +125,17 @@ def decode(
             calls = timer.calls if timer else 0
         elif isinstance(event, Finished):
             trace = event.trace
-    found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": trace.token_ids}
+    result = {"ns": thread_time_ns() - begin, "trace": trace, "ids": trace.token_ids}
     if timer:
-        found |= {"inside": timer.ns - inside, "calls": timer.calls - calls}
-    return found
+        result |= {"inside": timer.ns - inside, "calls": timer.calls - calls}
+    return result
 
 
 def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
     nothing described.
     """
-    from hsd_viz.decoding.judge import UniformNumbers
+    from hsd_viz.decoding.rejection_sampling import UniformNumbers
     from hsd_viz.decoding.sampling import Draws, Sampling
 
     session = engine.model().session()
@@ -160,7 +160,7 @@ def measure(
     cases = []
     for temperature, stack, record in product(TEMPERATURES, STACKS, (True, False)):
         cases.append((stack, temperature, record))
-    found: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
+    runs: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
     with timed_calls(engine.model().library) as timer:  # type: ignore[attr-defined]
         cost = timer.cost()
         for stack, t, record in cases:  # nothing is loaded or measured within the timed decodes
@@ -173,7 +173,7 @@ def measure(
             outside = run["ns"] - run["inside"] - run["calls"] * cost
             row = {"over_calls": outside / run["inside"], "us": outside / 1e3 / len(run["ids"])}
             row |= {"rounds": run["trace"].metrics()["target_forwards"], "tokens": len(run["ids"])}
-            found[case].append(row)
+            runs[case].append(row)
         say(f"a timed call costs {cost:.0f} ns")
     plain_cases = list(product(TEMPERATURES, (True, False)))
     for prompt, (t, record) in interleave(prompts, plain_cases, repeats):
@@ -181,10 +181,10 @@ def measure(
             engine, None, prompt, "target", temperature=t, record=record, max_new_tokens=tokens
         )
         alone = bare(engine, run["trace"].meta["prompt_ids"], run["ids"], t)
-        found["target", t, record].append(
+        runs["target", t, record].append(
             {"over_bare": run["ns"] / alone - 1, "bare_us": alone / 1e3 / tokens}
         )
-    return [_row(case, rows) for case, rows in found.items()]
+    return [_row(case, rows) for case, rows in runs.items()]
 
 
 def _row(case: tuple, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -150,10 +150,10 @@ def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[i
                 {"Content-Type": "application/json"},
             )
             with urllib.request.urlopen(request, timeout=600) as answer:
-                found = json.loads(answer.read())
+                answer_data = json.loads(answer.read())
             return {
-                "tokens": found["tokens"],
-                "seconds": found["timings"]["predicted_ms"] / 1e3,
+                "tokens": answer_data["tokens"],
+                "seconds": answer_data["timings"]["predicted_ms"] / 1e3,
                 "processor": spent() - before,
             }
 
@@ -181,9 +181,9 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
     with ExitStack() as open_workers:
 
         def own(width: int) -> Times:
-            found = timed(lambda: ours.forward(ids[:width], width))
+            times = timed(lambda: ours.forward(ids[:width], width))
             ours.truncate(options.context)
-            return found
+            return times
 
         sides: dict[str, Callable[[int], Times]] = {"hsd_viz": own}
         for kind, path in files.items():
@@ -215,7 +215,7 @@ def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
     texts = []
     for prompt in prompts_of("heldout", options.prompts).prompts:
         texts.append(list(map(int, engine.tokenizer.encode(prompt.text))))
-    found: dict[str, list[dict]] = {}
+    runs_by_name: dict[str, list[dict]] = {}
     with ExitStack() as servers:
         theirs = {}
         for kind, path in files.items():
@@ -229,14 +229,14 @@ def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
                 trace = engine.run(ids, stack, max_new_tokens=options.tokens, temperature=0.0)
                 spent = time.process_time() - before
                 seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
-                found.setdefault(f"hsd_viz {stack}", []).append(
+                runs_by_name.setdefault(f"hsd_viz {stack}", []).append(
                     {"tokens": trace.token_ids, "seconds": seconds, "processor": spent}
                 )
             for name, decode in theirs.items():
-                found.setdefault(name, []).append(decode(ids, options.tokens))
-    plain = [run["tokens"] for run in found["hsd_viz target"]]
+                runs_by_name.setdefault(name, []).append(decode(ids, options.tokens))
+    plain = [run["tokens"] for run in runs_by_name["hsd_viz target"]]
     rows = []
-    for name, runs in found.items():
+    for name, runs in runs_by_name.items():
         tokens = 0
         seconds = 0.0
         processor = 0.0

@@ -24,36 +24,43 @@ from typing import Any
 
 from benchmarks.prediction_figure import figure
 from benchmarks.prediction_fit import fit
-from benchmarks.published import DATA, NAMES, ROUNDS_FITTED, Published, SpeedUp, at_full_load
+from benchmarks.published import (
+    DATA,
+    NAMES,
+    ROUNDS_FITTED,
+    Published,
+    PublishedSpeedUp,
+    at_full_load,
+)
 from benchmarks.published_figures import FITTED, HELD_ASIDE, HELD_SPEED_UPS, SPEED_UPS
 from hsd_viz.figures import prediction
 from hsd_viz.measure.predict.api import predict
 
 
-def summary(rows: Sequence[Published] | Sequence[SpeedUp]) -> dict[str, float]:
+def summary(rows: Sequence[Published] | Sequence[PublishedSpeedUp]) -> dict[str, float]:
     """Return the number of rows, the median and the worst error."""
     errors = [abs(row.error()) for row in rows]
     return {"figures": len(rows), "median": median(errors), "worst": max(errors)}
 
 
-def length_ratios(rows: Sequence[SpeedUp]) -> dict[str, float]:
+def length_ratios(rows: Sequence[PublishedSpeedUp]) -> dict[str, float]:
     """Return the same of the ratios of speed-ups of two draft lengths, of one drafter on one
     benchmark and batch.
     """
-    groups: dict[Any, list[SpeedUp]] = defaultdict(list)
+    groups: dict[Any, list[PublishedSpeedUp]] = defaultdict(list)
     for row in rows:
         groups[row.model, row.benchmark, row.drafter, row.batch].append(row)
     errors = []
     for group in groups.values():
-        for one, other in combinations(group, 2):
-            if one.tokens != other.tokens:
-                errors.append(abs((1 + one.error()) / (1 + other.error()) - 1))
+        for speedup, other in combinations(group, 2):
+            if speedup.tokens != other.tokens:
+                errors.append(abs((1 + speedup.error()) / (1 + other.error()) - 1))
     return {"figures": len(errors), "median": median(errors), "worst": max(errors)}
 
 
 def report() -> dict[str, Any]:
     """Return all rows and summaries as JSON data."""
-    by_model: dict[str, list[SpeedUp]] = defaultdict(list)
+    by_model: dict[str, list[PublishedSpeedUp]] = defaultdict(list)
     for row in SPEED_UPS:
         by_model[row.model].append(row)
     summaries = {
@@ -77,7 +84,7 @@ def report() -> dict[str, Any]:
     }
 
 
-def _listed(rows: Iterable[Published | SpeedUp]) -> list[dict[str, Any]]:
+def _listed(rows: Iterable[Published | PublishedSpeedUp]) -> list[dict[str, Any]]:
     """Return the fields of rows with what is predicted."""
     listed = []
     for row in rows:

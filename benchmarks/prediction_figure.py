@@ -18,7 +18,7 @@ def figure(data: dict[str, Any]) -> Any:
 
     from hsd_viz.figures import template
 
-    drawn = make_subplots(1, 2, subplot_titles=("ms per step", "speed-up of EAGLE-3 (SpecBundle)"))
+    panels = make_subplots(1, 2, subplot_titles=("ms per step", "speed-up of EAGLE-3 (SpecBundle)"))
     steps: dict[str, list[dict]] = defaultdict(list)
     for row in data["held_aside"]:
         if not row["per_token"]:
@@ -29,19 +29,19 @@ def figure(data: dict[str, Any]) -> Any:
     symbols = _symbols()
     for column, published, groups in ((1, "ms", steps), (2, "speedup", speed_ups)):
         for name, rows in groups.items():
-            drawn.add_trace(_points(name, next(symbols), rows, published), row=1, col=column)
+            panels.add_trace(_points(name, next(symbols), rows, published), row=1, col=column)
     for column, published, groups in ((1, "ms", steps), (2, "speedup", speed_ups)):
         values: list[float] = []
         for rows in groups.values():
             values += [row[published] for row in rows]
-        _add_guides(drawn, column, min(values) * 0.8, max(values) * 1.2)
+        _add_guides(panels, column, min(values) * 0.8, max(values) * 1.2)
     logarithmic = {"type": "log", "tickvals": (3, 10, 30, 100)}
-    drawn.update_xaxes(logarithmic, title="published", row=1, col=1)
-    drawn.update_yaxes(logarithmic, title="predicted", row=1, col=1)
-    drawn.update_xaxes(type="linear", title="published", row=1, col=2)
-    drawn.update_yaxes(type="linear", title="predicted", row=1, col=2)
+    panels.update_xaxes(logarithmic, title="published", row=1, col=1)
+    panels.update_yaxes(logarithmic, title="predicted", row=1, col=1)
+    panels.update_xaxes(type="linear", title="published", row=1, col=2)
+    panels.update_yaxes(type="linear", title="predicted", row=1, col=2)
     title = {"text": "Predicted and published figures, held aside (dotted: ±35 %)"}
-    return drawn.update_layout(template=template(False), title=title, margin={"t": 90})
+    return panels.update_layout(template=template(False), title=title, margin={"t": 90})
 
 
 def _symbols() -> Iterator[str]:
@@ -68,10 +68,10 @@ def _points(name: str, symbol: str, rows: Sequence[dict], published: str) -> dic
     return points
 
 
-def _add_guides(drawn: Any, column: int, low: float, high: float) -> None:
+def _add_guides(panels: Any, column: int, low: float, high: float) -> None:
     """Draw the line of equal figures and those of the limits of the error."""
     for factor, dash in GUIDES:
-        drawn.add_scatter(
+        panels.add_scatter(
             x=[low, high],
             y=[factor * low, factor * high],
             mode="lines",

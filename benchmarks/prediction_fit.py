@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.published import ROUNDS_FITTED, Published, SpeedUp
+from benchmarks.published import ROUNDS_FITTED, Published, PublishedSpeedUp
 from benchmarks.published_figures import (
     FITTED_APPLE,
     FITTED_GAUDI,
@@ -39,7 +39,9 @@ def fit() -> None:
     def gaudi(x: Any) -> Efficiency:
         return replace(PUBLISHED, bandwidth=dict.fromkeys(WEIGHTS, x[0]), rereads=x[1])
 
-    def fitted(rows: Sequence[Published], used: Callable[[Any], Efficiency], *start: float) -> Any:
+    def fitted(
+        rows: Sequence[Published], efficiency_of: Callable[[Any], Efficiency], *start: float
+    ) -> Any:
         """Return the constants with the least error, from a start; times are up to 5000 us,
         shares up to 1.
         """
@@ -48,7 +50,7 @@ def fit() -> None:
         top = np.where(is_share, 1.0, 5000.0)
 
         def errors(x):
-            return _log_errors(rows, used(x))
+            return _log_errors(rows, efficiency_of(x))
 
         solution = least_squares(errors, start, bounds=(least, top), loss="soft_l1", f_scale=0.05)
         return solution.x.round(4)
@@ -60,16 +62,18 @@ def fit() -> None:
     print("gaudi", fitted(FITTED_GAUDI, gaudi, 0.8, 0.5))
 
     def loss(us: float) -> float:
-        used = replace(PUBLISHED, round_us=us)
+        efficiency = replace(PUBLISHED, round_us=us)
         total = 0.0
         for model in ROUNDS_FITTED:
             rows = [row for row in SPEED_UPS if row.model == model]
-            total += np.mean(np.square(_log_errors(rows, used)))
+            total += np.mean(np.square(_log_errors(rows, efficiency)))
         return total
 
     print(minimize_scalar(loss, bounds=(0, 5000), method="bounded").x)
 
 
-def _log_errors(rows: Sequence[Published] | Sequence[SpeedUp], used: Efficiency) -> list[float]:
+def _log_errors(
+    rows: Sequence[Published] | Sequence[PublishedSpeedUp], efficiency: Efficiency
+) -> list[float]:
     """Return the logarithm of each predicted figure over the published one."""
-    return [math.log1p(row.error(used)) for row in rows]
+    return [math.log1p(row.error(efficiency)) for row in rows]

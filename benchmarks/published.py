@@ -69,12 +69,12 @@ class Published:
     prompt: int = 0
 
     def predicted(self, efficiency: Efficiency | None = None) -> float:
-        used = efficiency or efficiency_of(GPUS[self.gpu])
+        assumed = efficiency or efficiency_of(GPUS[self.gpu])
         if self.source == TENSORRT:
             # Its generation kernel read the cache once per attention head; the kernel that shares
             # the reads (XQA) came with the next version.
-            used = replace(used, rereads=1.0)
-        machine = Machine(GPUS[self.gpu], self.tp, used)
+            assumed = replace(assumed, rereads=1.0)
+        machine = Machine(GPUS[self.gpu], self.tp, assumed)
         shape = MODELS[self.model]
         eighths = self.weights == "fp8" and self.source in (TENSORRT, GAUDI_3, GAUDI_2)
         cache = "fp8" if eighths else "bf16"
@@ -105,7 +105,7 @@ BUNDLE_CONTEXT = 600
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedUp:
+class PublishedSpeedUp:
     """A published speed-up of an EAGLE-3 head over plain decoding, with its tokens per forward
     pass (``length``).
     """

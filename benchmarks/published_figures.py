@@ -22,7 +22,7 @@ from benchmarks.published import (
     SPECBUNDLE,
     TENSORRT,
     Published,
-    SpeedUp,
+    PublishedSpeedUp,
 )
 
 
@@ -65,7 +65,7 @@ def _oracle(latencies: dict[int, float]) -> list[Published]:
     return rows
 
 
-SPEED_UPS = tuple(SpeedUp(*row) for row in BUNDLE["rows"])
+SPEED_UPS = tuple(PublishedSpeedUp(*row) for row in BUNDLE["rows"])
 HELD_SPEED_UPS = tuple(row for row in SPEED_UPS if row.model not in ROUNDS_FITTED)
 FITTED_GPT_FAST = (
     *_speeds("llama-2-7b", "bf16", GPT_FAST, {1: 104.9, 2: 168.84, 4: 254.02, 8: 328.43}),

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cuts import (
     Cut,
-    Size,
-    Source,
+    CutSize,
+    ParsedFile,
     as_prompt,
     code,
     collect,
@@ -42,8 +42,8 @@ PER_CATEGORY = 32
 PER_PACKAGE = 6
 #: Up to some 900 tokens of the ladder, whose context of 2048 then holds 256 new ones with room to
 #: spare.
-SIZE = Size(least=400, most=2400, ahead=720)
-_SHORT = Size(least=120, most=700, ahead=480)
+SIZE = CutSize(least=400, most=2400, ahead=720)
+_SHORT = CutSize(least=120, most=700, ahead=480)
 
 #: Category -> description, from the most to the least repetitive, as measured.
 CATEGORIES = {
@@ -87,7 +87,7 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
     return {"name": "python", "categories": CATEGORIES, "prompts": prompts}, notes
 
 
-def _edits(source: Source, size: Size) -> Iterator[Cut]:
+def _edits(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield a function and its head with a renamed parameter; the continuation is the rest,
     renamed too.
     """
@@ -114,7 +114,7 @@ def _edits(source: Source, size: Size) -> Iterator[Cut]:
         yield Cut(source.file, node.lineno, prompt, text, new_body[: size.ahead])
 
 
-def _indices(source: Source, size: Size) -> Iterator[Cut]:
+def _indices(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield adjacent functions and a generated list of them, cut after its first entry."""
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Module | ast.ClassDef):
@@ -143,7 +143,7 @@ def _indices(source: Source, size: Size) -> Iterator[Cut]:
                 )
 
 
-def _families(source: Source, size: Size) -> Iterator[Cut]:
+def _families(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     yield from siblings(source, size, _akin)
 
 
@@ -159,7 +159,7 @@ def _akin(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
     return len(a) > 1 < len(b) and (a[0] == b[0] or a[-1] == b[-1])
 
 
-def _prose(source: Source, size: Size) -> Iterator[Cut]:
+def _prose(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield paragraphs of at least five lines in docstrings and comments, cut in the middle."""
     lines = source.lines
     start = 0
@@ -173,8 +173,8 @@ def _prose(source: Source, size: Size) -> Iterator[Cut]:
             first = middle
             while first > 0 and sum(map(len, lines[first:middle])) < size.least:
                 first -= 1
-            if found := cut_lines(source, first, middle, end, size):
-                yield found
+            if cut := cut_lines(source, first, middle, end, size):
+                yield cut
         start = end + 1
 
 
@@ -188,14 +188,14 @@ def _wordy(line: str) -> bool:
     )
 
 
-def _openings(source: Source, size: Size) -> Iterator[Cut]:
+def _openings(source: ParsedFile, size: CutSize) -> Iterator[Cut]:
     """Yield the beginning of a file, at most a third of the maximum length."""
     last = used = 0
     while last < len(source.lines) and used + len(source.lines[last]) <= size.most / 3:
         used += len(source.lines[last])
         last += 1
-    if found := cut_lines(source, 0, last, len(source.lines), size):
-        yield found
+    if cut := cut_lines(source, 0, last, len(source.lines), size):
+        yield cut
 
 
 _FINDERS = {
@@ -203,7 +203,7 @@ _FINDERS = {
     "index": (_indices, SIZE),
     "siblings": (_families, SIZE),
     "code": (code, SIZE),
-    "prose": (_prose, Size(least=400, most=1200, ahead=360)),
+    "prose": (_prose, CutSize(least=400, most=1200, ahead=360)),
     "openings": (_openings, _SHORT),
 }
 

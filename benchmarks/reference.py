@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.harness import arguments, command, write
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.measure.replay.text import Replayed, Text, replay
+from hsd_viz.measure.replay.text_replay import Replayed, Text, replay
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse

@@ -78,7 +78,7 @@ class GraphTime:
         return kernels
 
 
-class Measurement:
+class LoopMeasurement:
     """The rounds of several decodes by one loop.
 
     Attributes:
@@ -237,7 +237,7 @@ def measure(args: Any, graph_time: GraphTime) -> dict[str, Any]:
         for name in ("draft", "target")
     ]
     measurements = {
-        name: Measurement(loop_class, models, args.tokens, graph_time)
+        name: LoopMeasurement(loop_class, models, args.tokens, graph_time)
         for name, loop_class in LOOPS.items()
     }
     for repeat in range(args.repeats + 1):

@@ -38,12 +38,12 @@ def expected(trace: Trace) -> dict[str, dict[str, float]]:
     drafts: dict[int, list] = {}
     for row in trace.draft_rows:
         drafts.setdefault(row.round, []).append(row)
-    found: dict[str, dict[str, float]] = {}
+    sums_by_level: dict[str, dict[str, float]] = {}
     for r in trace.round_rows:
         if r.rule != "block":
             continue
         ratio = cap = token = block = 1.0
-        sums = found.setdefault(str(r.level), dict.fromkeys(_FIELDS, 0.0))
+        sums = sums_by_level.setdefault(str(r.level), dict.fromkeys(_FIELDS, 0.0))
         for row in drafts[r.id]:
             step = row.p / row.q
             token = token * min(1.0, step)
@@ -54,7 +54,7 @@ def expected(trace: Trace) -> dict[str, dict[str, float]]:
                 sums[rule] += value
         for name, value in (("rounds", 1), ("drafted", r.drafted), ("accepted", r.accepted)):
             sums[name] += value
-    return found
+    return sums_by_level
 
 
 def measure(
@@ -141,7 +141,7 @@ def _times(timed: Sequence[dict]) -> dict[str, Any]:
     if not timed:
         return {}
     n = len(timed)
-    found = {"timed_prompts": len(timed)}
+    figures = {"timed_prompts": len(timed)}
     weights = resample(n)
     time_of = {}
     for rule in RULES:
@@ -149,8 +149,8 @@ def _times(timed: Sequence[dict]) -> dict[str, Any]:
         tokens = [run[rule]["tokens"] for run in timed]
         time_of[rule] = (weights @ seconds) / (weights @ tokens)
     for rule in RULES:
-        found |= _figure(f"{rule}_time", time_of[rule] / time_of["token"], n)
-    return found
+        figures |= _figure(f"{rule}_time", time_of[rule] / time_of["token"], n)
+    return figures
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Sampling, distribution, draw
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.tree import DraftTree

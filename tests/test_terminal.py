@@ -1,6 +1,6 @@
 from hsd_viz import terminal
+from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
-from hsd_viz.results.text import plain
 
 ROWS = Table(
     "Speeds",

@@ -48,12 +48,12 @@ text { font: 14px system-ui, sans-serif; fill: #1b1f24 }
 
 def weights() -> list[float]:
     """Return w after each token: min(1, w p / q), from 1."""
-    found = []
+    values = []
     w = 1.0
     for place, token in enumerate(TOKENS):
         w = min(1.0, w * float(VERIFIER[place, token]) / float(DRAFT[place, token]))
-        found.append(w)
-    return found
+        values.append(w)
+    return values
 
 
 def verdict() -> VerifiedDraft:
@@ -115,9 +115,9 @@ def _bar(kind: str, left: int, value: float) -> str:
 
 
 def _text(left: int, top: int, words: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
+    attribute = f' class="{kind}"' if kind else ""
     escaped = words.replace("<", "&lt;")
-    return f'<text{named} x="{left}" y="{top}">{escaped}</text>'
+    return f'<text{attribute} x="{left}" y="{top}">{escaped}</text>'
 
 
 if __name__ == "__main__":

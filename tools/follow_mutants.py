@@ -52,14 +52,14 @@ def _test_of(mutant: Mutant, root: Path) -> str:
     path = root / file
     if file.startswith("js/"):
         definition = re.compile(re.escape(name))
-        others = root.glob("js/**/*.test.ts")
+        candidates = root.glob("js/**/*.test.ts")
     else:
         definition = re.compile(rf"def {re.escape(name.partition('[')[0])}\b")
-        others = root.glob("tests/**/test_*.py")
+        candidates = root.glob("tests/**/test_*.py")
     if path.exists() and definition.search(path.read_text(encoding="utf-8")):
         return mutant.test
     places = []
-    for other in others:
+    for other in candidates:
         is_ours = "node_modules" not in other.parts
         if is_ours and definition.search(other.read_text(encoding="utf-8")):
             places.append(other)

@@ -69,13 +69,13 @@ def mark(folder: Path) -> None:
     write_whole(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
 
 
-def note(folder: Path, before: str) -> None:
-    """Note beside the evaluation of the weights ``before`` what they are now."""
+def note(folder: Path, hash_before: str) -> None:
+    """Note beside the evaluation of the weights ``hash_before`` what they are now."""
     path = folder.parent / "evaluation.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"models": {}}
-    if (row := found["models"].get(folder.name, {})).get("hash") == before:
+    evaluation = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"models": {}}
+    if (row := evaluation["models"].get(folder.name, {})).get("hash") == hash_before:
         row["rounded_hash"] = folder_hash(folder)
-        write_whole(path, json.dumps(found, indent=1) + "\n")
+        write_whole(path, json.dumps(evaluation, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ _PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]?\s+[A-Za-z]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class WordingFinding:
     """A place to reword.
 
     Attributes:
@@ -147,7 +147,7 @@ _READERS = {
 }
 
 
-def findings(path: Path) -> list[Finding]:
+def findings(path: Path) -> list[WordingFinding]:
     """Return what to reword in one file. Raises ``KeyError`` for a suffix that has no reader."""
     places = []
     for first, block in _READERS[path.suffix](path.read_text(encoding="utf-8")):
@@ -157,7 +157,7 @@ def findings(path: Path) -> list[Finding]:
         for rule in RULES:
             for match in rule.expression.finditer(prose):
                 line = first + prose.count("\n", 0, match.start())
-                places.append(Finding(path, line, match[0], rule))
+                places.append(WordingFinding(path, line, match[0], rule))
     return sorted(places, key=lambda place: place.line)
 
 
@@ -195,7 +195,7 @@ def _is_checked(path: Path) -> bool:
 
 def main() -> int:
     """Print the findings of the paths on the command line; return 1 if there is any."""
-    places: list[Finding] = []
+    places: list[WordingFinding] = []
     for path in files(*sys.argv[1:]):
         places += findings(path)
     for place in places:

@@ -16,7 +16,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PathLimits:
     """What a rewritten path may have at most.
 
     Attributes:
@@ -36,7 +36,7 @@ class Limits:
     nested: int = 0
 
 
-LIMITS = Limits()
+LIMITS = PathLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,31 +121,31 @@ class Measures:
         """Comprehensions per 100 statements."""
         return 100 * len(self.comprehensions) / max(1, self.statements)
 
-    def excesses(self, limits: Limits = LIMITS) -> list[str]:
+    def excesses(self, limits: PathLimits = LIMITS) -> list[str]:
         """Return a line per limit that is exceeded, with the places where there are any."""
-        found = []
+        problems = []
         if self.mean_line > limits.mean_line and len(self.lengths) > SHORT_FILE:
             mean = f"{self.mean_line:.1f} characters"
-            found.append(f"mean line {mean} (limit {limits.mean_line:g})")
+            problems.append(f"mean line {mean} (limit {limits.mean_line:g})")
         if len(self.long_lines) > limits.long_lines:
             lines = places(self.long_lines)
-            found.append(f"lines longer than {COLUMNS} columns: {lines}")
+            problems.append(f"lines longer than {COLUMNS} columns: {lines}")
         # One assignment of two related names is allowed in a small file, too.
         if self.tuple_share > limits.tuple_assignments and len(self.tuple_assignments) > 1:
             lines = places(self.tuple_assignments)
-            found.append(f"assignments of tuples: {lines}")
+            problems.append(f"assignments of tuples: {lines}")
         # A few comprehensions do not make a small file hard to read.
         if self.comprehensions_per_100 > limits.comprehensions and len(self.comprehensions) > 5:
             rate = f"{self.comprehensions_per_100:.1f} per 100 statements"
             lines = places(self.comprehensions)
-            found.append(f"comprehensions, {rate}: {lines}")
+            problems.append(f"comprehensions, {rate}: {lines}")
         if len(self.lambdas) > limits.lambdas:
             lines = places(self.lambdas)
-            found.append(f"functions assigned as lambda: {lines}")
+            problems.append(f"functions assigned as lambda: {lines}")
         if len(self.nested) > limits.nested:
             lines = places(self.nested)
-            found.append(f"nested conditional expressions or comprehensions: {lines}")
-        return found
+            problems.append(f"nested conditional expressions or comprehensions: {lines}")
+        return problems
 
 
 def places(lines: Iterable[int]) -> str:

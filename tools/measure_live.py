@@ -26,7 +26,7 @@ BETWEEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LiveRun:
     """A run on the page, up to the context of the models; greedy, so that both decodes of a pair
     write the same text.
     """
@@ -42,9 +42,9 @@ class Run:
 
 
 RUNS = (
-    Run("target", 0.0, MOST),
-    Run("nano:4 > target", 0.0, MOST),
-    Run("nano:4 > small:8 > target", 0.0, MOST),
+    LiveRun("target", 0.0, MOST),
+    LiveRun("nano:4 > target", 0.0, MOST),
+    LiveRun("nano:4 > small:8 > target", 0.0, MOST),
 )
 
 
@@ -113,17 +113,19 @@ def long_trace(stack: str, tokens: int) -> Trace:
     another, because the models' context is shorter.
     """
     engine = load_engine(threads=1)
-    whole = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
-    start = len(whole.meta["prompt_ids"])
+    trace = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
+    start = len(trace.meta["prompt_ids"])
     seed = 0
-    while left := tokens - start - len(whole):
+    while remaining := tokens - start - len(trace):
         seed += 1
-        run = engine.run(PROMPT, stack, max_new_tokens=min(MOST, left), temperature=1.0, seed=seed)
-        rounds = 1 + max(whole.columns["rounds"]["id"])
-        wall = whole.meta["wall_ns"]
+        run = engine.run(
+            PROMPT, stack, max_new_tokens=min(MOST, remaining), temperature=1.0, seed=seed
+        )
+        rounds = 1 + max(trace.columns["rounds"]["id"])
+        wall = trace.meta["wall_ns"]
         shifts = {
-            "index": len(whole),
-            "position": len(whole),
+            "index": len(trace),
+            "position": len(trace),
             "start_ns": wall,
             "parent": rounds,
             "id": rounds,
@@ -142,7 +144,7 @@ def long_trace(stack: str, tokens: int) -> Trace:
                     value + shift if shift and value not in (None, -1) else value
                     for value in values
                 ]
-                whole.columns[name][column] += more
-        whole.pieces.update(run.pieces)
-        whole.meta |= {"wall_ns": wall + run.meta["wall_ns"], "max_new_tokens": len(whole)}
-    return whole
+                trace.columns[name][column] += more
+        trace.pieces.update(run.pieces)
+        trace.meta |= {"wall_ns": wall + run.meta["wall_ns"], "max_new_tokens": len(trace)}
+    return trace

@@ -35,12 +35,12 @@ def measure() -> dict:
     """Return milliseconds of a forward pass by model and number of tokens, with the browser and
     the machine.
     """
-    found: dict = {"browser": "", "milliseconds": {}}
+    measures: dict = {"browser": "", "milliseconds": {}}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         build(Path(folder))
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        found["browser"] = f"Chromium {browser.version.split('.')[0]}"
+        measures["browser"] = f"Chromium {browser.version.split('.')[0]}"
         for model in MODELS:
             page = browser.new_page()
             page.goto(f"http://127.0.0.1:{server.server_port}/")
@@ -50,19 +50,21 @@ def measure() -> dict:
             rows = scene.locator("table tr")
             rows.first.wait_for(timeout=60_000)
             cells = [row.split() for row in rows.all_inner_texts()[1:]]
-            found["milliseconds"][model] = {tokens: float(ms) for tokens, ms, *_ in cells}
+            measures["milliseconds"][model] = {tokens: float(ms) for tokens, ms, *_ in cells}
             page.close()
         server.shutdown()
     return {
         "what": "milliseconds of a forward pass in a browser tab",
         "date": f"{date.today()}",
-        **found,
+        **measures,
     }
 
 
-def run(doc: str | None, module: str, measure: Callable[[], dict[str, Any]], shown: str) -> None:
+def run(
+    doc: str | None, module: str, measure: Callable[[], dict[str, Any]], description: str
+) -> None:
     """Measure as a command of ``module``: write the figures to ``--json``, and print those named
-    ``shown``.
+    ``description``.
     """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -75,7 +77,7 @@ def run(doc: str | None, module: str, measure: Callable[[], dict[str, Any]], sho
     }
     if path:
         write_whole(path, json.dumps(data, indent=1) + "\n")
-    print(json.dumps(data[shown], indent=1))
+    print(json.dumps(data[description], indent=1))
 
 
 if __name__ == "__main__":

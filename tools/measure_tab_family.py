@@ -56,12 +56,12 @@ def measure() -> dict[str, Any]:
                 for stack in STACKS:
                     request = {"prompt": prompt, "stack": stack, "chat": True}
                     request |= {"max_new_tokens": TOKENS, "rule": "token"}
-                    found = page.evaluate(
+                    measures = page.evaluate(
                         "(r) => window.hsd.decode({ ...r, family: 'smollm2' })", request
                     )
                     trace = engine.run(**request)
-                    differing += found["token_ids"] != trace.token_ids
-                    _keep_fastest(speeds["tab"][stack], prompt, found["metrics"])
+                    differing += measures["token_ids"] != trace.token_ids
+                    _keep_fastest(speeds["tab"][stack], prompt, measures["metrics"])
                     _keep_fastest(speeds["native"][stack], prompt, trace.metrics())
         version = f"Chromium {browser.version.split('.')[0]}"
         server.shutdown()
@@ -73,13 +73,13 @@ def measure() -> dict[str, Any]:
         "turns": TURNS,
         "max_new_tokens": TOKENS,
         "differing_outputs": differing,
-        "tokens_per_second": {place: _medians(found) for place, found in speeds.items()},
+        "tokens_per_second": {place: _medians(measures) for place, measures in speeds.items()},
     }
 
 
 def _medians(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
     """Return the median over the prompts by stack."""
-    return {stack: round(median(found.values()), 1) for stack, found in speeds.items()}
+    return {stack: round(median(values.values()), 1) for stack, values in speeds.items()}
 
 
 def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: dict[str, Any]) -> None:

@@ -42,8 +42,13 @@ _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault: in ``file``, ``text`` (which is there once) becomes ``fault``; ``test`` must
-    fail.
+    """A fault, and the test that must fail with it.
+
+    Attributes:
+        file: The file.
+        text: What the file has exactly once.
+        fault: What it becomes.
+        test: The test, as pytest or vitest names it.
     """
 
     file: str
@@ -126,15 +131,15 @@ def passes(tests: list[str], root: Path) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
     for _ in range(ATTEMPTS):
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE
         )
-        output = done.stdout + done.stderr
-        if done.returncode < 0:
+        output = process.stdout + process.stderr
+        if process.returncode < 0:
             return False
-        all_skipped = " skipped" in output and " passed" not in output and not done.returncode
-        if done.returncode in (0, 1) and not all_skipped:
-            return done.returncode == 0
+        all_skipped = " skipped" in output and " passed" not in output and not process.returncode
+        if process.returncode in (0, 1) and not all_skipped:
+            return process.returncode == 0
     reason = (output.strip().splitlines() or ["no output"])[-1]
     raise ValueError(f"{tests[0]} does not run: {reason}")
 
@@ -178,9 +183,9 @@ def main(arguments: list[str]) -> int:
     """Run the faults, print one line for each and a summary."""
     mutants = listed()
     verdicts = Counter[str]()
-    known = sorted({mutant.room for mutant in mutants})
+    room_names = sorted({mutant.room for mutant in mutants})
     parser = argparse.ArgumentParser(
-        "python -m tools.mutants", description=f"Rooms: {', '.join(known)}."
+        "python -m tools.mutants", description=f"Rooms: {', '.join(room_names)}."
     )
     parser.add_argument(
         "--only",
@@ -192,10 +197,10 @@ def main(arguments: list[str]) -> int:
     )
     rooms, unknown = parser.parse_known_args(arguments)
     asked_for = rooms.only or ()
-    wrong = [*unknown, *(room for room in asked_for if room not in known)]
+    wrong = [*unknown, *(room for room in asked_for if room not in room_names)]
     if wrong:
         print(
-            f"there are no faults of {wrong[0]!r}: use --only with {', '.join(known)}",
+            f"there are no faults of {wrong[0]!r}: use --only with {', '.join(room_names)}",
             file=sys.stderr,
         )
         return 2
@@ -206,9 +211,9 @@ def main(arguments: list[str]) -> int:
         (copy / "js" / "node_modules").symlink_to((ROOT / "js" / "node_modules").resolve())
         reasons = unfit(mutants, copy)
         for mutant in mutants:
-            said = reasons.get(mutant.test) or verdict(mutant, copy)
-            verdicts[said] += 1
-            print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
+            outcome = reasons.get(mutant.test) or verdict(mutant, copy)
+            verdicts[outcome] += 1
+            print(f"{outcome}: {mutant.file}: {mutant.fault}", flush=True)
     killed = verdicts["killed"]
     survived = verdicts["survived"]
     not_run = len(mutants) - killed - survived

@@ -136,10 +136,10 @@ def _numbers() -> str:
 def _structure(structure: type[ctypes.Structure]) -> str:
     """Return the definition of a structure."""
     meaning, _, attributes = (inspect.getdoc(structure) or "").partition("\n\nAttributes:\n")
-    about = dict(re.findall(r"^    (\w+): (.*)$", _joined(attributes), re.M))
+    meanings = dict(re.findall(r"^    (\w+): (.*)$", _joined(attributes), re.M))
     lines = [*_comment(meaning), f"struct {structure.__name__} {{"]
     for name, kind in structures.fields_of(structure).items():
-        lines += _field(f"    {kind.spelling} {name};", about[name].removesuffix("."))
+        lines += _field(f"    {kind.spelling} {name};", meanings[name].removesuffix("."))
     return "\n".join([*lines, "};", ""])
 
 
@@ -166,8 +166,8 @@ def _prototype(function: interface.Function) -> str:
         meaning += f" When it fails: {failure}."
     opening = f"{function.result.spelling} {function.name}("
     # An argument stays on its line.
-    whole = ", ".join(arguments).replace(" ", "\0").replace(",\0", ", ")
-    lines = textwrap.wrap(f"{opening}{whole});", COLUMNS, subsequent_indent=" " * len(opening))
+    parameters = ", ".join(arguments).replace(" ", "\0").replace(",\0", ", ")
+    lines = textwrap.wrap(f"{opening}{parameters});", COLUMNS, subsequent_indent=" " * len(opening))
     declaration = [line.replace("\0", " ") for line in lines]
     return "\n".join([*_comment(meaning), *declaration])
 

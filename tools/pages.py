@@ -34,9 +34,12 @@ READY_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """A server that runs: ``url`` ends in a slash, ``pid`` is its process, whose children are
-    the kernels.
+class RunningServer:
+    """A server that runs.
+
+    Attributes:
+        url: Its address, which ends in a slash.
+        pid: Its process, whose children are the kernels.
     """
 
     url: str
@@ -53,7 +56,7 @@ def served() -> Iterator[str]:
 
 
 @contextmanager
-def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[Server]:
+def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[RunningServer]:
     """Serve it with the options of :func:`hsd_viz.views.app.server.command`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -69,7 +72,7 @@ def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[
             )
         try:
             _wait(f"http://127.0.0.1:{port}/voila/static/x", server, log)
-            yield Server(f"http://127.0.0.1:{port}/", server.pid)
+            yield RunningServer(f"http://127.0.0.1:{port}/", server.pid)
         finally:
             # With SIGTERM it ends its kernels first.
             server.terminate()

@@ -40,7 +40,7 @@ def dashboard(browser: Browser, url: str) -> Path:
     """The page with a token pinned."""
     page = _opened(browser, url, 1400, 1440)
     page.get_by_role("option", name="accepted draft token").nth(12).click()
-    return _taken(page, "dashboard")
+    return _screenshot(page, "dashboard")
 
 
 def staircase(browser: Browser, url: str) -> Path:
@@ -126,7 +126,7 @@ def round_(browser: Browser, url: str) -> Path:
     the tour stops for it.
     """
     page = _opened(browser, f"{url}?tour=chance", 1400, 2200)
-    return _taken(page, "round", ".hsd-scene")
+    return _screenshot(page, "round", ".hsd-scene")
 
 
 def race(browser: Browser, url: str) -> Path:
@@ -140,7 +140,7 @@ def race(browser: Browser, url: str) -> Path:
         "e => { e.value = e.max * 0.2; e.dispatchEvent(new Event('input', { bubbles: true })); }"
     )
     clock.scroll_into_view_if_needed()
-    return _taken(page, "race", ".hsd-versus", height=1150)
+    return _screenshot(page, "race", ".hsd-versus", height=1150)
 
 
 #: What the pictures of the tabs show: name of the file -> address, the part of the page, and its
@@ -160,7 +160,7 @@ def tabs(browser: Browser, url: str) -> Path:
     for name, (address, selector, height) in TABS.items():
         # A part below the screen would not be in the picture.
         page = _opened(browser, f"{url}{address}", 1280, 2400 if selector else height)
-        path = _taken(page, name, selector, height=height)
+        path = _screenshot(page, name, selector, height=height)
         _reduce(path)
     return path
 
@@ -226,7 +226,9 @@ def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
     return page
 
 
-def _taken(page: Page, name: str, selector: str | None = None, height: float | None = None) -> Path:
+def _screenshot(
+    page: Page, name: str, selector: str | None = None, height: float | None = None
+) -> Path:
     """The page as it is now, or what ``selector`` finds on it, at most ``height`` pixels of
     that, and a margin.
     """
@@ -304,10 +306,10 @@ DATA = {
 
 def data_hash(name: str) -> str:
     """Return a hash of the data that a picture shows now."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(HERE.parent.glob(DATA[name])):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def main(names: list[str]) -> None:
@@ -317,8 +319,8 @@ def main(names: list[str]) -> None:
     with served() as url, chromium() as browser:
         for name in names or PICTURES:
             path = PICTURES[name](browser, url)
-            taken = json.loads(TAKEN.read_text()) | {name: data_hash(name)}
-            write_whole(TAKEN, json.dumps(dict(sorted(taken.items())), indent=1) + "\n")
+            hashes = json.loads(TAKEN.read_text()) | {name: data_hash(name)}
+            write_whole(TAKEN, json.dumps(dict(sorted(hashes.items())), indent=1) + "\n")
             print(f"{path} ({path.stat().st_size / 1e6:.2f} MB)")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import info
+from hsd_viz.ladder.torch_modules import info
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import folder_hash
 from tools.record import record_side_by_side, record_traces
@@ -75,20 +75,20 @@ class Job:
 
 
 def _words(*words: str, **options: str) -> list[str]:
-    found = list(words)
+    words_of_command = list(words)
     for name, value in options.items():
-        found += [f"--{name.replace('_', '-')}", value]
-    return found
+        words_of_command += [f"--{name.replace('_', '-')}", value]
+    return words_of_command
 
 
-def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *more: str) -> list[str]:
-    named = []
+def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *options: str) -> list[str]:
+    stack_options = []
     for stack in stacks:
-        named += ["--stack", stack]
+        stack_options += ["--stack", stack]
     sizes = _words(
         suite=suite, limit="24", max_new_tokens="96", repeats="3", temperature=temperature
     )
-    return ["hsd_viz", "bench", *named, *sizes, *more]
+    return ["hsd_viz", "bench", *stack_options, *sizes, *options]
 
 
 def commands() -> dict[str, list[str]]:
@@ -98,27 +98,27 @@ def commands() -> dict[str, list[str]]:
     Plans come first: they calibrate the machine, which ``auto`` and left-out lookaheads then use.
     """
     plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1")
-    found = {}
+    words_by_file = {}
     for part, t in _TEMPERATURES.items():
-        found[f"plan-{part}-cpu"] = [*plan, "--temperature", t]
+        words_by_file[f"plan-{part}-cpu"] = [*plan, "--temperature", t]
     for part, t in _TEMPERATURES.items():
         more = ("--profile",) if part == "t07" else ()
-        found[f"heldout-{part}-cpu"] = _bench(
+        words_by_file[f"heldout-{part}-cpu"] = _bench(
             "heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more
         )
     for part, t in _TEMPERATURES.items():
-        found[f"python-{part}-cpu"] = _bench(
+        words_by_file[f"python-{part}-cpu"] = _bench(
             "python", ("db > target", *_BASELINES), t, "--state", "both"
         )
     for part, more in _GRIDS.items():
-        found[f"grid-{part}-cpu"] = _words(
+        words_by_file[f"grid-{part}-cpu"] = _words(
             "benchmarks.grid", temperature=_TEMPERATURES[part], **more
         )
     for model in ("target", "small", "nano"):
-        found[f"curves-{model}-cpu"] = _words("benchmarks.curves", model=model)
+        words_by_file[f"curves-{model}-cpu"] = _words("benchmarks.curves", model=model)
     for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation"):
-        found[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
-    return found
+        words_by_file[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
+    return words_by_file
 
 
 def install_models(trained: Path) -> list[Path]:
@@ -132,7 +132,7 @@ def install_models(trained: Path) -> list[Path]:
     if not (source / "target" / "config.json").is_file():
         missing = source / "target" / "config.json"
         raise ValueError(f"{trained} contains no trained ladder: {missing} does not exist")
-    found = []
+    folders = []
     for name in CODE.names:
         old = LADDER / name
         new = source / name
@@ -140,8 +140,8 @@ def install_models(trained: Path) -> list[Path]:
             continue
         shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(new, old)
-        found.append(old)
-    return found
+        folders.append(old)
+    return folders
 
 
 def _hash(folder: Path) -> str | None:
@@ -280,9 +280,9 @@ def rebuild(
     job.work.mkdir(parents=True, exist_ok=True)
     for path in paths:
         say(f"installed {path}")
-    wanted = parts or pending()
+    names = parts or pending()
     for part, (what, work) in PARTS.items():
-        if part not in wanted:
+        if part not in names:
             continue
         say(f"{part}: {what} ...")
         started = time.monotonic()

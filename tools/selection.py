@@ -89,21 +89,21 @@ def facts(trace: Trace) -> Facts:
     )
 
 
-def opening(found: Iterable[tuple[str, Facts]]) -> str:
+def opening(named_runs: Iterable[tuple[str, Facts]]) -> str:
     """Return the name of the run to open with: the fastest of those that lack the least.
 
     Raises:
         ValueError: if there are no runs.
     """
-    runs = list(found)
+    runs = list(named_runs)
     if not runs:
         raise ValueError("no runs to select from")
     return max(runs, key=lambda run: (-len(run[1].missing), run[1].speedup or 0.0))[0]
 
 
-def supplied(found: Facts, sources: Iterable[str]) -> float:
+def supplied(facts: Facts, sources: Iterable[str]) -> float:
     """Return how well a run shows ``sources``: their share of the tokens, negative if the run is
     not readable.
     """
-    share = sum(found.shares.get(source, 0.0) for source in sources) if sources else found.own
-    return share - ("readable" in found.missing)
+    share = sum(facts.shares.get(source, 0.0) for source in sources) if sources else facts.own
+    return share - ("readable" in facts.missing)

@@ -30,22 +30,24 @@ def figures(sentence: str, page: str) -> re.Match:
         text = re.sub(r"(\\[ \n])+", r"\\s+", re.escape(literal))
         number = r"\S+?" if form is not None else ""
         pattern += f"({text})({number})"
-    found = list(re.finditer(pattern, page))
-    if len(found) != 1:
-        raise ValueError(f"a page must have this sentence once, not {len(found)} times: {sentence}")
-    return found[0]
+    matches = list(re.finditer(pattern, page))
+    if len(matches) != 1:
+        raise ValueError(
+            f"a page must have this sentence once, not {len(matches)} times: {sentence}"
+        )
+    return matches[0]
 
 
 def state(page: str, sentence: str, values: Iterable[Any]) -> str:
     """Return ``page`` with the figures of a sentence that it has once; the last part of a
     sentence is text.
     """
-    found = figures(sentence, page)
+    match = figures(sentence, page)
     forms = [spec for _, form, spec, _ in Formatter().parse(sentence) if form is not None]
-    stated = [f"{value:{spec}}" for value, spec in zip(values, forms, strict=True)]
-    groups = list(found.groups())
-    groups[1 : 2 * len(stated) : 2] = stated
-    return page[: found.start()] + "".join(groups) + page[found.end() :]
+    texts = [f"{value:{spec}}" for value, spec in zip(values, forms, strict=True)]
+    groups = list(match.groups())
+    groups[1 : 2 * len(texts) : 2] = texts
+    return page[: match.start()] + "".join(groups) + page[match.end() :]
 
 
 ALL = "held aside, without Gaudi at full load"

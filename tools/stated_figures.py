@@ -81,11 +81,11 @@ def _gain_if_closer(point: dict, more: float) -> float:
 
 def cached() -> list[float]:
     """Return the gain by the plan at T = 0.7 without and with the term for displaced caches."""
-    known = recorded(0.7).calibration
+    calibration = recorded(0.7).calibration
     rows = []
-    for after in ({}, known.after):
-        found = picks(replace(known, after=after), ("nano", "small"), bottom=None)
-        rows.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
+    for after in ({}, calibration.after):
+        choice = picks(replace(calibration, after=after), ("nano", "small"), bottom=None)
+        rows.append(choice.single[0].ms_per_token / choice.models[0].ms_per_token)
     return rows
 
 
@@ -208,8 +208,8 @@ def needed() -> float:
     """
     for percent in range(70, 0, -1):
         acceptance = {"llama-1b > llama-70b": percent / 100}
-        found = predict("H100 SXM", LLAMAS, tp=4, weights="fp8", acceptance=acceptance)
-        if found.second_draft_gain[0].gain > 0:
+        prediction = predict("H100 SXM", LLAMAS, tp=4, weights="fp8", acceptance=acceptance)
+        if prediction.second_draft_gain[0].gain > 0:
             return percent / 100
     return 0.0
 

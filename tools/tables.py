@@ -105,8 +105,8 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
     reports = [_read(f"{suite}-{part}-cpu") for part in PARTS]
     rows = [by_stack(report) for report in reports]
     measured: dict[str, dict] = {}
-    for found in rows:
-        measured |= found
+    for rows_of_report in rows:
+        measured |= rows_of_report
     stacks = [stack for stack in measured if not stack.endswith("(warm)")]
     # Plain decoding first, the loops of transformers last.
     stacks.sort(key=lambda stack: (stack != PLAIN, stack.startswith("hf-")))
@@ -116,13 +116,13 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
     lines = []
     for stack in stacks:
         line = [f"`{stack}`"]
-        for found in rows:
-            line.append(_figure(found.get(stack), "speedup_over_plain"))
-            line.append(_figure(found.get(stack), "mean_acceptance_length"))
+        for rows_of_report in rows:
+            line.append(_figure(rows_of_report.get(stack), "speedup_over_plain"))
+            line.append(_figure(rows_of_report.get(stack), "mean_acceptance_length"))
         low = (rows[-1].get(stack) or {}).get("low_repetition")
         lines.append([*line, _figure(low, "speedup_over_plain")])
-    shown = markdown([[*head, language.low], *lines], "---:")
-    return f"{shown}\n\n{_words(reports, language, TITLES[suite])}"
+    table_text = markdown([[*head, language.low], *lines], "---:")
+    return f"{table_text}\n\n{_words(reports, language, TITLES[suite])}"
 
 
 def _words(reports: Sequence[dict], language: Language, title: str) -> str:
@@ -162,10 +162,10 @@ def quality() -> str:
 
 def reference() -> str:
     """Return the mean acceptance length of drafters on the authors' continuations, by category."""
-    found = _read("reference")["mean_acceptance_length"]
-    categories = list(next(iter(found.values())))
+    lengths = _read("reference")["mean_acceptance_length"]
+    categories = list(next(iter(lengths.values())))
     rows = [["drafter", *headings("`{}`", categories)]]
-    for stack, row in found.items():
+    for stack, row in lengths.items():
         drafter, _, _ = stack.partition(" > ")
         rows.append([f"`{drafter}`", *texts("{:.2f}", row, categories)])
     return markdown(rows, "---:")
@@ -212,10 +212,10 @@ def fill(page: str, name: str, text: str) -> str:
         ValueError: if the page does not mark this place exactly once.
     """
     pattern = rf"(<!-- begin {name} -->\n).*?(\n<!-- end {name} -->)"
-    found, count = re.subn(pattern, lambda m: m[1] + text + m[2], page, flags=re.DOTALL)
+    filled_page, count = re.subn(pattern, lambda m: m[1] + text + m[2], page, flags=re.DOTALL)
     if count != 1:
         raise ValueError(f"the place of the table {name} must be marked once, not {count} times")
-    return found
+    return filled_page
 
 
 def filled(place: str) -> str:

@@ -76,13 +76,13 @@ LAST = {"measures", "latency", "lossless"}
 
 def events(trace: Trace) -> list[Event]:
     """Return the events of a run in the page's order."""
-    found: list[Event] = []
+    events_of_run: list[Event] = []
     for round in trace.round_rows:
         if round.parent is None:
             drafts = [row for row in trace.draft_rows if row.round == round.id]
             for kind, row in _events_of(trace, round.id, drafts):
-                found.append(Event(kind, round.id, row, drafts))
-    return found
+                events_of_run.append(Event(kind, round.id, row, drafts))
+    return events_of_run
 
 
 def _events_of(
@@ -181,7 +181,7 @@ def _round_values(trace: Trace, event: Event) -> dict[str, str]:
         if call.round == event.round:
             durations[call.kind] += call.duration_ns
             fed[call.kind] += call.fed
-    found = {
+    values = {
         "drafted": counted(len(drafts), "token"),
         "tokens": ", ".join(_quoted(draft.text) for draft in drafts),
         "accepted": f"{verdicts['accepted']} of {len(drafts)}",
@@ -193,8 +193,8 @@ def _round_values(trace: Trace, event: Event) -> dict[str, str]:
     }
     for token in trace.token_rows:
         if token.round == event.round and token.depth == 0:
-            found |= {"token": _quoted(token.text), "p_token": f"{token.p:.0%}"}
-    return found
+            values |= {"token": _quoted(token.text), "p_token": f"{token.p:.0%}"}
+    return values
 
 
 def _draft_values(event: Event) -> dict[str, str]:
@@ -202,20 +202,20 @@ def _draft_values(event: Event) -> dict[str, str]:
     row = event.draft
     if row is None:
         return {"source": event.drafts[0].source} if event.drafts else {}
-    found = {
+    values = {
         "source": row.source,
         "draft": _quoted(row.text),
         "key": counted(row.key_length or 0, "token"),
         "position": str(row.position),
     }
     if row.u is not None:
-        found |= {
+        values |= {
             "p": f"{row.p:.3f}",
             "q": f"{row.q:.3f}",
             "u": f"{row.u:.3f}",
             "uq": f"{row.u * row.q:.3f}",
         }
-    return found
+    return values
 
 
 def _quoted(text: str) -> str:
@@ -237,8 +237,8 @@ def stops() -> list[dict[str, Any]]:
     """Return the stops of the tour as found in the recordings. Raises: ValueError: if a
     recording lacks an event.
     """
-    found = json.loads(PATH.read_text(encoding="utf-8"))
-    for stop in found:
+    texts = json.loads(PATH.read_text(encoding="utf-8"))
+    for stop in texts:
         key = stop["key"]
         trace = load_bundled(stop["recording"])
         passing = [(step, event) for step, event in enumerate(events(trace)) if SHOWN[key](event)]
@@ -250,7 +250,7 @@ def stops() -> list[dict[str, Any]]:
         all_values = values(trace, event)
         mentioned = re.findall(r"{(\w+)}", " ".join(stop["text"]))
         stop["values"] = {name: all_values[name] for name in mentioned}
-    return found
+    return texts
 
 
 def write_tour() -> Path:

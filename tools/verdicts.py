@@ -18,13 +18,13 @@ from tools.results.passes import passes_by_side
 _EVEN = 1.0
 
 
-class Unsupported(ValueError):
+class UnsupportedAnswer(ValueError):
     """An answer whose words are not what was measured."""
 
 
 def _supported(holds: bool, words: str) -> None:
     if not holds:
-        raise Unsupported(f"no longer measured: {words}; write the answer again")
+        raise UnsupportedAnswer(f"no longer measured: {words}; write the answer again")
 
 
 def _rows(suite: str) -> dict[str, dict[str, dict]]:
@@ -59,16 +59,16 @@ def _by_temperature(suite: str) -> tuple[str, list[str]]:
     _supported(len(best) == 1, f"one stack is fastest on {suite} at every temperature")
     [stack] = best
     speeds = []
-    for title, found in rows.items():
-        speeds.append(f"{figure(found[stack], 'speedup_over_plain')} ({title})")
+    for title, rows_of_title in rows.items():
+        speeds.append(f"{figure(rows_of_title[stack], 'speedup_over_plain')} ({title})")
     return stack, speeds
 
 
 def fastest() -> str:
     stack, speeds = _by_temperature("heldout")
     rows = _rows("heldout")
-    for found in rows.values():
-        apart = _speed(found, "auto > target") - _speed(found, stack)
+    for rows_of_title in rows.values():
+        apart = _speed(rows_of_title, "auto > target") - _speed(rows_of_title, stack)
         _supported(abs(apart) < 0.02, "auto is as fast as the fastest stack")
     low = figure(rows["greedy"][stack]["low_repetition"], "speedup_over_plain")
     return (
@@ -94,7 +94,7 @@ def baselines() -> str:
 
 def _lengths(temperature: float, budget: int) -> dict[str, float]:
     """Return the mean acceptance length of ``db`` and of the published baselines, cold or warm."""
-    found: dict[str, float] = {}
+    lengths: dict[str, float] = {}
     for row in read("budgets")["rows"]:
         ours = row["drafter"].startswith("db[")
         if row["target"] != PLAIN or row["temperature"] != temperature or row["budget"] != budget:
@@ -102,8 +102,8 @@ def _lengths(temperature: float, budget: int) -> dict[str, float]:
         figures = row["low_repetition"] if temperature == 0 else row
         if not ours:
             name = row["drafter"] + ", warm" * (row["state"] == "warm")
-            found[name] = figures["mean_acceptance_length"]
-    return found
+            lengths[name] = figures["mean_acceptance_length"]
+    return lengths
 
 
 def waiting() -> str:
@@ -193,18 +193,18 @@ def hierarchy() -> str:
 
 
 def states_and_stopping() -> str:
-    found = _rows_of("semantic")["T = 0.7"]
+    by_stack = _rows_of("semantic")["T = 0.7"]
     every = "db[context,semantic,model,statistics] > target"
     usual = "db > target"
-    ratio = _speed(found, every) / _speed(found, usual)
+    ratio = _speed(by_stack, every) / _speed(by_stack, usual)
     _supported(abs(ratio - 1) < 0.04, "states leave the speed of databases as it is")
     stops = _rows_of("stops")["T = 0.7"]
     fixed = _fastest_of(stops, [stack for stack in stops if "?" not in stack])
     unsure = _fastest_of(stops, [stack for stack in stops if "?" in stack])
     return (
         "States raise the acceptance length of databases on SmolLM2 from "
-        f"{found[usual]['mean_acceptance_length']:.2f} to "
-        f"{found[every]['mean_acceptance_length']:.2f} and leave their speed as it is; "
+        f"{by_stack[usual]['mean_acceptance_length']:.2f} to "
+        f"{by_stack[every]['mean_acceptance_length']:.2f} and leave their speed as it is; "
         "a draft of nano that may stop is "
         f"{figure(stops[unsure], 'speedup_over_plain')} times as fast as plain decoding "
         f"(`{unsure}`), the best fixed one {figure(stops[fixed], 'speedup_over_plain')} "

@@ -28,7 +28,7 @@ race = [hsd.load_bundled(name, GAMES / "days") for name in ("plain", "copying", 
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CatalogueLine:
     """A line of the catalogue.
 
     Attributes:
@@ -43,43 +43,55 @@ class Line:
 
 
 RUN = (
-    Line("TokenStream", "hsd.views.TokenStream(trace)"),
-    Line("Staircase", "hsd.views.Staircase(trace)"),
-    Line("RoundInspector", "hsd.views.RoundInspector(trace)"),
-    Line("Timeline", "hsd.views.Timeline(trace)"),
-    Line("Panels", "hsd.views.Panels(trace)"),
-    Line("LocalityMap", 'hsd.views.LocalityMap(hsd.load_bundled("summary", ANSWERS))'),
-    Line("DraftGame", "hsd.views.DraftGame(race[0])"),
-    Line("overview", "hsd.views.overview(trace)", drawn=False),
-    Line("LinkedView", "issubclass(hsd.views.Staircase, hsd.views.LinkedView)", drawn=False),
+    CatalogueLine("TokenStream", "hsd.views.TokenStream(trace)"),
+    CatalogueLine("Staircase", "hsd.views.Staircase(trace)"),
+    CatalogueLine("RoundInspector", "hsd.views.RoundInspector(trace)"),
+    CatalogueLine("Timeline", "hsd.views.Timeline(trace)"),
+    CatalogueLine("Panels", "hsd.views.Panels(trace)"),
+    CatalogueLine("LocalityMap", 'hsd.views.LocalityMap(hsd.load_bundled("summary", ANSWERS))'),
+    CatalogueLine("DraftGame", "hsd.views.DraftGame(race[0])"),
+    CatalogueLine("overview", "hsd.views.overview(trace)", drawn=False),
+    CatalogueLine(
+        "LinkedView", "issubclass(hsd.views.Staircase, hsd.views.LinkedView)", drawn=False
+    ),
 )
-RUNS = (Line("Versus", "hsd.views.Versus(race)"),)
+RUNS = (CatalogueLine("Versus", "hsd.views.Versus(race)"),)
 LAW = (
-    Line("OneDraftWhatIf", "hsd.views.OneDraftWhatIf(hsd.views.recorded())"),
-    Line("HierarchyGraph", "hsd.views.HierarchyGraph(hsd.views.recorded())"),
-    Line("RuleLab", "hsd.views.RuleLab()"),
-    Line("recorded", "hsd.views.recorded(temperature=0.7)", drawn=False),
-    Line("basis_of", 'hsd.views.basis_of(hsd.views.recorded().calibration, "mine")', drawn=False),
-    Line("Basis", 'hsd.views.Basis(hsd.views.recorded().calibration, "mine")', drawn=False),
-    Line("Measured", "hsd.views.Measured(ms_per_token=0.21, low=0.19, high=0.23)", drawn=False),
+    CatalogueLine("OneDraftWhatIf", "hsd.views.OneDraftWhatIf(hsd.views.recorded())"),
+    CatalogueLine("HierarchyGraph", "hsd.views.HierarchyGraph(hsd.views.recorded())"),
+    CatalogueLine("RuleLab", "hsd.views.RuleLab()"),
+    CatalogueLine("recorded", "hsd.views.recorded(temperature=0.7)", drawn=False),
+    CatalogueLine(
+        "basis_of", 'hsd.views.basis_of(hsd.views.recorded().calibration, "mine")', drawn=False
+    ),
+    CatalogueLine(
+        "Basis", 'hsd.views.Basis(hsd.views.recorded().calibration, "mine")', drawn=False
+    ),
+    CatalogueLine(
+        "Measured", "hsd.views.Measured(ms_per_token=0.21, low=0.19, high=0.23)", drawn=False
+    ),
 )
 FIGURES = (
-    Line("Chart", "hsd.views.Chart(hsd.figures.by_source(trace))"),
-    Line("show", "hsd.views.show(hsd.figures.by_source(trace))", drawn=False),
+    CatalogueLine("Chart", "hsd.views.Chart(hsd.figures.by_source(trace))"),
+    CatalogueLine("show", "hsd.views.show(hsd.figures.by_source(trace))", drawn=False),
 )
 TOGETHER = (
-    Line(
+    CatalogueLine(
         "link", "hsd.views.link(hsd.views.TokenStream(trace), hsd.views.Staircase())", drawn=False
     ),
-    Line(
+    CatalogueLine(
         "compose",
         "hsd.views.compose([hsd.views.TokenStream(trace), hsd.figures.by_source(trace)], cols=2)",
         drawn=False,
     ),
-    Line("register", 'hsd.views.register("By source", hsd.figures.by_source)', drawn=False),
-    Line("unregister", 'hsd.views.unregister("By source")', drawn=False),
-    Line("run_page", "hsd.views.run_page(*race)", drawn=False),
-    Line("run_of_file", 'hsd.views.run_of_file(trace.to_bytes(), "run.json.gz")', drawn=False),
+    CatalogueLine(
+        "register", 'hsd.views.register("By source", hsd.figures.by_source)', drawn=False
+    ),
+    CatalogueLine("unregister", 'hsd.views.unregister("By source")', drawn=False),
+    CatalogueLine("run_page", "hsd.views.run_page(*race)", drawn=False),
+    CatalogueLine(
+        "run_of_file", 'hsd.views.run_of_file(trace.to_bytes(), "run.json.gz")', drawn=False
+    ),
 )
 PARTS = {
     "Views of a run": RUN,
@@ -93,12 +105,12 @@ LINES = {line.name: line for line in itertools.chain(*PARTS.values())}
 
 def names() -> dict[str, Any]:
     """Return the names that the lines of code use."""
-    found: dict[str, Any] = {}
-    exec(SETUP, found)
-    return found
+    namespace: dict[str, Any] = {}
+    exec(SETUP, namespace)
+    return namespace
 
 
-def picture_of(line: Line) -> Path:
+def picture_of(line: CatalogueLine) -> Path:
     """Return the file of the picture of a view."""
     return FOLDER / f"{re.sub(r'(?<!^)(?=[A-Z])', '-', line.name).lower()}.png"
 
@@ -106,10 +118,10 @@ def picture_of(line: Line) -> Path:
 def take_pictures() -> Path:
     """Save a picture of each view that has one, and return the folder."""
     FOLDER.mkdir(exist_ok=True)
-    found = names()
+    namespace = names()
     for line in LINES.values():
         if line.drawn:
-            eval(line.code, found).save(picture_of(line))
+            eval(line.code, namespace).save(picture_of(line))
     return FOLDER
 
 
@@ -126,9 +138,9 @@ def views_reference(prose: Any) -> str:
     for title, lines in PARTS.items():
         parts.append(f"## {title}")
         for line in lines:
-            about = inspect.getdoc(getattr(hsd.views, line.name)) or ""
+            docstring = inspect.getdoc(getattr(hsd.views, line.name)) or ""
             parts.append(f"### `{line.name}`")
-            parts.append(prose(about).partition("\n\n")[0])
+            parts.append(prose(docstring).partition("\n\n")[0])
             parts.append(f"```python\n{line.code}\n```")
             if line.drawn:
                 parts.append(f"![{line.name}](../views/{picture_of(line).name})")

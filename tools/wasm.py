@@ -46,12 +46,12 @@ def compiler_version() -> str | None:
     WebAssembly.
     """
     try:
-        asked = ["clang++", "--target=wasm32-wasi", "--version"]
-        found = subprocess.run(asked, capture_output=True, text=True, check=True)
+        command = ["clang++", "--target=wasm32-wasi", "--version"]
+        process = subprocess.run(command, capture_output=True, text=True, check=True)
         subprocess.run(["wasm-ld", "--version"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.partition("\n")[0]
+    return process.stdout.partition("\n")[0]
 
 
 def build(out: Path) -> None:

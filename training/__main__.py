@@ -16,8 +16,7 @@ from typing import Any
 
 from hsd_viz.cli import Parser
 from hsd_viz.terminal import status
-
-from .recipe import PROFILES, STAGES
+from training.recipe import PROFILES, STAGES
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -116,8 +115,8 @@ def _stage_steps(text: str) -> tuple[str, int]:
 
 
 def _train(args: argparse.Namespace) -> list[Any]:
-    from .storage import split_weights, unpack_corpus
-    from .train import train_ladder
+    from training.storage import split_weights, unpack_corpus
+    from training.train import train_ladder
 
     if args.corpus is not None:
         unpack_corpus(args.corpus, args.out)
@@ -139,7 +138,7 @@ def _train(args: argparse.Namespace) -> list[Any]:
 def _evaluate(args: argparse.Namespace) -> list[Any]:
     import torch
 
-    from .evaluation import evaluate_ladder, suite_prompts, table
+    from training.evaluation import evaluate_ladder, suite_prompts, table
 
     if args.threads:
         torch.set_num_threads(args.threads)
@@ -151,7 +150,7 @@ def _evaluate(args: argparse.Namespace) -> list[Any]:
 
 
 def _databases(args: argparse.Namespace) -> list[Any]:
-    from .databases import rebuild_databases
+    from training.databases import rebuild_databases
 
     def show(activity, share):
         status(f"{activity} {share:.0%}")

@@ -5,18 +5,17 @@ figures.
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import info
+from hsd_viz.ladder.torch_modules import info
 from hsd_viz.models.families import LADDER
-
-from .corpus import RESERVED, Limits
-from .evaluation import markdown
-from .recipe import HEAD_DIM, STAGES
+from training.corpus import RESERVED, CorpusLimits
+from training.evaluation import markdown
+from training.recipe import HEAD_DIM, STAGES
 
 #: Filled by :func:`render`.
 _TEMPLATE = Path(__file__).with_name("model_card.md")
 
 
-def _models(found: dict) -> str:
+def _models(info: dict) -> str:
     rows = [
         [
             "model",
@@ -29,16 +28,22 @@ def _models(found: dict) -> str:
             "hash",
         ]
     ]
-    for name, m in found["models"].items():
-        t = m.get("training", {})
+    for name, model in info["models"].items():
+        training = model.get("training", {})
         spent = (
-            [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"]
-            if t
+            [
+                f"{training['tokens'] / 1e6:.1f} M",
+                f"{training['step']}",
+                f"{training['seconds'] / 3600:.1f} h",
+            ]
+            if training
             else ["", "", ""]
         )
-        shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
-        size = f"{m['bytes'] / 1e6:.1f} MB"
-        rows.append([name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, size, f"`{m['hash']}`"])
+        shape = f"{model['layers']} × {model['width']}, {model['heads']} heads"
+        size = f"{model['bytes'] / 1e6:.1f} MB"
+        rows.append(
+            [name, f"{model['parameters'] / 1e6:.2f} M", shape, *spent, size, f"`{model['hash']}`"]
+        )
     return markdown(rows)
 
 
@@ -85,10 +90,10 @@ def _licences(corpus: dict) -> str:
     return markdown(rows)
 
 
-def _recipe(found: dict) -> str:
+def _recipe(info: dict) -> str:
     lines = []
     for names in STAGES.values():
-        t = found["models"].get(names[0], {}).get("training")
+        t = info["models"].get(names[0], {}).get("training")
         if not t:
             continue
         run = t["run"]
@@ -128,51 +133,51 @@ def _writing(writing: dict) -> str:
     return "\n\n".join(parts)
 
 
-def stale_models(found: dict) -> list[str]:
+def stale_models(info: dict) -> list[str]:
     """Return the models of ``load.info()`` whose present weights were not evaluated, neither as
     they are nor before :mod:`tools.int8` rounded them.
     """
-    measured = found.get("evaluation", {}).get("models", {})
+    measured = info.get("evaluation", {}).get("models", {})
     stale = []
-    for name, row in found["models"].items():
+    for name, row in info["models"].items():
         evaluated = measured.get(name, {})
         if row["hash"] not in (evaluated.get("hash"), evaluated.get("rounded_hash")):
             stale.append(name)
     return stale
 
 
-def render(found: dict) -> str:
+def render(info: dict) -> str:
     """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no
     record of the corpus, the evaluation or any model.
     """
-    missing = [key for key in ("corpus", "evaluation") if key not in found]
-    if missing or not found["models"]:
+    missing = [key for key in ("corpus", "evaluation") if key not in info]
+    if missing or not info["models"]:
         raise ValueError(
             f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first"
         )
-    if names := stale_models(found):
+    if names := stale_models(info):
         raise ValueError(
             f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first"
         )
-    corpus = found["corpus"]
-    evaluation = found["evaluation"]
+    corpus = info["corpus"]
+    evaluation = info["evaluation"]
     total = corpus["total"]
-    first = next(iter(found["models"].values()))
+    first_model = next(iter(info["models"].values()))
     return _TEMPLATE.read_text(encoding="utf-8").format(
-        architecture=first["architecture"],
-        models=_models(found),
+        architecture=first_model["architecture"],
+        models=_models(info),
         head=HEAD_DIM,
-        vocabulary=first["vocabulary"],
-        context=first["context"],
+        vocabulary=first_model["vocabulary"],
+        context=first_model["context"],
         files=total["files"],
         megabytes=total["bytes"] / 1e6,
         train_tokens=total["train_tokens"] / 1e6,
-        package_megabytes=Limits().package_bytes / 1e6,
+        package_megabytes=CorpusLimits().package_bytes / 1e6,
         reserved=", ".join(sorted(RESERVED)),
         heldout_files=total["heldout_files"],
         heldout_tokens=total["heldout_tokens"] / 1e6,
         licences=_licences(corpus),
-        recipe=_recipe(found),
+        recipe=_recipe(info),
         windows=evaluation["windows"],
         window=evaluation["window"],
         losses=_losses(evaluation["models"]),

@@ -93,7 +93,7 @@ _COPYLEFT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CorpusLimits:
     """Limits of a file and a package in bytes; ratios are compressed size over plain size."""
 
     file_bytes: int = 400_000
@@ -141,7 +141,7 @@ def _strip_header(text: str) -> str:
     return "\n".join(lines[end:]) if "copyright" in block or "licen" in block else text
 
 
-def _readable(path: Path, limits: Limits) -> str | None:
+def _readable(path: Path, limits: CorpusLimits) -> str | None:
     """Return the text of a file, or ``None`` if the file is excluded."""
     try:
         raw = path.read_bytes()
@@ -166,7 +166,7 @@ def _readable(path: Path, limits: Limits) -> str | None:
     return text
 
 
-def _wanted(path: str) -> bool:
+def _is_corpus_file(path: str) -> bool:
     parts = path.split("/")
     if any(_SKIPPED_PART.fullmatch(part) for part in parts):
         return False
@@ -179,25 +179,28 @@ def _wanted(path: str) -> bool:
 
 def _stdlib_paths() -> list[tuple[str, Path]]:
     root = Path(sysconfig.get_paths()["stdlib"])
-    found = []
+    paths = []
     for path in root.rglob("*.py"):
         name = path.relative_to(root).as_posix()
-        if _wanted(name):
-            found.append((name, path))
-    return found
+        if _is_corpus_file(name):
+            paths.append((name, path))
+    return paths
 
 
 def _distribution_paths(dist: metadata.Distribution) -> list[tuple[str, Path]]:
-    found = []
+    paths = []
     for file in dist.files or ():
         name = file.as_posix()
-        if not name.startswith("..") and _wanted(name):
-            found.append((name, Path(str(dist.locate_file(name)))))
-    return found
+        if not name.startswith("..") and _is_corpus_file(name):
+            paths.append((name, Path(str(dist.locate_file(name)))))
+    return paths
 
 
 def collect(
-    paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None
+    paths: Sequence[str | Path] | None = None,
+    *,
+    stdlib: bool = True,
+    limits: CorpusLimits | None = None,
 ) -> list[SourceFile]:
     """Read the corpus: the standard library and the permissively licensed distributions of an
     environment.
@@ -211,7 +214,7 @@ def collect(
     Raises:
         ValueError: if no permissively licensed file is found.
     """
-    limits = limits or Limits()
+    limits = limits or CorpusLimits()
     sources: list[tuple[str, str, str, list[tuple[str, Path]]]] = []
     if stdlib:
         sources.append(
@@ -231,9 +234,9 @@ def collect(
     files: list[SourceFile] = []
     seen_texts: set[bytes] = set()
     for package, version, licence, entries in sorted(sources, key=lambda s: s[0]):
-        used = 0
+        package_bytes = 0
         for path, place in sorted(entries, key=lambda e: _digest(package, e[0])):
-            if used >= limits.package_bytes:
+            if package_bytes >= limits.package_bytes:
                 break
             text = _readable(place, limits)
             if text is None:
@@ -242,7 +245,7 @@ def collect(
             if key in seen_texts:
                 continue
             seen_texts.add(key)
-            used += len(text.encode())
+            package_bytes += len(text.encode())
             files.append(
                 SourceFile(
                     package,
@@ -336,21 +339,21 @@ def distribution_licence(meta: Message) -> str | None:
     expression = meta.get("License-Expression")
     if expression:
         return expression if expression_is_permissive(expression) else None
-    named = []
+    names = []
     for classifier in meta.get_all("Classifier") or []:
         if classifier.startswith("License ::") and classifier.count("::") > 1:
-            named.append(classifier.rsplit("::", 1)[-1].strip())
+            names.append(classifier.rsplit("::", 1)[-1].strip())
     field = (meta.get("License") or "").strip()
     # A long field is the full text of the licence; its name is in the classifier or in the first
     # line.
-    first = field.split("\n", 1)[0][:80]
-    if _COPYLEFT.search(first) or any(n not in _ALLOWED_CLASSIFIERS for n in named):
+    first_line = field.split("\n", 1)[0][:80]
+    if _COPYLEFT.search(first_line) or any(n not in _ALLOWED_CLASSIFIERS for n in names):
         return None
-    if named:
-        return " AND ".join(dict.fromkeys(_ALLOWED_CLASSIFIERS[n] for n in named))
-    if expression_is_permissive(first):
-        return first
-    return _ALLOWED_NAMES.get(" ".join(re.split(r"[^a-z0-9]+", first.lower())).strip())
+    if names:
+        return " AND ".join(dict.fromkeys(_ALLOWED_CLASSIFIERS[n] for n in names))
+    if expression_is_permissive(first_line):
+        return first_line
+    return _ALLOWED_NAMES.get(" ".join(re.split(r"[^a-z0-9]+", first_line.lower())).strip())
 
 
 def header_is_permissive(head: str) -> bool:

@@ -11,9 +11,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.disk import write_whole
-
-from . import corpus
-from .recipe import Profile
+from training import corpus
+from training.recipe import TrainingProfile
 
 EOS = "<|endoftext|>"
 EOS_ID = 0
@@ -66,7 +65,7 @@ class Data:
     breaks: np.ndarray
 
 
-def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> Data:
+def prepare(profile: TrainingProfile, out: Path, tokenizer_dir: Path | None = None) -> Data:
     """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is
     already there. ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer
     is trained on the corpus.
@@ -114,12 +113,12 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
 def _first_texts(files: Sequence[corpus.SourceFile], most_bytes: int) -> list[str]:
     """Return texts until they have more than so many bytes."""
     texts = []
-    before = 0
+    earlier_bytes = 0
     for file in files:
-        if before > most_bytes:
+        if earlier_bytes > most_bytes:
             break
         texts.append(file.text)
-        before += len(file.text.encode())
+        earlier_bytes += len(file.text.encode())
     return texts
 
 
@@ -148,8 +147,10 @@ def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: in
         raise ValueError(
             f"the corpus has {available} chunks of {length} tokens; one step needs {count}"
         )
-    epoch, first = divmod(step * count, available // count * count)
-    order = np.random.default_rng([seed, epoch]).permutation(available)[first : first + count]
+    epoch, first_chunk = divmod(step * count, available // count * count)
+    order = np.random.default_rng([seed, epoch]).permutation(available)[
+        first_chunk : first_chunk + count
+    ]
     return np.stack([tokens[k * length : (k + 1) * length + 1] for k in order]).astype(np.int64)
 
 
@@ -175,9 +176,9 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
     for row in np.flatnonzero(random.random(len(windows)) < share):
         text = windows[row]
         length = int(random.integers(size // 8, size * 5 // 8))
-        again = text[:length].copy()
-        again[again == random.choice(again)] = random.choice(text)
-        windows[row] = np.concatenate([text[:length], again, text[length:]])[:size]
+        repeated = text[:length].copy()
+        repeated[repeated == random.choice(repeated)] = random.choice(text)
+        windows[row] = np.concatenate([text[:length], repeated, text[length:]])[:size]
     return windows
 
 
@@ -193,9 +194,9 @@ def split_breaks(
         return windows
     windows = windows.copy()
     random = np.random.default_rng([seed, step, 2])
-    chosen = (breaks[windows].sum(-1) > 0) & (random.random(windows.shape) < share)
-    for row in np.flatnonzero(chosen.any(axis=1)):
-        places = np.flatnonzero(chosen[row])
+    is_split = (breaks[windows].sum(-1) > 0) & (random.random(windows.shape) < share)
+    for row in np.flatnonzero(is_split.any(axis=1)):
+        places = np.flatnonzero(is_split[row])
         first, second = breaks[windows[row, places]].T
         windows[row, places] = first
         windows[row] = np.insert(windows[row], places + 1, second)[: windows.shape[1]]

@@ -12,11 +12,10 @@ from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import LADDER
 from hsd_viz.models.files import folder_hash
-
-from .data import EOS_ID
+from training.data import EOS_ID
 
 
 def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
@@ -179,7 +178,7 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
                 f"the tokens in '{data}' were made with another tokenizer than the target's"
             )
         return np.load(Path(data) / "train.npy", mmap_mode="r")
-    from . import corpus
+    from training import corpus
 
     if progress:
         progress("reading the corpus", 0.0)

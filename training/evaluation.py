@@ -16,14 +16,13 @@ import torch
 import torch.nn.functional as F
 
 from hsd_viz.disk import write_whole
-from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.ladder.torch_modules import load_model, load_tokenizer
 from hsd_viz.models.families import CODE
 from hsd_viz.models.files import folder_hash
 from hsd_viz.prompts.suites import load_suite
-
-from .data import heldout_windows
-from .quality import measure_writing
-from .storage import LOG
+from training.data import heldout_windows
+from training.quality import measure_writing
+from training.storage import LOG
 
 BUCKETS = ((0, 128), (128, 256), (256, 512), (512, 1024))
 # Rows of the table: label, path into the evaluation, goal, and whether more is better.
@@ -104,7 +103,7 @@ def measure(
             total = pairs.setdefault(f"{draft}/{target}", {})
             for key, value in _compare(logs[draft], logs[target]).items():
                 total[key] = total.get(key, 0.0) + value / len(rows)
-    found: dict = {"windows": len(rows), "window": window, "models": {}, "pairs": pairs}
+    evaluation: dict = {"windows": len(rows), "window": window, "models": {}, "pairs": pairs}
     for name in models:
         by_position = torch.stack(losses[name])
         by_bucket = {}
@@ -112,17 +111,17 @@ def measure(
             if begin < window:
                 mean = by_position[:, begin:end].mean()
                 by_bucket[f"{begin}-{min(end, window)}"] = mean.item()
-        found["models"][name] = {
+        evaluation["models"][name] = {
             "loss": by_position.mean().item(),
             "loss_by_position": by_bucket,
             "accuracy": hits[name],
             "hash": folder_hash(root / name),
         }
     if "target" in models and prompts is not None:
-        found["writing"] = measure_writing(
+        evaluation["writing"] = measure_writing(
             models["target"], load_tokenizer(root / "target"), prompts
         )
-    return found
+    return evaluation
 
 
 def suite_prompts() -> dict[str, list[str]]:
@@ -146,30 +145,32 @@ def evaluate_ladder(
     trained = Path(trained)
     root = Path(root) if root is not None else trained / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
-    found = measure(root, heldout, prompts=prompts, **settings)
-    write_whole(out or root / "evaluation.json", json.dumps(found, indent=1) + "\n")
+    evaluation = measure(root, heldout, prompts=prompts, **settings)
+    write_whole(out or root / "evaluation.json", json.dumps(evaluation, indent=1) + "\n")
     if out is not None:
-        return found
+        return evaluation
     shutil.copy(trained / "data" / "manifest.json", root / "manifest.json")
     if (trained / LOG).exists():
         shutil.copy(trained / LOG, root / "training.jsonl")
-    return found
+    return evaluation
 
 
-def table(found: dict, before: dict | None = None) -> str:
+def table(evaluation: dict, before: dict | None = None) -> str:
     """Return the goals and the measured values as a Markdown table; ``before`` is an evaluation
     to compare with.
     """
-    columns = {"before": before, "measured": found} if before is not None else {"measured": found}
+    columns = {"measured": evaluation}
+    if before is not None:
+        columns = {"before": before, "measured": evaluation}
     rows = [["", *columns, "goal", ""]]
-    for label, path, goal, more in GOALS:
-        values = [_value(evaluation or {}, path) for evaluation in columns.values()]
+    for label, path, goal, is_minimum in GOALS:
+        values = [_value(column or {}, path) for column in columns.values()]
         verdict = ""
-        if (last := values[-1]) is not None:
-            missed = goal - last if more else last - goal
+        if (value := values[-1]) is not None:
+            missed = goal - value if is_minimum else value - goal
             verdict = f"missed by {missed:.3f}" if missed > 0 else "reached"
-        shown = ["–" if v is None else f"{v:.3f}" for v in values]
-        rows.append([label, *shown, f"{'≥' if more else '≤'} {goal}", verdict])
+        cells = ["–" if v is None else f"{v:.3f}" for v in values]
+        rows.append([label, *cells, f"{'≥' if is_minimum else '≤'} {goal}", verdict])
     return markdown(rows)
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import Qwen3ForCausalLM
 
-from .model import build, cross_entropy, distillation_loss
-from .recipe import Profile, Run
+from training.model import build, cross_entropy, distillation_loss
+from training.recipe import StageSettings, TrainingProfile
 
 
 def autocast(device: str) -> torch.autocast:
@@ -17,13 +17,13 @@ def autocast(device: str) -> torch.autocast:
     return torch.autocast(device, torch.bfloat16)
 
 
-def rate_at(step: int, steps: int, run: Run) -> float:
+def rate_at(step: int, steps: int, run: StageSettings) -> float:
     """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to
     ``run.floor``.
     """
     rise = min(1.0, (step + 1) / max(1, run.warmup))
-    left = (steps - step) / max(1.0, run.decay * steps)
-    return rise * (run.floor + (1 - run.floor) * min(1.0, left))
+    remaining_share = (steps - step) / max(1.0, run.decay * steps)
+    return rise * (run.floor + (1 - run.floor) * min(1.0, remaining_share))
 
 
 @torch.no_grad()
@@ -41,7 +41,7 @@ def heldout_loss(
 
 
 def optimisers(
-    network: Qwen3ForCausalLM, run: Run, matrix_rate: float
+    network: Qwen3ForCausalLM, run: StageSettings, matrix_rate: float
 ) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
 
@@ -72,7 +72,7 @@ def optimisers(
     return optimisers
 
 
-def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[..., Tensor]:
+def compiled(function: Callable[..., Tensor], profile: TrainingProfile) -> Callable[..., Tensor]:
     """Return the function compiled, one variant per model and window, if the profile asks for
     it.
     """
@@ -87,7 +87,7 @@ def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[...,
 class Teacher:
     """The trained target as a source of logits for distillation."""
 
-    def __init__(self, network: Qwen3ForCausalLM, profile: Profile, device: str) -> None:
+    def __init__(self, network: Qwen3ForCausalLM, profile: TrainingProfile, device: str) -> None:
         self.network = network.to(device).eval()
         self.device = device
         self._logits = compiled(self._forward, profile)
@@ -105,7 +105,9 @@ class Teacher:
 class Learner:
     """One model and everything its next step depends on, apart from the text."""
 
-    def __init__(self, name: str, profile: Profile, run: Run, seed: int, device: str) -> None:
+    def __init__(
+        self, name: str, profile: TrainingProfile, run: StageSettings, seed: int, device: str
+    ) -> None:
         self.name = name
         self.run = run
         self.device = device

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AttentionInterface, Qwen3Config, Qwen3ForCausalLM
 
-from .data import EOS_ID
-from .recipe import HEAD_DIM, Profile
+from training.data import EOS_ID
+from training.recipe import HEAD_DIM, TrainingProfile
 
 ATTENTION = "causal_blocks"
 
@@ -47,7 +47,7 @@ AttentionInterface.register(ATTENTION, _attend)
 
 
 def build(
-    name: str, profile: Profile, generator: torch.Generator | None = None
+    name: str, profile: TrainingProfile, generator: torch.Generator | None = None
 ) -> Qwen3ForCausalLM:
     """Return a model of the profile in float32 with initial weights drawn from ``generator``."""
     size = profile.sizes[name]

@@ -51,37 +51,37 @@ def continuations(
         if temperature
         else {"do_sample": False}
     )
-    found: list[list[int]] = []
+    outputs: list[list[int]] = []
     size = 1 if temperature else batch
     for start in range(0, len(prompts), size):
         torch.manual_seed(start)
-        given = tokenizer(
+        inputs = tokenizer(
             list(prompts[start : start + size]),
             return_tensors="pt",
             padding=True,
             padding_side="left",
         )
-        written = model.generate(
-            input_ids=given.input_ids,
-            attention_mask=given.attention_mask,
+        sequences = model.generate(
+            input_ids=inputs.input_ids,
+            attention_mask=inputs.attention_mask,
             max_new_tokens=tokens,
             **sampling,
         )
-        for ids in written[:, given.input_ids.shape[1] :].tolist():
+        for ids in sequences[:, inputs.input_ids.shape[1] :].tolist():
             end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else len(ids)
-            found.append(ids[:end])
-    return found
+            outputs.append(ids[:end])
+    return outputs
 
 
 def copied_share(prompt: str, text: str, n: int = 4) -> float:
     """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``.
     N-grams that begin in the last ``n`` - 1 words of the prompt count as part of the text.
     """
-    before = _WORDS.findall(prompt)
-    after = _WORDS.findall(text)
-    known = set(_grams(before, n))
-    grams = _grams(before[max(0, len(before) - n + 1) :] + after, n)
-    return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
+    prompt_words = _WORDS.findall(prompt)
+    text_words = _WORDS.findall(text)
+    prompt_grams = set(_grams(prompt_words, n))
+    grams = _grams(prompt_words[max(0, len(prompt_words) - n + 1) :] + text_words, n)
+    return sum(gram in prompt_grams for gram in grams) / len(grams) if grams else 0.0
 
 
 def _parses(text: str) -> bool:
@@ -123,11 +123,11 @@ def parsed_lines(text: str) -> tuple[int, int]:
     for j in range(1, len(edges)):
         best[j] = best[j - 1]
         for i in range(j):
-            first = edges[i]
+            begin = edges[i]
             end = edges[j]
-            stops = range(end, first, -1) if j == len(edges) - 1 and i == j - 1 else [end]
-            stop = next((s for s in stops if _parses("\n".join(lines[first:s]))), first)
-            best[j] = max(best[j], best[i] + count(first, stop))
+            stops = range(end, begin, -1) if j == len(edges) - 1 and i == j - 1 else [end]
+            stop = next((s for s in stops if _parses("\n".join(lines[begin:s]))), begin)
+            best[j] = max(best[j], best[i] + count(begin, stop))
     return best[-1], count(0, len(lines))
 
 
@@ -149,26 +149,26 @@ def measure_writing(
         ``copied`` (median share of copied 4-grams, greedy), ``parsed`` (share of lines, see
         ``parsed_lines``) and ``samples``.
     """
-    found: dict = {}
+    measures: dict = {}
     if prompts.get("heldout"):
-        written = continuations(model, tokenizer, prompts["heldout"], tokens)
-        found["repetition"] = mean(map(repetition_share, written))
+        outputs = continuations(model, tokenizer, prompts["heldout"], tokens)
+        measures["repetition"] = mean(map(repetition_share, outputs))
     if prompts.get("edit"):
-        written = continuations(model, tokenizer, prompts["edit"], tokens)
+        outputs = continuations(model, tokenizer, prompts["edit"], tokens)
         shares = []
-        for prompt, ids in zip(prompts["edit"], written, strict=True):
+        for prompt, ids in zip(prompts["edit"], outputs, strict=True):
             shares.append(copied_share(prompt, tokenizer.decode(ids)))
-        found["copied"] = median(shares)
+        measures["copied"] = median(shares)
     accepted = 0
     lines = 0
     samples = []
-    written = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
-    for opening, ids in zip(OPENINGS, written, strict=True):
+    outputs = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
+    for opening, ids in zip(OPENINGS, outputs, strict=True):
         text = opening + tokenizer.decode(ids)
         samples.append({"prompt": opening, "temperature": TEMPERATURE, "text": text})
         accepted_lines, all_lines = parsed_lines(text)
         accepted += accepted_lines
         lines += all_lines
-    found["parsed"] = accepted / lines
-    found["samples"] = samples
-    return found
+    measures["parsed"] = accepted / lines
+    measures["samples"] = samples
+    return measures

@@ -12,7 +12,7 @@ assert sorted(sum(STAGES.values(), ())) == sorted(CODE.names)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ModelSize:
     """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the
     feed-forward part is SwiGLU.
     """
@@ -26,11 +26,15 @@ class Size:
         return self.width // HEAD_DIM
 
 
-SIZES = {"nano": Size(2, 128, 384), "small": Size(4, 256, 768), "target": Size(6, 384, 1024)}
+SIZES = {
+    "nano": ModelSize(2, 128, 384),
+    "small": ModelSize(4, 256, 768),
+    "target": ModelSize(6, 384, 1024),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StageSettings:
     """The settings of one stage.
 
     The learning rate rises over ``warmup`` steps, is constant, and falls linearly to ``floor`` of
@@ -73,7 +77,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class TrainingProfile:
     """A way to train the whole ladder.
 
     Attributes:
@@ -85,8 +89,8 @@ class Profile:
     """
 
     name: str
-    runs: dict[str, Run]
-    sizes: dict[str, Size]
+    runs: dict[str, StageSettings]
+    sizes: dict[str, ModelSize]
     vocabulary: int = 4096
     context: int = 2048
     chunk: int = 1024
@@ -98,14 +102,14 @@ class Profile:
     compile: bool = True
 
 
-def _cpu() -> Profile:
-    target = Run(steps=2200, rates={"target": 6e-3})
-    drafts = Run(steps=1900, rates={"small": 8e-3, "nano": 1e-2}, distillation=0.8)
-    return Profile("cpu", {"target": target, "drafts": drafts}, SIZES)
+def _cpu() -> TrainingProfile:
+    target = StageSettings(steps=2200, rates={"target": 6e-3})
+    drafts = StageSettings(steps=1900, rates={"small": 8e-3, "nano": 1e-2}, distillation=0.8)
+    return TrainingProfile("cpu", {"target": target, "drafts": drafts}, SIZES)
 
 
-def _long() -> Profile:
-    target = Run(
+def _long() -> TrainingProfile:
+    target = StageSettings(
         steps=7400,
         rates={"target": 5e-3},
         batch=8192,
@@ -117,11 +121,11 @@ def _long() -> Profile:
         splits=0.04,
     )
     drafts = replace(target, steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9)
-    return Profile("long", {"target": target, "drafts": drafts}, SIZES)
+    return TrainingProfile("long", {"target": target, "drafts": drafts}, SIZES)
 
 
-def _gpu() -> Profile:
-    target = Run(
+def _gpu() -> TrainingProfile:
+    target = StageSettings(
         steps=6000,
         rates={"target": 1.4e-2},
         batch=32_768,
@@ -140,14 +144,18 @@ def _gpu() -> Profile:
         distillation=0.9,
     )
     runs = {"target": target, "drafts": drafts}
-    return Profile(
+    return TrainingProfile(
         "gpu", runs, SIZES, chunk=2048, log_every=50, evaluate_every=500, checkpoint_seconds=60.0
     )
 
 
-def _tiny() -> Profile:
-    sizes = {"nano": Size(1, 64, 128), "small": Size(1, 128, 128), "target": Size(2, 128, 256)}
-    target = Run(
+def _tiny() -> TrainingProfile:
+    sizes = {
+        "nano": ModelSize(1, 64, 128),
+        "small": ModelSize(1, 128, 128),
+        "target": ModelSize(2, 128, 256),
+    }
+    target = StageSettings(
         steps=12,
         rates={"target": 6e-3},
         batch=128,
@@ -158,7 +166,7 @@ def _tiny() -> Profile:
         splits=0.05,
     )
     drafts = replace(target, rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8)
-    return Profile(
+    return TrainingProfile(
         "tiny",
         {"target": target, "drafts": drafts},
         sizes,
@@ -178,7 +186,7 @@ _PROFILES = {"cpu": _cpu, "long": _long, "gpu": _gpu, "tiny": _tiny}
 PROFILES = tuple(_PROFILES)
 
 
-def profile(name: str) -> Profile:
+def profile(name: str) -> TrainingProfile:
     """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten;
     ``gpu`` is for one large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of
     this name.

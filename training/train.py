@@ -22,22 +22,27 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from hsd_viz.disk import write_whole
+from training import data as text
+from training.learner import Learner, Teacher, rate_at
+from training.model import build, export
+from training.recipe import STAGES, TrainingProfile
+from training.recipe import profile as find_profile
+from training.storage import RunLog, exclusive, load_checkpoint, save_checkpoint
 
-from . import data as text
-from .learner import Learner, Teacher, rate_at
-from .model import build, export
-from .recipe import STAGES, Profile
-from .recipe import profile as find_profile
-from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
 
-
-class Stage:
+class TrainingStage:
     """The models that are trained together on the same batches, and the position they have
     reached.
     """
 
     def __init__(
-        self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str
+        self,
+        name: str,
+        profile: TrainingProfile,
+        data: text.Data,
+        out: Path,
+        seed: int,
+        device: str,
     ) -> None:
         self.name = name
         self.profile = profile
@@ -111,10 +116,10 @@ class Stage:
 
     def state(self) -> dict[str, Any]:
         """Return the checkpoint."""
-        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
+        keys = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
         models = {learner.name: learner.state() for learner in self.learners}
         return {"profile": self.profile.name, "models": models} | {
-            key: getattr(self, key) for key in kept
+            key: getattr(self, key) for key in keys
         }
 
     def restore(self) -> None:
@@ -123,8 +128,10 @@ class Stage:
         """
         state = load_checkpoint(self.path)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
-            found = f"profile {state['profile']} and seed {state['seed']}"
-            raise ValueError(f"{self.path} was trained with {found}: choose another directory")
+            description = f"profile {state['profile']} and seed {state['seed']}"
+            raise ValueError(
+                f"{self.path} was trained with {description}: choose another directory"
+            )
         for learner in self.learners:
             learner.restore(state["models"][learner.name])
         for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
@@ -138,33 +145,33 @@ class Stage:
         """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
         begun = time.perf_counter() - self.seconds
-        before = time.process_time() - self.processor_seconds
-        first = self.step
+        processor_begin = time.process_time() - self.processor_seconds
+        first_step = self.step
         earlier = self.seconds
         saved = self.seconds
         stays = 1 - self.run.decay
         while self.step < self.steps:
             self.one_step()
             self.seconds = time.perf_counter() - begun
-            self.processor_seconds = time.process_time() - before
+            self.processor_seconds = time.process_time() - processor_begin
             if (
                 limit is not None
                 and self.step < stays * self.steps
                 and self.seconds > stays * limit
             ):
                 self.steps = min(self.steps, math.ceil(self.step / stays))
-            done = self.step == self.steps
-            if done or self.step % self.profile.evaluate_every == 0:
-                held = {learner.name: learner.measure(windows) for learner in self.learners}
+            is_last = self.step == self.steps
+            if is_last or self.step % self.profile.evaluate_every == 0:
+                heldout = {learner.name: learner.measure(windows) for learner in self.learners}
                 self.log.write(
-                    "heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held
+                    "heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=heldout
                 )
-            if done or self.step % self.profile.log_every == 0:
-                progress(self._report((self.step - first) / (self.seconds - earlier)))
-            if done or self.seconds - saved >= self.profile.checkpoint_seconds:
+            if is_last or self.step % self.profile.log_every == 0:
+                progress(self._report((self.step - first_step) / (self.seconds - earlier)))
+            if is_last or self.seconds - saved >= self.profile.checkpoint_seconds:
                 save_checkpoint(self.path, self.state())
                 saved = self.seconds
-            if stop_at is not None and self.step >= stop_at and not done:
+            if stop_at is not None and self.step >= stop_at and not is_last:
                 return
 
     def _report(self, speed: float) -> str:
@@ -189,17 +196,18 @@ class Stage:
             seconds=round(self.seconds, 1),
             processor_seconds=round(self.processor_seconds, 1),
         )
-        shown = "  ".join(map(_losses_of, self.learners, losses.values()))
-        left = (self.steps - self.step) / speed / 60
+        loss_words = "  ".join(map(_losses_of, self.learners, losses.values()))
+        minutes_left = (self.steps - self.step) / speed / 60
         reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
-        return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
+        rates = f"{speed * self.run.batch:.0f} tokens/s  {minutes_left:.0f} min left"
+        return f"{reached}  {loss_words}  {rates}"
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""
-        kept = {}
+        values = {}
         for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens"):
-            kept[key] = getattr(self, key)
-        return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
+            values[key] = getattr(self, key)
+        return {"profile": self.profile.name, **values, "run": asdict(self.run)}
 
     def export(self, out: Path) -> None:
         """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
@@ -221,7 +229,7 @@ def to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def trained_target(out: Path, profile: Profile) -> Qwen3ForCausalLM:
+def trained_target(out: Path, profile: TrainingProfile) -> Qwen3ForCausalLM:
     """Return the target of a training folder: the better of its last and its averaged weights.
     Raises: ValueError: if the target has not been trained to its end.
     """
@@ -237,7 +245,7 @@ def trained_target(out: Path, profile: Profile) -> Qwen3ForCausalLM:
 
 
 def train_ladder(
-    profile: str | Profile,
+    profile: str | TrainingProfile,
     out: Path,
     *,
     stages: Sequence[str] = tuple(STAGES),
@@ -254,7 +262,7 @@ def train_ladder(
     """Train the ladder and write Hugging Face checkpoints into ``out/weights``; return that folder.
 
     Args:
-        profile: a name (``recipe.PROFILES``) or a ``Profile``.
+        profile: a name (``recipe.PROFILES``) or a ``TrainingProfile``.
         stages: which of ``target`` and ``drafts`` to train; the target is always first.
         resume: continue from the checkpoints in ``out``.
         minutes: time limit of the whole ladder; the schedules are shortened to fit.
@@ -281,7 +289,9 @@ def train_ladder(
     out.mkdir(parents=True, exist_ok=True)
     with exclusive(out):
         data = text.prepare(plan, out, tokenizer)
-        chosen = [Stage(name, plan, data, out, seed, device) for name in STAGES if name in stages]
+        chosen = [
+            TrainingStage(name, plan, data, out, seed, device) for name in STAGES if name in stages
+        ]
         for stage in chosen:
             if resume and stage.path.exists():
                 stage.restore()
@@ -292,7 +302,7 @@ def train_ladder(
     return out / "weights"
 
 
-def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
+def _limits(stages: list[TrainingStage], deadline: float) -> dict[str, float]:
     """Compile all stages and divide the time that remains by their measured durations; return
     seconds by stage.
     """
@@ -301,13 +311,15 @@ def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
         if stage.run.distillation:
             stage.teacher = Teacher(build("target", stage.profile), stage.profile, stage.device)
         durations[stage.name] = stage.compile()
-    left = deadline - time.perf_counter()
+    seconds_left = deadline - time.perf_counter()
     total = sum(durations.values())
-    return {stage.name: stage.seconds + left * durations[stage.name] / total for stage in stages}
+    return {
+        stage.name: stage.seconds + seconds_left * durations[stage.name] / total for stage in stages
+    }
 
 
 def _run_stage(
-    stage: Stage,
+    stage: TrainingStage,
     out: Path,
     limit: float | None,
     progress: Callable[[str], None],

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.gpu.parts import Report, check_files, supervise, work_off
+from benchmarks.gpu.parts import ScriptReport, check_files, supervise, work_off
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.harness import arguments, command, say
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             torch.set_num_threads(1)
         args.out.mkdir(parents=True, exist_ok=True)
         settings = {"script": args.script, "tiny": args.tiny, "device": device}
-        report = Report(args.out / f"{args.script}.json", settings)
+        report = ScriptReport(args.out / f"{args.script}.json", settings)
         parts = parts_of(args.script, args.tiny, device, args.out)
         if args.worker:
             work_off(parts, report)

@@ -31,9 +31,13 @@ MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """``work`` gets the report so far and returns what is stored under ``name``; it is killed
-    after ``seconds``.
+class ScriptPart:
+    """A part of a script.
+
+    Attributes:
+        name: What its result is stored under.
+        work: Gets the report so far and returns the result.
+        seconds: When it is killed.
     """
 
     name: str
@@ -41,11 +45,14 @@ class Part:
     seconds: int = 120
 
 
-class Report:
-    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, of
-    each its ``seconds`` and its ``processor_seconds``, those of the commands and compilers that it
-    started included, and what was ``compiled`` in the process of the parts: the number of graphs,
-    and the seconds that this took.
+class ScriptReport:
+    """The file with the report of a script. Its keys, each with an entry per part:
+
+    - ``parts``: the results of parts that are done.
+    - ``failed``: the reasons of those that failed.
+    - ``seconds``, ``processor_seconds``: the time of each; the processor's with that of the
+      commands and compilers that the part started.
+    - ``compiled``: the number of graphs that were compiled, and the seconds that this took.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
@@ -68,20 +75,20 @@ class Report:
         }
         for path in (self.path, Path("out") / self.path.name):
             with suppress(OSError, ValueError, KeyError):
-                found = json.loads(path.read_text())
-                here = [
-                    found["machine"][key] == fresh["machine"][key]
+                stored = json.loads(path.read_text())
+                same_machine = [
+                    stored["machine"][key] == fresh["machine"][key]
                     for key in ("gpu", "cpu", "torch")
                 ]
-                if found["settings"] == self.settings and all(here):
-                    return fresh | found
+                if stored["settings"] == self.settings and all(same_machine):
+                    return fresh | stored
         return fresh
 
     def write(self, data: dict[str, Any]) -> None:
         write_whole(self.path, json.dumps(data, indent=1) + "\n")
 
 
-def work_off(parts: Sequence[Part], report: Report) -> None:
+def work_off(parts: Sequence[ScriptPart], report: ScriptReport) -> None:
     """Run the parts that are neither done nor failed; called in a process that may be killed."""
     data = report.read()
     for part in parts:
@@ -94,24 +101,24 @@ def work_off(parts: Sequence[Part], report: Report) -> None:
         used = processor_seconds()
         compiled = compilation()
         try:
-            found = part.work(data)
-            json.dumps(found)
-            data["parts"][part.name] = found
+            values = part.work(data)
+            json.dumps(values)
+            data["parts"][part.name] = values
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
             traceback.print_exc()
-            first = (str(error).strip().splitlines() or [""])[0]
-            data["failed"][part.name] = f"{type(error).__name__}: {first}"
+            first_line = (str(error).strip().splitlines() or [""])[0]
+            data["failed"][part.name] = f"{type(error).__name__}: {first_line}"
         signal.alarm(0)
         seconds = round(perf_counter() - started, 1)
         processor = round(processor_seconds() - used, 1)
         data["seconds"][part.name] = seconds
         data["processor_seconds"][part.name] = processor
-        now = compilation()
+        compiled_after = compilation()
         data["compiled"][part.name] = {
-            "graphs": now.graphs - compiled.graphs,
-            "seconds": round(now.seconds - compiled.seconds, 1),
+            "graphs": compiled_after.graphs - compiled.graphs,
+            "seconds": round(compiled_after.seconds - compiled.seconds, 1),
         }
         data["running"] = None
         report.write(data)
@@ -159,7 +166,7 @@ def processor_seconds() -> float:
 
 
 def supervise(
-    parts: Sequence[Part], report: Report, command: Sequence[str], seconds: float
+    parts: Sequence[ScriptPart], report: ScriptReport, command: Sequence[str], seconds: float
 ) -> dict[str, Any]:
     """Run ``command``, which works the parts off, again after every failure, for at most
     ``seconds``.

@@ -38,7 +38,7 @@ def stacks_with(models: Sequence[str]) -> list[str]:
     return stacks
 
 
-def _chosen(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def _subset(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """Return some values of a row, ``None`` where it has none."""
     return {key: row.get(key) for key in keys}
 
@@ -53,12 +53,12 @@ class Shell:
 
     def run(self, *command: str) -> str:
         """Run a Python command; return the end of its output. Raises RuntimeError if it fails."""
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
-        print(done.stdout[-4000:], done.stderr[-8000:], flush=True)
-        if done.returncode:
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise RuntimeError(f"exit code {done.returncode}: {lines[-1] if lines else ''}")
-        return done.stdout[-2000:]
+        process = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+        print(process.stdout[-4000:], process.stderr[-8000:], flush=True)
+        if process.returncode:
+            lines = (process.stderr.strip() or process.stdout.strip()).splitlines()
+            raise RuntimeError(f"exit code {process.returncode}: {lines[-1] if lines else ''}")
+        return process.stdout[-2000:]
 
     def tests(self) -> dict[str, str]:
         """Run the GPU tests, each file in a process of its own; return the last line of each."""
@@ -66,7 +66,7 @@ class Shell:
         environment = os.environ | ({} if self.device == "cuda" else {"OMP_NUM_THREADS": "1"})
         at_once = 1 if self.device == "cpu" else 6
         waiting = list(TESTS)
-        found = {}
+        results = {}
         running = {}
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -82,16 +82,16 @@ class Shell:
             name, process = next(iter(running.items()))
             output, _ = process.communicate()
             print(f"=== {name}\n{output[-12000:]}", flush=True)
-            found[name] = f"exit code {process.returncode}: {output.strip().splitlines()[-1]}"
+            results[name] = f"exit code {process.returncode}: {output.strip().splitlines()[-1]}"
             del running[name]
         # 5: all tests of a file were left out of a tiny run.
         failed = []
-        for name, line in found.items():
+        for name, line in results.items():
             if not line.startswith(("exit code 0", "exit code 5")):
                 failed.append(f"{name} {line}")
         if failed:
             raise RuntimeError("; ".join(failed))
-        return found
+        return results
 
     def bench(
         self,
@@ -116,15 +116,15 @@ class Shell:
         where = ["--temperature", str(temperature), "--device", self.device]
         where += [*self.rehearsed(), *options]
         if AUTO in stacks:
-            few = ["--limit", "1", "--max-new-tokens", "8"]
+            plan_sizes = ["--limit", "1", "--max-new-tokens", "8"]
             if not self.tiny:
-                few = ["--limit", "8", "--max-new-tokens", "64"]
-            self.run("-m", "hsd_viz", "plan", *few, *where)
-        named = []
+                plan_sizes = ["--limit", "8", "--max-new-tokens", "64"]
+            self.run("-m", "hsd_viz", "plan", *plan_sizes, *where)
+        stack_options = []
         for stack in stacks:
-            named += ["--stack", stack]
+            stack_options += ["--stack", stack]
         sizes = ["--limit", str(limit), "--max-new-tokens", str(tokens), "--repeats", "1"]
-        self.run("-m", "hsd_viz", "bench", *named, *sizes, "--json", str(path), *where)
+        self.run("-m", "hsd_viz", "bench", *stack_options, *sizes, "--json", str(path), *where)
         rows = json.loads(path.read_text())["stacks"]
         kept = (
             "stack",
@@ -135,7 +135,7 @@ class Shell:
         )
         if name.startswith("a-"):  # only whether the texts are the same is of interest
             path.unlink()
-        return [_chosen(row, (*kept, "token_identical_to_plain")) for row in rows]
+        return [_subset(row, (*kept, "token_identical_to_plain")) for row in rows]
 
     def family(self, name: str) -> Any:
         """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is
@@ -196,7 +196,7 @@ class Shell:
             *chain(*sizes.items()),
         )
         plan = json.loads(path.read_text())
-        return _chosen(plan, ("picked", "best_single_draft", "hierarchies"))
+        return _subset(plan, ("picked", "best_single_draft", "hierarchies"))
 
     def padded(self, name: str, temperature: float) -> list[dict[str, Any]]:
         """The same with a padded target."""

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.gpu.tools import MANY, Tools
+from benchmarks.gpu.tools import MANY, DeviceTools
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -79,7 +79,7 @@ def _median_ms(calls: dict[str, Any], kind: str) -> float:
     return median(ns for ns, own in durations if own == kind) / 1e6
 
 
-class Steps(Tools):
+class Steps(DeviceTools):
     """Measurements on one device."""
 
     #: The runtime that decodes use on a GPU.
@@ -103,19 +103,19 @@ class Steps(Tools):
         session = model.session(context + WIDTHS[-1])
         session.feed([k % 1000 for k in range(context)])
 
-        found: dict[str, Any] = {"width_ms": {}}
+        measures: dict[str, Any] = {"width_ms": {}}
         for width in WIDTHS:
-            found["width_ms"][str(width)] = self.time(self._pass(model, session, width))
-        found["draft_ms"] = {"tokens": LOOKAHEAD}
+            measures["width_ms"][str(width)] = self.time(self._pass(model, session, width))
+        measures["draft_ms"] = {"tokens": LOOKAHEAD}
         for label, sampling in SAMPLINGS.items():
-            found["draft_ms"][label] = self._draft_ms(model, sampling)
+            measures["draft_ms"][label] = self._draft_ms(model, sampling)
         weights = self.weights(name)
         bound = weights / bandwidth * 1e3
-        return found | {
+        return measures | {
             "parameters": model.parameters,
             "weight_bytes": weights,
             "bound_ms": bound,
-            "ratio_to_bound": found["width_ms"]["1"] / bound,
+            "ratio_to_bound": measures["width_ms"]["1"] / bound,
             "runtime": model.runtime,
         }
 
@@ -251,7 +251,7 @@ class Steps(Tools):
             "gate, up": (2 * inner, width),
             "down": (width, inner),
         }
-        found: dict[str, dict[str, float | str]] = {}
+        shares: dict[str, dict[str, float | str]] = {}
         for name, (to, come) in maps.items():
             # As many matrices as a model has, so that none is still cached when it is used again.
             matrices = []
@@ -263,14 +263,14 @@ class Steps(Tools):
                     lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices)
                 )
                 share = us if isinstance(us, str) else matrices[0].nbytes / (us / 1e6) / bandwidth
-                found.setdefault(name, {})[str(rows)] = share
-        return found
+                shares.setdefault(name, {})[str(rows)] = share
+        return shares
 
     def strict_rows(self, name: str) -> dict[str, Any]:
         """Compare the rows of a text fed one by one and in parts, bit by bit, in strict and
         usual mode.
         """
-        found = {}
+        comparisons = {}
         for kind in ("strict", self.fastest):
             model = self.model(name, kind)
             text = [(7 * k) % 1000 for k in range(48)]
@@ -279,8 +279,8 @@ class Steps(Tools):
             same = bool(np.array_equal(in_parts, alone))
             if kind == "strict" and not same:
                 raise RuntimeError(f"rows of {name} differ in strict mode")
-            found["strict" if kind == "strict" else "usual"] = same
-        return found
+            comparisons["strict" if kind == "strict" else "usual"] = same
+        return comparisons
 
     def kernels(self, name: str) -> list[dict[str, Any]] | str:
         """Profile a step of width 1 by time on the device."""

@@ -54,7 +54,7 @@ FULL = Scale(SHAPES, 128_256, 512, 50, 60, 1000, 2 << 30, WIDTHS)
 SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, WIDTHS[-1:])
 
 
-class Tools:
+class DeviceTools:
     """Timing and random models on one device. All runtimes of a shape share its weights."""
 
     def __init__(self, device: torch.device, scale: Scale) -> None:

@@ -114,7 +114,7 @@ def _costs(runs: Sequence[Trace]) -> str:
     """
     from hsd_viz.latency.traced import names_of
     from hsd_viz.latency.traced_costs import times_of
-    from hsd_viz.records.settings import batch_costs
+    from hsd_viz.records.engine_settings import batch_costs
 
     levels = [names for names, _ in map(names_of, runs) if names]
     targets = {names[max(names)] for names in levels}

@@ -103,7 +103,7 @@ def install(
             file=sys.stderr,
         )
     for distribution in missing:
-        find_installer().install(distribution.requirement, again=family.installation)
+        find_installer().install(distribution.requirement, retry_command=family.installation)
         place = distribution.find()
         if place is None:
             raise UserError(

@@ -20,7 +20,7 @@ def plan(
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.machine import describe
-    from hsd_viz.measure.plan import plan as planning
+    from hsd_viz.measure.plan import search as planning
     from hsd_viz.measure.plan.result import PlanResult
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.results.result import show

@@ -24,7 +24,7 @@ from itertools import accumulate, takewhile
 
 import numpy as np
 
-from hsd_viz.decoding.judge import SampledChain, UniformNumbers
+from hsd_viz.decoding.rejection_sampling import SampledChain, UniformNumbers
 from hsd_viz.decoding.sampling import Sampling, chance_of
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText

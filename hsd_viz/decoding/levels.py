@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hsd_viz.decoding.judge import Draft, Verdict
+from hsd_viz.decoding.rejection_sampling import Draft, Verdict
 from hsd_viz.decoding.session import Session
 
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode
 from hsd_viz.decoding.hooks import LoopHooks
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.levels import Verification
 from hsd_viz.decoding.record import Log
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.errors import UserError

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.judge import (
+from hsd_viz.decoding.rejection_sampling import (
     Draft,
     RecordOptions,
     SampledChain,
@@ -46,7 +46,7 @@ class Session(ABC):
 
     def states(self, places: Sequence[int]) -> np.ndarray:
         """Return what the watched layer read at these places of the tokens fed last: int8 ``[n,
-        width]`` (:func:`~hsd_viz.drafting.semantic.quantise_states`).
+        width]`` (:func:`~hsd_viz.drafting.semantic_database.quantise_states`).
         """
         raise NotImplementedError
 
@@ -115,7 +115,8 @@ class Session(ABC):
         record: RecordOptions,
     ) -> Verdict:
         """Feed ``pending`` and the draft in one forward pass and verify it:
-        :func:`~hsd_viz.decoding.judge.judge`. The caller then keeps or truncates what was fed.
+        :func:`~hsd_viz.decoding.rejection_sampling.judge`. The caller then keeps or truncates what
+        was fed.
         """
         tree = draft.tree
         n = len(pending)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from hsd_viz.drafting.context import ContextDatabase, Database, Match
+from hsd_viz.drafting.context_database import ContextDatabase, Database, Match
 from hsd_viz.drafting.proposals import DatabaseAnswer, Proposals, Spot
-from hsd_viz.drafting.semantic import Copy, SemanticDatabase
+from hsd_viz.drafting.semantic_database import Copy, SemanticDatabase
 from hsd_viz.drafting.trust import LONGEST_BUCKET
 
 #: The largest share of the remaining probability that one database can take.

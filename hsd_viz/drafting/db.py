@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.drafting.asked import AskedDatabase, AskedShared, AskedStates, AskedText
-from hsd_viz.drafting.context import LOGITS, ContextDatabase, Database, LogitsDatabase
+from hsd_viz.drafting.context_database import LOGITS, ContextDatabase, Database, LogitsDatabase
 from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.growing import GrowingTree, Waiting, prices_of
 from hsd_viz.drafting.make import DrafterRun, drafter
 from hsd_viz.drafting.proposals import PastDraft, Proposals, Spot
-from hsd_viz.drafting.semantic import DEPTH, SEMANTIC, Copy, SemanticDatabase
+from hsd_viz.drafting.semantic_database import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
 from hsd_viz.drafting.trust import Trust
 from hsd_viz.stack import DATABASES
@@ -264,8 +264,8 @@ def _child_with(spots: Sequence[Spot], parent: Spot, token: int) -> Spot | None:
 
 class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
     """A database drafter with the target's probabilities as one of its databases:
-    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, filled after
-    each verification.
+    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context_database.LogitsDatabase`, filled
+    after each verification.
     """
 
     def observe_probabilities(

@@ -25,7 +25,7 @@ Differences from the published code:
 * The drafts are verified as one tree: the code verifies seven separate chains, including
   duplicates. The longest chain that agrees with the target is the same.
 * Statistics is read from a pre-counted index: see
-  :func:`hsd_viz.drafting.context.continuation_trie`.
+  :func:`hsd_viz.drafting.context_database.continuation_trie`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,9 @@ from functools import cache
 
 import numpy as np
 
-from hsd_viz.drafting.context import Database, continuation_trie
+from hsd_viz.drafting.context_database import Database, continuation_trie
 from hsd_viz.drafting.make import FIVEGRAMS, Baseline, drafter
-from hsd_viz.drafting.semantic import DEPTH, SEMANTIC, SemanticDatabase
+from hsd_viz.drafting.semantic_database import DEPTH, SEMANTIC, SemanticDatabase
 from hsd_viz.drafting.tree import DraftTree, spell
 from hsd_viz.stack import DATABASES
 

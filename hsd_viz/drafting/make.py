@@ -13,11 +13,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.drafting.context import LOGITS, Database
+from hsd_viz.drafting.context_database import LOGITS, Database
 from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve
 from hsd_viz.drafting.index.format import SUFFIX, DatabaseError
 from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.semantic import SEMANTIC
+from hsd_viz.drafting.semantic_database import SEMANTIC
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
 from hsd_viz.stack import DATABASES, DraftSource

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hsd_viz.drafting.semantic import Copy
+from hsd_viz.drafting.semantic_database import Copy
 
 #: A token that a database has after a key, its count, and its place in the text.
 Continued = tuple[int, Any, int | None]

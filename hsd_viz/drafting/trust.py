@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hsd_viz.drafting.semantic import SEMANTIC
+from hsd_viz.drafting.semantic_database import SEMANTIC
 
 #: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too
 #: cautious; and the weight of the prior in expected hits.

@@ -10,8 +10,8 @@ from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_doc
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
-from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.models.files import GGUF

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.decoding.judge import Draft, RecordOptions
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve

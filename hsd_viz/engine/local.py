@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hsd_viz.declare import keywords_from
 from hsd_viz.decoding.decode import LIKELIEST, Decode
 from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.decoding.events import decode
+from hsd_viz.decoding.event_stream import decode
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.session import Model
@@ -24,7 +24,7 @@ from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import EngineModels, StackModels
+from hsd_viz.engine.models import EngineModels, StackModels
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError

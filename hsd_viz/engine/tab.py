@@ -14,7 +14,7 @@ from typing import Any
 from hsd_viz.decoding.decode import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.make import OF_THE_TEXT, STORED
-from hsd_viz.drafting.semantic import DEPTH, SemanticDatabase
+from hsd_viz.drafting.semantic_database import DEPTH, SemanticDatabase
 from hsd_viz.drafting.trust import GREEDY, SAMPLED
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER, Family
@@ -131,7 +131,7 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
     return {
         "parameters": weights.parameters,
         "positions": weights.positions,
-        "shape": weights.shape,
+        "shape": _values(weights.shape),
         "turn": {"cos": cos.tolist(), "sin": sin.tolist()},
         "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
     }

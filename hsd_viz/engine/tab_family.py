@@ -19,7 +19,7 @@ import numpy as np
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine import tab
-from hsd_viz.engine.load import EngineModels
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import weights_hash

@@ -1,8 +1,9 @@
-"""The registry of exercises, and :func:`check` with its result: passed, or the first
-counter-example, with the name of the mistake where it is a known one. An answer must equal the
-solution of the master on the inputs of :mod:`hsd_viz.exercises.cases`. Titles, hints and mistakes
-are in ``exercises.toml``: a mistake is an edit of the solution, and an answer that equals the
-edited solution in all cases made it.
+"""Check answers to the exercises of the course.
+
+:func:`check` passes an answer that equals the solution of the master on all inputs of
+:mod:`hsd_viz.exercises.cases`. Otherwise it reports the first input on which they differ, and the
+name of a known mistake: ``exercises.toml`` has mistakes as edits of the solution, beside titles and
+hints, and an answer made one if it equals the edited solution in all cases.
 """
 
 import ctypes
@@ -45,8 +46,8 @@ def show(value: Any) -> str:
         listed = ", ".join(map(show, value))
         return f"[{listed}]" if isinstance(value, list) else f"({listed}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        shown = list(value)[:_SHOWN_ENTRIES]
-        listed = ", ".join(f"{show(key)}: {show(value[key])}" for key in shown)
+        keys = list(value)[:_SHOWN_ENTRIES]
+        listed = ", ".join(f"{show(key)}: {show(value[key])}" for key in keys)
         if len(value) > _SHOWN_ENTRIES:
             return f"{{{listed}, …}} ({len(value)} entries)"
         return f"{{{listed}}}"
@@ -60,13 +61,13 @@ class ExerciseCase(NamedTuple):
     """One comparison of an answer with the solution.
 
     Attributes:
-        asked: what was asked, as the learner reads it.
+        description: the call that is compared, as the learner reads it.
         got: returns the value to compare, of an answer.
         words: writes a value; it may fail on one of another form.
         expected: the value that the solution has.
     """
 
-    asked: str
+    description: str
     got: Callable[..., Any]
     words: Callable[..., str] = show
     expected: Any = None
@@ -104,8 +105,8 @@ class Exercise:
 def _cases(number: str) -> tuple[ExerciseCase, ...]:
     right = solution(number)
     cases = []
-    for given in EXERCISES[number].inputs():
-        case = given if isinstance(given, ExerciseCase) else _call_of(right, given)
+    for item in EXERCISES[number].inputs():
+        case = item if isinstance(item, ExerciseCase) else _call_of(right, item)
         if case.expected is None:
             case = case._replace(expected=case.got(right))
         cases.append(case)
@@ -113,7 +114,7 @@ def _cases(number: str) -> tuple[ExerciseCase, ...]:
 
 
 def _call_of(right: Submission, arguments: Sequence[Any]) -> ExerciseCase:
-    """Return the case of a call, which is asked as it is written."""
+    """Return the case that calls an answer with these arguments; ``right`` is the solution."""
     listed = []
     for name, value in zip(signature(right).parameters, arguments, strict=True):
         listed.append(f"{name}={show(value)}")
@@ -122,8 +123,7 @@ def _call_of(right: Submission, arguments: Sequence[Any]) -> ExerciseCase:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The verdict on an answer: it is true if the answer passed. :meth:`hint` returns one hint at a
-    time.
+    """The verdict on an answer; its truth value is whether the answer passed.
 
     Attributes:
         exercise: the exercise.
@@ -152,10 +152,10 @@ class CheckResult:
         return hints[n]
 
     def __repr__(self) -> str:
-        mark, more = (
-            ("✓ passed", "") if self else ("✗ not yet", " Append .hint() to the check for a hint.")
-        )
-        return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
+        heading = f"{self.exercise.number} {self.exercise.title}: {self.message}."
+        if self:
+            return f"✓ passed · {heading}"
+        return f"✗ not yet · {heading} Append .hint() to the check for a hint."
 
 
 EXERCISES: dict[str, Exercise] = {}
@@ -175,9 +175,9 @@ def exercise(number: str) -> Callable:
     return register
 
 
-def call(*given: Any) -> Callable[[Submission], Any]:
+def call(*arguments: Any) -> Callable[[Submission], Any]:
     """Return a function that calls an answer with copies of these arguments."""
-    return lambda answer: answer(*deepcopy(given))
+    return lambda answer: answer(*deepcopy(arguments))
 
 
 @cache
@@ -218,26 +218,26 @@ def check(number: str, answer: Submission) -> CheckResult:
     """
     if number not in EXERCISES:
         raise UserError(_unknown(number))
-    asked = EXERCISES[number]
-    cases = asked.cases()
+    exercise = EXERCISES[number]
+    cases = exercise.cases()
     agreed = 0
     with _limited(SECONDS):
         try:
             for case in cases:
                 if not equal(got := case.got(answer), case.expected):
-                    wrong = f"{case.asked}: {_difference(case, got)}"
+                    wrong = f"{case.description}: {_difference(case, got)}"
                     break
                 agreed += 1
             else:
-                return CheckResult(asked, True, f"all {agreed} cases agree")
+                return CheckResult(exercise, True, f"all {agreed} cases agree")
         except NotImplementedError:
-            return CheckResult(asked, False, "nothing is written yet")
+            return CheckResult(exercise, False, "nothing is written yet")
         except OutOfTime:
             late = f"no value after {SECONDS:g} seconds: a loop may never end"
-            return CheckResult(asked, False, f"{case.asked}: {late}")
+            return CheckResult(exercise, False, f"{case.description}: {late}")
         except (Exception, SystemExit) as error:  # an answer may fail in any way
-            wrong = f"{case.asked}: the answer raised {type(error).__name__}: {error}"
-        return CheckResult(asked, False, wrong + _known_mistake(asked, answer))
+            wrong = f"{case.description}: the answer raised {type(error).__name__}: {error}"
+        return CheckResult(exercise, False, wrong + _known_mistake(exercise, answer))
 
 
 def _unknown(number: str) -> str:
@@ -245,11 +245,11 @@ def _unknown(number: str) -> str:
     has any.
     """
     lesson = str(number).partition(".")[0]
-    near = [each for each in EXERCISES if each.partition(".")[0] == lesson]
-    lessons = [each for each in EXERCISES if "." in each]
-    puzzles = [each for each in EXERCISES if each.startswith("P")]
-    if near:
-        return f"there is no exercise {number!r}: lesson {lesson} has {', '.join(near)}"
+    of_lesson = [key for key in EXERCISES if key.partition(".")[0] == lesson]
+    lessons = [key for key in EXERCISES if "." in key]
+    puzzles = [key for key in EXERCISES if key.startswith("P")]
+    if of_lesson:
+        return f"there is no exercise {number!r}: lesson {lesson} has {', '.join(of_lesson)}"
     return (
         f"there is no exercise {number!r}: the lessons have {lessons[0]} to {lessons[-1]}, "
         f"the puzzles {puzzles[0]} to {puzzles[-1]}"
@@ -258,24 +258,24 @@ def _unknown(number: str) -> str:
 
 def _difference(case: ExerciseCase, got: Any) -> str:
     """Return an answer's value beside the expected one, with all digits where they look alike."""
-    said = case.say(got)
+    actual = case.say(got)
     expected = case.say(case.expected)
-    if said == expected:
-        said = repr(got)
+    if actual == expected:
+        actual = repr(got)
         expected = repr(case.expected)
     missing = " (is a return missing?)" if got is None else ""
-    return f"got {said}{missing}, expected {expected}"
+    return f"got {actual}{missing}, expected {expected}"
 
 
-def _known_mistake(asked: Exercise, answer: Submission) -> str:
+def _known_mistake(exercise: Exercise, answer: Submission) -> str:
     """Return the name of the known mistake that an answer equals in all cases, "" if there is
     none.
     """
-    cases = asked.cases()
-    mine = cache(lambda k: _value(cases[k], answer))
+    cases = exercise.cases()
+    value_of_case = cache(lambda k: _value(cases[k], answer))
     try:
-        for name, wrong in mistakes(asked.number).items():
-            if all(equal(mine(k), _value(case, wrong)) for k, case in enumerate(cases)):
+        for name, wrong in mistakes(exercise.number).items():
+            if all(equal(value_of_case(k), _value(case, wrong)) for k, case in enumerate(cases)):
                 return f". The mistake: {name}"
     except OutOfTime:
         pass
@@ -296,10 +296,10 @@ def _limited(seconds: float) -> Iterator[None]:
     may catch it.
     """
     thread = ctypes.c_ulong(get_ident())
-    done = Event()
+    is_over = Event()
 
     def watch(wait: float = seconds) -> None:
-        while not done.wait(wait):
+        while not is_over.wait(wait):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
             wait = 1.0
 
@@ -308,7 +308,7 @@ def _limited(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        is_over.set()
         watcher.join()
 
 

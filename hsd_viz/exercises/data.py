@@ -1,6 +1,4 @@
-"""What the exercises are checked against: bundled recordings, the shipped cost curve; and the
-quizzes.
-"""
+"""The data of the exercises: bundled recordings, the shipped cost curve, logs and quizzes."""
 
 import json
 from collections import Counter
@@ -108,8 +106,8 @@ def _rounds_over_chains(trace: Trace) -> Iterator[Round]:
         nodes = _rows_of_round(trace.draft_rows, row.id)
         emitted = [token.token_id for token in _rows_of_round(trace.token_rows, row.id)]
         is_chain = [node.parent for node in nodes] == list(range(-1, len(nodes) - 1))
-        whole = row.outcome in ("correction", "bonus") and len(emitted) == row.accepted + 1
-        if nodes and is_chain and whole:
+        is_complete = row.outcome in ("correction", "bonus") and len(emitted) == row.accepted + 1
+        if nodes and is_chain and is_complete:
             draft = [node.token_id for node in nodes]
             yield Round(trace, row.id, draft, emitted, row.accepted)
 
@@ -188,10 +186,10 @@ class Quiz(list[dict[str, Any]]):
 
 
 def _folded(answer: dict[str, Any]) -> str:
-    asked = escape(answer.get("answer", "Show the answer"))
+    question = escape(answer.get("answer", "Show the answer"))
     mark = "✓" if answer["correct"] else "✗"
-    said = escape(f"{mark} {answer.get('value', '')} {answer['feedback']}")
-    return f"<li><details><summary>{asked}</summary>{said}</details></li>"
+    feedback = escape(f"{mark} {answer.get('value', '')} {answer['feedback']}")
+    return f"<li><details><summary>{question}</summary>{feedback}</details></li>"
 
 
 def quiz(lesson: str) -> Quiz:

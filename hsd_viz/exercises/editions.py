@@ -229,11 +229,12 @@ def run(
         value = None
         if cell["cell_type"] == "code":
             tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))
-            last = tree.body[-1] if tree.body else None
-            if isinstance(last, ast.Expr):
-                tree.body.pop()
+            expression = None
+            if tree.body and isinstance(tree.body[-1], ast.Expr):
+                expression = ast.Expression(tree.body[-1].value)
+                del tree.body[-1]
             with contextlib.redirect_stdout(printed):
                 exec(compile(tree, "cell", "exec"), names)
-                if isinstance(last, ast.Expr):
-                    value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+                if expression is not None:
+                    value = eval(compile(expression, "cell", "eval"), names)
         yield CellOutput(cell["cell_type"], text, printed.getvalue(), value)

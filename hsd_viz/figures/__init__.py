@@ -16,7 +16,7 @@ from hsd_viz.lazy import lazily
 
 _NAMES = {
     ".ablations": ("database_ablation", "temperature_curves"),
-    ".law": ("levels", "prediction", "ranking"),
+    ".predictions": ("levels", "prediction", "ranking"),
     ".pays": ("when_it_pays",),
     ".reports": ("by_category", "speedup"),
     ".results": ("of_result",),

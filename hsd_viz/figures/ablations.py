@@ -12,7 +12,7 @@ import plotly.express as px
 
 from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
-from hsd_viz.figures.charts import INK, SAID, Figure, finish
+from hsd_viz.figures.charts import FIRST_HOVER, INK, Figure, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.figures.reports import PER_PASS, SPEED, measured, method
 from hsd_viz.latency.basis import read_json, temperature_words
@@ -49,7 +49,7 @@ def _ablation_row(row: Mapping[str, Any], plain_speed: float) -> dict[str, Any]:
     }
 
 
-def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, str]:
+def ablation_of(ablation: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, str]:
     """Return an ablation (:mod:`benchmarks.ablation`), its data or its file, as a tidy frame and
     its source.
 
@@ -60,7 +60,7 @@ def ablation_of(given: Mapping[str, Any] | str | Path) -> tuple[pd.DataFrame, st
     Raises:
         UserError: if it is not an ablation.
     """
-    data = read_json(given) if isinstance(given, str | Path) else given
+    data = read_json(ablation) if isinstance(ablation, str | Path) else ablation
     try:
         plain = {}
         for row in data["rows"]:
@@ -82,18 +82,18 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         UserError: if that was not measured.
     """
     frame, source = ablation_of(data)
-    there = sorted(frame["temperature"].unique())
-    wanted = there[0] if temperature is None else temperature
-    if wanted not in there:
-        raise UserError(
-            f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}"
-        )
+    temperatures = sorted(frame["temperature"].unique())
+    if temperature is None:
+        temperature = temperatures[0]
+    if temperature not in temperatures:
+        measured_temperatures = ", ".join(f"{t:g}" for t in temperatures)
+        raise UserError(f"no results at temperature {temperature:g}: use {measured_temperatures}")
     subsets = {}
     for name, words in DRAFTERS.items():
         for databases in SUBSETS:
             stack = f"{name}[{','.join(databases)}] > {PLAIN}"
             subsets[stack] = (words, ", ".join(databases))
-    frame = frame[(frame["temperature"] == wanted) & frame["stack"].isin(subsets)]
+    frame = frame[(frame["temperature"] == temperature) & frame["stack"].isin(subsets)]
     frame = frame.sort_values(
         "stack", key=lambda names: names.map(list(subsets).index), ignore_index=True
     )
@@ -118,7 +118,7 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         "multi-token round emitted more than one token; their share of all tokens is the paper's "
         "acceptance ratio."
     )
-    title = f"Contribution of each database, {temperature_words(wanted)}"
+    title = f"Contribution of each database, {temperature_words(temperature)}"
     note = f"Measured: {source}."
     return bars(rows, parts, title, f"{PER_PASS}, by source", text=text, note=note, dark=dark)
 
@@ -135,31 +135,33 @@ def temperature_curves(
     if metric not in ("length", "speedup"):
         raise UserError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     frame, source = ablation_of(data)
-    usual = [name for name in frame["method"].unique() if "[" not in name and name != PLAIN]
-    names = usual if stacks is None else stacks
+    whole_drafters = [
+        name for name in frame["method"].unique() if "[" not in name and name != PLAIN
+    ]
+    names = whole_drafters if stacks is None else stacks
     for name in names:
         if name not in set(frame["method"]):
             raise UserError(
                 f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}"
             )
     frame = frame[frame["method"].isin(names)].sort_values("temperature")
-    said = []
+    hover = []
     for row in frame.itertuples():
         value = getattr(row, metric)
-        said.append(f"{row.method} at temperature {row.temperature:g}: {value:.2f}")
+        hover.append(f"{row.method} at temperature {row.temperature:g}: {value:.2f}")
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in names}
     figure = px.line(
-        frame.assign(said=said),
+        frame.assign(hover=hover),
         x="temperature",
         y=metric,
-        custom_data=["said"],
+        custom_data=["hover"],
         markers=True,
         color="method",
         color_discrete_map=colours,
         symbol="method",
         symbol_sequence=SYMBOLS,
     )
-    figure.update_traces(hovertemplate=SAID, marker_size=9)
+    figure.update_traces(hovertemplate=FIRST_HOVER, marker_size=9)
     figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)
     ticks = sorted(frame["temperature"].unique().tolist())
     figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=ticks, zeroline=False)

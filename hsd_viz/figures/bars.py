@@ -59,7 +59,7 @@ def bars(
     groups = rows["group"].tolist() if "group" in rows else [""] * len(rows)
     columns = [name for name in rows.columns[1:] if name not in DRAWN]
     cells = list(rows[columns].itertuples(index=False, name=None))
-    after = [" · ".join(filter(None, map(str, row))) for row in cells]
+    texts = [" · ".join(filter(None, map(str, row))) for row in cells]
     places, ticks = _places(labels, groups)
     figure = px.bar(
         parts.assign(place=[places[row] for row in parts["row"]]),
@@ -72,12 +72,12 @@ def bars(
         figure.add_trace(_dots(rows, places, labels, dots, unit))
     ends = _ends(rows, parts)
     longest = max(float(ends.max()), reference or 0.0) or 1.0
-    most = 1.02 * longest
+    right_end = 1.02 * longest
     # One column behind the longest bar: no text is on a line or on another bar's interval.
     figure.add_scatter(
-        x=[most] * len(rows),
+        x=[right_end] * len(rows),
         y=places,
-        text=[f"  {plain(words)}" for words in after],
+        text=[f"  {plain(words)}" for words in texts],
         mode="text",
         textposition="middle right",
         textfont_color=INK.muted,
@@ -89,9 +89,9 @@ def bars(
         figure.add_vline(x=reference, line={"color": INK.text, "width": 1.5, "dash": "dash"})
     if not legend or (len(set(parts["part"])) < 2 and not dots):
         figure.update_traces(showlegend=False)
-    figure.update_xaxes(title_text=plain(unit), range=[0, most])
+    figure.update_xaxes(title_text=plain(unit), range=[0, right_end])
     _draw_labels(figure, ticks)
-    room = CHARACTER * max(map(len, after), default=0)
+    room = CHARACTER * max(map(len, texts), default=0)
     figure.update_layout(barmode="stack", margin={"r": 16 + room})
     listed = f"After each bar: {' · '.join(filter(None, columns))}. " if any(columns) else ""
     # A narrow page writes labels above bars; js/plot/narrow.ts.
@@ -118,11 +118,11 @@ def _places(
     """
     places: list[int] = []
     ticks: list[tuple[int, str]] = []
-    before = ""
+    heading = ""
     for name, group in zip(labels, groups, strict=True):
-        if group and group != before:
+        if group and group != heading:
             ticks.append((len(ticks), f"<b>{plain(group)}</b>"))
-        before = group or before
+        heading = group or heading
         places.append(len(ticks))
         ticks.append((len(ticks), plain(name)))
     return places, ticks
@@ -146,10 +146,10 @@ def _ends(rows: pd.DataFrame, parts: pd.DataFrame) -> pd.Series:
     ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
     if "dot" not in rows or not rows["dot"].notna().any():
         return ends
-    drawn = [ends, rows["dot"]]
+    columns = [ends, rows["dot"]]
     if "high" in rows:
-        drawn.append(rows["high"])
-    return pd.concat(drawn, axis=1).max(axis=1)
+        columns.append(rows["high"])
+    return pd.concat(columns, axis=1).max(axis=1)
 
 
 def _draw_parts(
@@ -195,10 +195,10 @@ def _dots(
     low = rows.get("low", values)
     high = rows.get("high", values)
     hover = []
-    for text, value, least, most in zip(labels, values, low, high, strict=True):
+    for text, value, lower, upper in zip(labels, values, low, high, strict=True):
         interval = ""
-        if pd.notna(least) and least < most:
-            interval = f" ({least:.3g} to {most:.3g})"
+        if pd.notna(lower) and lower < upper:
+            interval = f" ({lower:.3g} to {upper:.3g})"
         hover.append(f"{plain(text)}:<br>{name or 'value'} {value:.3g} {plain(unit)}{interval}")
     dots = go.Scatter(
         x=values,

@@ -18,9 +18,9 @@ from hsd_viz.hints import no_attribute
 INK = INKS[False]
 #: Pixels of a bar with its gap.
 STEP = 26
-#: Hover text: the whole ``customdata`` of a point, and its first part (of plotly express).
+#: Hover text: the whole ``customdata`` of a point, and its first value (of plotly express).
 HOVER = "%{customdata}<extra></extra>"
-SAID = "%{customdata[0]}<extra></extra>"
+FIRST_HOVER = "%{customdata[0]}<extra></extra>"
 
 
 class Figure(go.Figure):
@@ -58,18 +58,18 @@ def finish(
     meta |= figure.layout.meta or {}
     if table:
         meta["table"] = [list(map(str, row)) for row in table]
-    below = 56 + 20 * _legend_lines(figure)
+    bottom_margin = 56 + 20 * _legend_lines(figure)
     # Titles of panels are above the plot.
-    above = 22 if figure.layout.annotations else 0
-    made = Figure(figure).update_layout(
+    panel_titles = 22 if figure.layout.annotations else 0
+    finished = Figure(figure).update_layout(
         template=template(),
         title={"text": plain(title), "subtitle": {"text": "<br>".join(notes)}},
-        margin={"t": head + above, "b": below, "r": figure.layout.margin.r},
-        height=height + head + above + below - 56,
+        margin={"t": head + panel_titles, "b": bottom_margin, "r": figure.layout.margin.r},
+        height=height + head + panel_titles + bottom_margin - 56,
         legend={"title": {"text": ""}},
         meta=meta,
     )
-    return dark_of(made) if dark else made
+    return dark_of(finished) if dark else finished
 
 
 def _legend_lines(figure: go.Figure) -> int:

@@ -17,8 +17,8 @@ from hsd_viz.stack import DATABASES
 def _without_colour() -> tuple[str, ...]:
     """Return the drafters that have no colour of their own."""
     names = []
-    for name, known in drafters().items():
-        if name != "db" and known.colour is None:
+    for name, registration in drafters().items():
+        if name != "db" and registration.colour is None:
             names.append(name)
     return tuple(names)
 
@@ -77,9 +77,9 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4a4f5e", "#959595"),
     "target": Hue("target model", "#1f2328", "#e8eaed"),
 }
-for _name, _known in drafters().items():
-    if _known.colour:
-        HUES[_name] = Hue(f"{_name}, drafter", *_known.colour)
+for _name, _registration in drafters().items():
+    if _registration.colour:
+        HUES[_name] = Hue(f"{_name}, drafter", *_registration.colour)
 #: Kinds of stacks in reports.
 KINDS: dict[str, Hue] = {kind.value: Hue(kind.label, kind.light, kind.dark) for kind in StackKind}
 INKS: dict[bool, Inks] = {

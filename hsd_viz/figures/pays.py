@@ -62,17 +62,17 @@ def _label_places(points: pd.DataFrame) -> list[str]:
     across = np.log10(points["cost"]) / 1.5
     up = points["agreement"] * 1.3
     places = np.column_stack([across, up])
-    taken = [tuple(place) for place in places]
-    chosen = []
+    occupied = [tuple(place) for place in places]
+    sides = []
     for place in places:
-        others = np.array([other for other in taken if other != tuple(place)])
+        others = np.array([other for other in occupied if other != tuple(place)])
         distances = {}
         for side, shift in _SIDES.items():
             distances[side] = np.hypot(*(others - place - shift).T).min()
         best = max(distances, key=distances.__getitem__)
-        chosen.append(best)
-        taken.append(tuple(place + _SIDES[best]))
-    return chosen
+        sides.append(best)
+        occupied.append(tuple(place + _SIDES[best]))
+    return sides
 
 
 def when_it_pays(
@@ -142,7 +142,7 @@ def _certainty(points: pd.DataFrame) -> np.ndarray:
 
 def _scatter(points: pd.DataFrame) -> Figure:
     labelled = points.assign(
-        sure=_certainty(points),
+        certainty=_certainty(points),
         side=_label_places(points),
         text=points["gain"].map("{:.2f}".format),
     )
@@ -150,10 +150,10 @@ def _scatter(points: pd.DataFrame) -> Figure:
         labelled,
         x="cost",
         y="agreement",
-        color="sure",
+        color="certainty",
         symbol="kind",
         text="text",
-        custom_data=["said", "side"],
+        custom_data=["hover", "side"],
         color_discrete_map={
             ABOVE: INK.accent,
             BELOW: INK.loss,
@@ -162,8 +162,8 @@ def _scatter(points: pd.DataFrame) -> Figure:
         log_x=True,
     )
     for trace in figure.data:
-        said, sides = zip(*trace.customdata, strict=True)
-        trace.update(customdata=said, hovertemplate=HOVER, textposition=sides)
+        hover, sides = zip(*trace.customdata, strict=True)
+        trace.update(customdata=hover, hovertemplate=HOVER, textposition=sides)
         trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
     return figure
 
@@ -240,7 +240,7 @@ def _label_axes(figure: Figure) -> None:
 
 
 def _table_row(point: Any) -> list[str]:
-    hierarchy = point.said.partition("<br>")[0]
+    hierarchy = point.hover.partition("<br>")[0]
     return [
         hierarchy,
         point.kind,

@@ -90,7 +90,7 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
         RuntimeError: without Chromium, or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / f"made{ending}"
+        file = Path(folder) / f"made{ending}"
         (Path(folder) / "page.html").write_text(page, encoding="utf-8")
         dom = _run(folder, "--dump-dom", f"--window-size={width},1200")
         result = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
@@ -100,12 +100,12 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
             return html.unescape(result[1]).encode()
         if result and ending == ".png":
             size = f"--window-size={width},{result[1]}", f"--force-device-scale-factor={scale:g}"
-            _run(folder, f"--screenshot={made}", *size)
+            _run(folder, f"--screenshot={file}", *size)
         elif result:
-            _run(folder, f"--print-to-pdf={made}", "--no-pdf-header-footer")
-        if not made.is_file():
+            _run(folder, f"--print-to-pdf={file}", "--no-pdf-header-footer")
+        if not file.is_file():
             raise RuntimeError("Chromium could not draw the page: save as .html instead")
-        return made.read_bytes()
+        return file.read_bytes()
 
 
 def _run(folder: str, *flags: str) -> str:
@@ -115,9 +115,9 @@ def _run(folder: str, *flags: str) -> str:
     page = (Path(folder) / "page.html").as_uri()
     command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, page]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        process = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise RuntimeError(
             f"Chromium did not answer within {SECONDS} s: save as .html instead"
         ) from None
-    return done.stdout.decode("utf-8", "replace")
+    return process.stdout.decode("utf-8", "replace")

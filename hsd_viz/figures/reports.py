@@ -15,7 +15,7 @@ from hsd_viz.figures.bars import bars, style
 from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.measure.bench.report import BenchReport, read_report
-from hsd_viz.measure.bench.words import warnings
+from hsd_viz.measure.bench.sentences import warnings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
@@ -25,17 +25,17 @@ PER_PASS = "tokens per target forward pass"
 SPEED = "speed, plain decoding = 1"
 
 
-def report_of(given: BenchReport | Mapping[str, Any] | str | Path) -> BenchReport:
+def report_of(report: BenchReport | Mapping[str, Any] | str | Path) -> BenchReport:
     """Return a bench report, read from its data or its file.
 
     Raises:
         UserError: if it is not one.
     """
-    if isinstance(given, BenchReport):
-        return given
-    if isinstance(given, str | Path):
-        return read_report(read_text(Path(given).expanduser(), "report", MOST_JSON), str(given))
-    return read_report(json.dumps(given), "the data")
+    if isinstance(report, BenchReport):
+        return report
+    if isinstance(report, str | Path):
+        return read_report(read_text(Path(report).expanduser(), "report", MOST_JSON), str(report))
+    return read_report(json.dumps(report), "the data")
 
 
 def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
@@ -58,11 +58,11 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     rows["kind of stack"] = [style(kind)[0] for kind in frame["kind"]]
     rows = rows.assign(dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
-    few = f"No interval is shown for fewer than {LEAST} prompts. The"
-    sure = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else few
+    too_few = f"No interval is shown for fewer than {LEAST} prompts. The"
+    opening = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else too_few
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
-    text = f"{sure} dashed line is plain decoding."
+    text = f"{opening} dashed line is plain decoding."
     return bars(
         rows,
         parts,
@@ -150,9 +150,9 @@ def measured(data: Mapping[str, Any]) -> str:
     loads = [machine.get(name) for name in ("load_average", "load_average_at_end")]
     busy = " to ".join(f"{load:.1f}" for load in loads if load is not None)
     prompts = counted(suite["prompts"], "prompt")
-    each = counted(settings["max_new_tokens"], "new token")
+    length = counted(settings["max_new_tokens"], "new token")
     load = f", load average {busy}" if busy else ""
-    return f"{prompts} of the suite {suite['name']}, {each} each, {place}{load}"
+    return f"{prompts} of the suite {suite['name']}, {length} each, {place}{load}"
 
 
 def method(stack: str) -> str:

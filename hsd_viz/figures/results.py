@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from hsd_viz.errors import Unsupported
 from hsd_viz.figures.charts import HOVER, INK, STEP, Figure, finish, plain
-from hsd_viz.figures.law import prediction, ranking
 from hsd_viz.figures.palette import KINDS
+from hsd_viz.figures.predictions import prediction, ranking
 from hsd_viz.figures.reports import speedup
 from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.measure.plan.result import PlanResult
@@ -45,16 +45,16 @@ def table_bars(table: Table, column: str, dark: bool = False) -> Figure:
     place = list(table.rows[0]).index(column)
     labels = []
     values = []
-    below = []
-    above = []
+    to_low = []
+    to_high = []
     for row in table.rows[1:]:
         number = _estimate(row[place])
         value = number.value or 0.0
         low, high = number.interval or (value, value)
         labels.append(plain(row[0]))
         values.append(value)
-        below.append(value - low)
-        above.append(high - value)
+        to_low.append(value - low)
+        to_high.append(high - value)
     kinds = table.kinds or ("models",) * len(labels)
     figure = go.Figure(
         go.Bar(
@@ -62,7 +62,7 @@ def table_bars(table: Table, column: str, dark: bool = False) -> Figure:
             y=labels,
             orientation="h",
             marker_color=[KINDS[kind].light for kind in kinds],
-            error_x={"array": above, "arrayminus": below, "color": INK.text, "thickness": 1.5},
+            error_x={"array": to_high, "arrayminus": to_low, "color": INK.text, "thickness": 1.5},
             customdata=[
                 f"{label}: {value:.3g}" for label, value in zip(labels, values, strict=True)
             ],

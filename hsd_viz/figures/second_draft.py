@@ -31,7 +31,7 @@ WIDTHS = (1, 2, 4, 8, 16)
 _SINGLE = range(1, 17)
 _LOWER = range(1, 7)
 _UPPER = (*range(1, 9), 10, 12, 14, 16)
-_POINT = ["cost", "agreement", "bottom_agreement", "gain", "low", "high", "law", "said", "kind"]
+_POINT = ["cost", "agreement", "bottom_agreement", "gain", "low", "high", "law", "hover", "kind"]
 
 
 def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.ndarray:
@@ -70,15 +70,15 @@ def _fastest(
     The times of the calls are in passes of the ``upper`` draft model, which costs ``cost`` passes
     of the target; the target accepts each token with ``rate``.
     """
-    most = max(len(call.tokens) for call in calls)
-    chances = np.array([np.pad(call.tokens, (0, most - len(call.tokens))) for call in calls])
+    longest = max(len(call.tokens) for call in calls)
+    chances = np.array([np.pad(call.tokens, (0, longest - len(call.tokens))) for call in calls])
     drafting = np.array([sum(call.times) for call in calls])
     catch_up = np.array([call.catch_up for call in calls])
-    survival = np.power.outer(np.squeeze(rate, -1), range(most))
+    survival = np.power.outer(np.squeeze(rate, -1), range(longest))
     at_least = chances[:, ::-1].cumsum(axis=1)[:, ::-1]
     tokens = survival @ at_least.T
     accepted_whole = survival @ chances.T
-    verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
+    verifying = chances @ [upper.verifying(n + 1) for n in range(longest)]
     seconds = cost * (drafting + accepted_whole * catch_up) + verifying
     return (seconds / tokens).min(axis=-1)
 
@@ -113,7 +113,7 @@ def _measured_row(point: Mapping[str, Any], sampling: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "law": law[single] / law[hierarchy],
-        "said": f"{hierarchy} over {single}<br>{point['target']}, {sampling}: {speedup:.2f} ×",
+        "hover": f"{hierarchy} over {single}<br>{point['target']}, {sampling}: {speedup:.2f} ×",
         "kind": "padded target" if point["pad_layers"] else "this ladder",
     }
 
@@ -137,7 +137,7 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
         "low": np.nan,
         "high": np.nan,
         "law": gained,
-        "said": f"{second.stack} over {second.over}<br>{card}, predicted: {gained:.2f} ×",
+        "hover": f"{second.stack} over {second.over}<br>{card}, predicted: {gained:.2f} ×",
         "kind": f"predicted, {card}",
     }
     return pd.DataFrame([row], columns=_POINT)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pandas as pd
 
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.tree import spell
 from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars
@@ -27,8 +27,8 @@ def ways_to_find(trace: Trace) -> Counter[str]:
     """Count the rounds of the target by the way in which their first token could be found.
 
     *By tokens*: it is among what followed the latest occurrences of the longest suffix that occurs
-    (:class:`~hsd_viz.drafting.context.ContextDatabase`). *By state*: the semantic database proposed
-    it. *In the text*: it followed an earlier occurrence of the last token.
+    (:class:`~hsd_viz.drafting.context_database.ContextDatabase`). *By state*: the semantic database
+    proposed it. *In the text*: it followed an earlier occurrence of the last token.
 
     Raises:
         UserError: if the run drafted nothing by states.
@@ -47,8 +47,8 @@ def ways_to_find(trace: Trace) -> Counter[str]:
     ways: Counter[str] = Counter()
     for number, rows in trace.tokens.groupby("round"):
         emitted = rows["token_id"].tolist()
-        first = emitted[0]
-        ways[_way(context, text, first, (number, first) in proposed)] += 1
+        next_token = emitted[0]
+        ways[_way(context, text, next_token, (number, next_token) in proposed)] += 1
         text += emitted
         context.extend(emitted)
     return ways

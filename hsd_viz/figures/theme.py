@@ -38,18 +38,18 @@ ENDINGS = (".html", ".svg", ".png", ".pdf")
 Given = Trace | str | Path
 
 
-def trace_of(given: Given) -> Trace:
-    """Return a trace, loaded if ``given`` is a path; of an imported one the run of its rounds.
+def trace_of(trace: Given) -> Trace:
+    """Return a trace, loaded if ``trace`` is a path; of an imported one the run of its rounds.
 
     Raises:
         TypeError: for anything else.
         Unsupported: for an imported trace without rounds.
     """
-    if isinstance(given, str | Path):
-        given = Trace.load(Path(given).expanduser())
-    if not isinstance(given, Trace):
-        raise TypeError(f"expected a Trace or the path of its file, not {type(given).__name__}")
-    return served_run(given) if "imported" in given.meta else given
+    if isinstance(trace, str | Path):
+        trace = Trace.load(Path(trace).expanduser())
+    if not isinstance(trace, Trace):
+        raise TypeError(f"expected a Trace or the path of its file, not {type(trace).__name__}")
+    return served_run(trace) if "imported" in trace.meta else trace
 
 
 @cache
@@ -165,16 +165,15 @@ def chromium() -> str:
     Raises:
         RuntimeError: if none is installed.
     """
-    named = os.environ.get("BROWSER_PATH")
-    program = (
-        shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
-    )
+    configured = os.environ.get("BROWSER_PATH")
+    candidates = (configured,) if configured else BROWSERS
+    program = next(filter(None, map(shutil.which, candidates)), None)
     if program is None:
-        where = (
-            f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        )
+        problem = "no Chromium or Chrome was found"
+        if configured:
+            problem = f"BROWSER_PATH={configured} is not a program"
         raise RuntimeError(
-            f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); "
+            f"{problem}: SVG, PNG and PDF files need one (apt-get install chromium); "
             ".html files do not"
         )
     return program

@@ -3,6 +3,6 @@
 :data:`hsd_viz.models.families.CODE` has their places; ``training/`` in a checkout makes them.
 """
 
-from hsd_viz.ladder.load import info, load_model, load_tokenizer
+from hsd_viz.ladder.torch_modules import info, load_model, load_tokenizer
 
 __all__ = ["info", "load_model", "load_tokenizer"]

@@ -89,7 +89,10 @@ def own_plan_of(models: Iterable[Mapping[str, Any]], temperature: float) -> Any:
     weights = {model.get("weights") for model in models}
     for family in PLANS:
         plan = own_plan(temperature, family)
-        measured = {found for found, *_ in plan["calibration"]["identity"]["models"].values()}
+        measured = {
+            weights_of_model
+            for weights_of_model, *_ in plan["calibration"]["identity"]["models"].values()
+        }
         if weights and weights <= measured:
             return plan
     return None
@@ -105,55 +108,55 @@ def temperature_words(temperature: float) -> str:
     return f"temperature {temperature:g}" if temperature else "greedy"
 
 
-def basis_of(
-    given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = ""
-) -> Basis:
+def basis_of(plan: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
     """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored
-    calibration, or the path of one of them. ``source`` is the provenance, else what was given says
-    it.
+    calibration, or the path of one of them. ``source`` is the provenance (default: as the plan
+    states it).
 
     Raises:
         UserError: for anything else.
     """
-    if isinstance(given, Basis):
-        return given
-    if isinstance(given, Calibration):
-        return Basis(given, source or "as given")
-    if isinstance(given, str | Path):
-        plan = read_json(given)
-        with parsing(given):
-            return _basis_of_plan(plan, source)
-    if not isinstance(given, Mapping):
+    if isinstance(plan, Basis):
+        return plan
+    if isinstance(plan, Calibration):
+        return Basis(plan, source or "as given")
+    if isinstance(plan, str | Path):
+        data = read_json(plan)
+        with parsing(plan):
+            return _basis_of_plan(data, source)
+    if not isinstance(plan, Mapping):
         raise UserError(
-            f"expected a calibration, a plan or the path of its file, not {type(given).__name__}"
+            f"expected a calibration, a plan or the path of its file, not {type(plan).__name__}"
         )
     with parsing("the plan"):
-        return _basis_of_plan(given, source)
+        return _basis_of_plan(plan, source)
 
 
-def _basis_of_plan(given: Any, source: str) -> Basis:
+def _basis_of_plan(plan: Any, source: str) -> Basis:
     """Return the basis of the data of a plan, which may be of any form."""
-    if not isinstance(given, Mapping):
-        raise UserError(f"a plan is a JSON object, not {type(given).__name__}")
-    data = given.get("calibration")
+    if not isinstance(plan, Mapping):
+        raise UserError(f"a plan is a JSON object, not {type(plan).__name__}")
+    data = plan.get("calibration")
     if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
         raise UserError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
-    who = given.get("identity") or data.get("identity") or given.get("machine") or {}
+    identity = plan.get("identity") or data.get("identity") or plan.get("machine") or {}
     temperature = (
-        (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
+        (identity.get("sampling") or {}).get("temperature")
+        if isinstance(identity, Mapping)
+        else None
     )
-    created = given.get("created") or data.get("created")
+    created = plan.get("created") or data.get("created")
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
-    drawn = None if temperature is None else temperature_words(temperature)
-    source = source or f"measured on {place(who, drawn, day)}"
-    texts = given.get("texts") or data.get("texts") or {}
+    sampling = None if temperature is None else temperature_words(temperature)
+    source = source or f"measured on {place(identity, sampling, day)}"
+    texts = plan.get("texts") or data.get("texts") or {}
     return Basis(
         calibration=Calibration.from_dict(data),
         source=source,
-        measured=plan_measured(given),
+        measured=plan_measured(plan),
         temperature=temperature,
         prompts=texts.get("prompts") if isinstance(texts, Mapping) else None,
-        measured_on=str(given.get("measured_on") or ""),
+        measured_on=str(plan.get("measured_on") or ""),
     )
 
 
@@ -174,34 +177,34 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     :data:`~hsd_viz.results.estimate.LEAST`.
     """
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
-    few = prompts.isdecimal() and int(prompts) < LEAST
+    is_few = prompts.isdecimal() and int(prompts) < LEAST
     measured = {}
     for row in plan.get("hierarchies", ()):
         ms = row.get("measured_ms_per_token")
         if ms is None:
             continue
         low, high = row.get("measured_ms_per_token_ci") or (None, None)
-        if few:
+        if is_few:
             low = high = None
         measured[str(row["stack"])] = Measured(float(ms), low, high)
     return measured
 
 
-def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
+def place(machine: Mapping[str, Any] | str, *facts: str | None) -> str:
     """Return a machine with dtype and threads, and more facts, from the meta of a trace or the data
     of a plan.
     """
-    if isinstance(about, str):
-        return about
-    gpu = about.get("gpu")
-    known = (gpu, about.get("cpu"), about.get("device_name"), about.get("device"))
-    name = next(filter(None, known), "an unknown machine")
-    on_cpu = not gpu and about.get("device", "cpu") == "cpu"
+    if isinstance(machine, str):
+        return machine
+    gpu = machine.get("gpu")
+    names = (gpu, machine.get("cpu"), machine.get("device_name"), machine.get("device"))
+    name = next(filter(None, names), "an unknown machine")
+    on_cpu = not gpu and machine.get("device", "cpu") == "cpu"
     threads = None
-    if on_cpu and about.get("threads"):
-        threads = counted(about["threads"], "thread")
-    facts = (name, about.get("dtype"), threads, *more)
-    return ", ".join(str(fact) for fact in facts if fact)
+    if on_cpu and machine.get("threads"):
+        threads = counted(machine["threads"], "thread")
+    parts = (name, machine.get("dtype"), threads, *facts)
+    return ", ".join(str(part) for part in parts if part)
 
 
 def machine_words(trace: Trace) -> str:
@@ -237,26 +240,26 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     if not tokens:
         return ()
     names, _ = names_of(trace)
-    own = own_times(trace)
-    spent = Counter[int]()
-    count = Counter[int]()
-    called = Counter[int]()
+    own_ns = own_times(trace)
+    ns_by_level = Counter[int]()
+    forwards_by_level = Counter[int]()
+    call_ns_by_level = Counter[int]()
     for r in trace.round_rows:
-        spent[r.level] += own[r.id]
+        ns_by_level[r.level] += own_ns[r.id]
     for c in trace.call_rows:
-        count[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
-        called[c.level] += c.duration_ns * (c.kind != "prefill")
-        spent[c.level] += c.duration_ns * (c.round in own)
+        forwards_by_level[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
+        call_ns_by_level[c.level] += c.duration_ns * (c.kind != "prefill")
+        ns_by_level[c.level] += c.duration_ns * (c.round in own_ns)
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
-    spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
+    ns_by_level[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     levels = []
     for level in sorted(names):
         levels.append(
             LevelUse(
                 name=names[level],
-                forwards=count[level] / tokens,
-                ms=spent[level] * MS / tokens,
-                calls=called[level] * MS / tokens,
+                forwards=forwards_by_level[level] / tokens,
+                ms=ns_by_level[level] * MS / tokens,
+                calls=call_ns_by_level[level] * MS / tokens,
             )
         )
     return tuple(levels)

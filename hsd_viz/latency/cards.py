@@ -75,19 +75,19 @@ def gpu_of(
     Raises:
         UserError: if it is unknown and not all three are given; ``hint`` ends the message.
     """
-    given = {"bandwidth": bandwidth, "FLOP rate": flops, "memory": memory}
-    for what, value in given.items():
+    figures = {"bandwidth": bandwidth, "FLOP rate": flops, "memory": memory}
+    for what, value in figures.items():
         if value is not None:
             check_range(f"the {what} of {name or 'the GPU'}", value, 1e-3, 1e6)
     if bandwidth and flops and memory:
         return Gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
-    known = by_name(GPUS, _without_vendor(name), "GPU", hint, written=name)
+    gpu = by_name(GPUS, _without_vendor(name), "GPU", hint, written=name)
     return replace(
-        known,
-        bandwidth=bandwidth or known.bandwidth,
-        flops=flops or known.flops,
-        flops8=2 * flops if flops else known.flops8,
-        memory=memory or known.memory,
+        gpu,
+        bandwidth=bandwidth or gpu.bandwidth,
+        flops=flops or gpu.flops,
+        flops8=2 * flops if flops else gpu.flops8,
+        memory=memory or gpu.memory,
     )
 
 

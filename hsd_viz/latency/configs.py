@@ -31,11 +31,11 @@ def shape_of(name: str) -> Shape:
     path = Path(name).expanduser()
     is_file = path.suffix == ".json" or path.is_dir() or name.startswith((".", "/", "~"))
     if not is_file:
-        known = _hub_name(name)
+        hub_name = _hub_name(name)
         if "/" not in name:
-            return by_name(MODELS, known or name, "model", ", or give the path of a config.json")
-        if known is not None:
-            return MODELS[known]
+            return by_name(MODELS, hub_name or name, "model", ", or give the path of a config.json")
+        if hub_name is not None:
+            return MODELS[hub_name]
     if path.is_dir():
         path = path / "config.json"
     try:
@@ -52,9 +52,9 @@ def shape_of(name: str) -> Shape:
 def _hub_name(name: str) -> str | None:
     """Return the shipped name of a model of the hub, ``None`` if there is none."""
     plain = name.lower().rpartition("/")[2]
-    for pattern, known in PUBLISHED_FIGURES["hub"].items():
+    for pattern, shipped_name in PUBLISHED_FIGURES["hub"].items():
         if plain.startswith(pattern):
-            return known
+            return shipped_name
     return None
 
 
@@ -118,8 +118,8 @@ def _compressed(quantization: Mapping[str, Any]) -> str:
     groups = quantization.get("config_groups")
     if not isinstance(groups, Mapping):
         return ""
-    first = next(iter(groups.values()), None)
-    weights = first.get("weights") if isinstance(first, Mapping) else None
+    group = next(iter(groups.values()), None)
+    weights = group.get("weights") if isinstance(group, Mapping) else None
     if not isinstance(weights, Mapping):
         return ""
     kind = "fp" if weights.get("type") == "float" else "int"
@@ -156,10 +156,10 @@ def _head_of(
     name: str, layer: dict[str, Any], method: str, vocabulary: int = 0, tokens: int = 0
 ) -> Shape:
     """Return a draft head of the layers of a config."""
-    whole = _decoder(name, {"num_hidden_layers": 1, **layer})
+    decoder = _decoder(name, {"num_hidden_layers": 1, **layer})
     for what, value in (("draft vocabulary", vocabulary), ("draft tokens", tokens)):
         check_range(f"the {what} of {name}", value, 0, MOST_SIZE)
-    return replace(whole, output=vocabulary, is_head=True, lookahead=tokens, method=method)
+    return replace(decoder, output=vocabulary, is_head=True, lookahead=tokens, method=method)
 
 
 def _decoder(name: str, config: dict[str, Any]) -> Shape:
@@ -196,14 +196,14 @@ def _shape(name: str, config: Mapping[str, Any]) -> Shape:
     """Return the sizes of a config, unchecked."""
     layers = config["num_hidden_layers"]
     heads = config["num_attention_heads"]
-    experts = _first(config, "num_experts", "num_local_experts", "n_routed_experts") or 0
+    experts = _first_value(config, "num_experts", "num_local_experts", "n_routed_experts") or 0
     intermediate = config.get("moe_intermediate_size") if experts else None
     intermediate = intermediate or config["intermediate_size"]
     dense_layers = _dense_layers(config, layers) if experts else 0
     dense_intermediate = 0
     if dense_layers:
-        dense_intermediate = _first(config, "intermediate_size_mlp", "intermediate_size")
-    shared = _first(config, "shared_expert_intermediate_size")
+        dense_intermediate = _first_value(config, "intermediate_size_mlp", "intermediate_size")
+    shared = _first_value(config, "shared_expert_intermediate_size")
     if shared is None:
         shared = (config.get("n_shared_experts") or 0) * intermediate
     window, windowed_layers = _window(config, config.get("layer_types") or ())
@@ -218,7 +218,7 @@ def _shape(name: str, config: Mapping[str, Any]) -> Shape:
         head_dim=config.get("head_dim") or 0,
         tied=bool(config.get("tie_word_embeddings")),
         experts=experts,
-        used=_first(config, "num_experts_per_tok", "num_experts_per_token") or 0,
+        used=_first_value(config, "num_experts_per_tok", "num_experts_per_token") or 0,
         shared=shared,
         dense_layers=dense_layers,
         dense_intermediate=dense_intermediate,
@@ -227,7 +227,7 @@ def _shape(name: str, config: Mapping[str, Any]) -> Shape:
     )
 
 
-def _first(config: Mapping[str, Any], *names: str) -> Any:
+def _first_value(config: Mapping[str, Any], *names: str) -> Any:
     """Return the first value that a config has under one of several names."""
     for name in names:
         if config.get(name) is not None:
@@ -237,12 +237,14 @@ def _first(config: Mapping[str, Any], *names: str) -> Any:
 
 def _dense_layers(config: Mapping[str, Any], layers: int) -> int:
     """Return how many layers have a dense MLP beside layers with experts."""
-    first = config.get("first_k_dense_replace") or 0
+    first_sparse = config.get("first_k_dense_replace") or 0
     listed = len(config.get("mlp_only_layers") or ())
-    every = _first(config, "interleave_moe_layer_step", "moe_layer_freq", "decoder_sparse_step")
-    if not isinstance(every, int) or every <= 1:
-        return min(layers, first + listed)
-    sparse = sum((k + 1) % every == 0 for k in range(first, layers))
+    period = _first_value(
+        config, "interleave_moe_layer_step", "moe_layer_freq", "decoder_sparse_step"
+    )
+    if not isinstance(period, int) or period <= 1:
+        return min(layers, first_sparse + listed)
+    sparse = sum((k + 1) % period == 0 for k in range(first_sparse, layers))
     return layers - sparse
 
 

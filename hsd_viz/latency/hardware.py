@@ -57,39 +57,39 @@ class Machine:
         """Return the milliseconds of a forward pass that feeds ``tokens`` tokens of each of
         ``batch`` sequences with ``context`` tokens cached.
         """
-        used = self.efficiency
+        efficiency = self.efficiency
         fed = batch * tokens
-        weight_bytes = shape.touched(fed) * WEIGHTS[weights] / used.of(weights)
+        weight_bytes = shape.touched(fed) * WEIGHTS[weights] / efficiency.of(weights)
         sharing = shape.heads / shape.kv_heads
-        reads = 1 + used.rereads * (sharing - 1)
+        reads = 1 + efficiency.rereads * (sharing - 1)
         cache_bytes = batch * shape.cached(context + tokens) * CACHES[cache] * reads
-        read = weight_bytes + cache_bytes / (used.cache or used.of("bf16"))
-        work = 2 * shape.touched(1) * fed
+        bytes_read = weight_bytes + cache_bytes / (efficiency.cache or efficiency.of("bf16"))
+        flop = 2 * shape.touched(1) * fed
         # A score and a weighted sum of each cached element of a key and of a value, per head.
         per_kv = 2 * shape.cached(context + tokens) * sharing
-        work += per_kv * fed
-        peak = self.gpu.peak(weights) * 1e12 * used.compute
-        moving = max(read / (self.gpu.bandwidth * 1e9), work / peak) / self.tp
-        per_layer = used.layer_us + (used.reduce_us if self.tp > 1 else 0.0)
-        fixed = shape.layers * per_layer + used.step_us + used.sequence_us * batch
-        each = used.token_us * shape.touched(1) / 1e9 * fed / self.tp
-        return moving * 1e3 + (fixed + each) * 1e-3
+        flop += per_kv * fed
+        peak = self.gpu.peak(weights) * 1e12 * efficiency.compute
+        pass_seconds = max(bytes_read / (self.gpu.bandwidth * 1e9), flop / peak) / self.tp
+        per_layer = efficiency.layer_us + (efficiency.reduce_us if self.tp > 1 else 0.0)
+        fixed_us = shape.layers * per_layer + efficiency.step_us + efficiency.sequence_us * batch
+        fed_us = efficiency.token_us * shape.touched(1) / 1e9 * fed / self.tp
+        return pass_seconds * 1e3 + (fixed_us + fed_us) * 1e-3
 
     def cost(
         self,
         shape: Shape,
-        most: int = 64,
+        max_tokens: int = 64,
         *,
         batch: int = 1,
         context: int = 0,
         weights: str = "bf16",
         cache: str = "bf16",
     ) -> LevelCost:
-        """Return c(1), ..., c(``most``) for the law, with the further time of a round from two
-        tokens on; the settings are those of :meth:`step_ms`.
+        """Return c(1), ..., c(``max_tokens``) for the law. From two tokens on, it includes the
+        time of a round beyond its forward pass. The settings are those of :meth:`step_ms`.
         """
         curve = []
-        for tokens in range(1, most + 1):
+        for tokens in range(1, max_tokens + 1):
             step = self.step_ms(
                 shape, tokens=tokens, batch=batch, context=context, weights=weights, cache=cache
             )
@@ -143,27 +143,27 @@ def fitted(
         )
     published = machine.efficiency
 
-    def step(tokens: int, efficiency: Efficiency) -> float:
-        return replace(machine, efficiency=efficiency).step_ms(
+    def step(tokens: int, assumed: Efficiency) -> float:
+        return replace(machine, efficiency=assumed).step_ms(
             shape, tokens=tokens, batch=batch, context=context, weights=weights, cache=cache
         )
 
     bare = replace(published, layer_us=0.0, reduce_us=0.0, step_us=0.0, sequence_us=0.0)
     ideal = replace(bare, bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, cache=0.0)
-    least = step(1, ideal)
-    if one_ms < least:
+    fastest_ms = step(1, ideal)
+    if one_ms < fastest_ms:
         raise UserError(
-            f"{one_ms:g} ms is shorter than the {least:.3g} ms that reading {shape.name} takes at "
-            f"the bandwidth of {machine.gpu.name}: check the model, --weights and --tp"
+            f"{one_ms:g} ms is shorter than the {fastest_ms:.3g} ms that reading {shape.name} "
+            f"takes at the bandwidth of {machine.gpu.name}: check the model, --weights and --tp"
         )
-    moving = step(1, bare)
-    growth = many_ms - one_ms - (step(many, bare) - moving) * one_ms / moving
-    per_pass = min(max(0.0, growth / (many - 1)), one_ms - least)
-    usual = step(1, published) - moving
-    rest = one_ms - per_pass
-    scale = max(rest / (moving + usual), least / moving)
-    share = (rest - scale * moving) / usual if usual else 0.0
-    used = replace(
+    pass_ms = step(1, bare)
+    growth = many_ms - one_ms - (step(many, bare) - pass_ms) * one_ms / pass_ms
+    per_pass = min(max(0.0, growth / (many - 1)), one_ms - fastest_ms)
+    fixed_ms = step(1, published) - pass_ms
+    tokenless_ms = one_ms - per_pass
+    scale = max(tokenless_ms / (pass_ms + fixed_ms), fastest_ms / pass_ms)
+    share = (tokenless_ms - scale * pass_ms) / fixed_ms if fixed_ms else 0.0
+    efficiency = replace(
         published,
         bandwidth={name: eta / scale for name, eta in published.bandwidth.items()},
         cache=published.cache / scale,
@@ -175,7 +175,7 @@ def fitted(
         kind="measured",
         source=f"fitted on {one_ms:g} and {many_ms:g} ms",
     )
-    return replace(machine, efficiency=used)
+    return replace(machine, efficiency=efficiency)
 
 
 def check_setting(
@@ -187,10 +187,10 @@ def check_setting(
         raise UserError(
             f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}"
         )
-    for value, known, what in ((weights, WEIGHTS, "weights"), (cache, CACHES, "KV cache")):
-        if value not in known:
+    for value, formats, what in ((weights, WEIGHTS, "weights"), (cache, CACHES, "KV cache")):
+        if value not in formats:
             raise UserError(
-                f"the format '{value}' of the {what} is unknown: use {', '.join(known)}"
+                f"the format '{value}' of the {what} is unknown: use {', '.join(formats)}"
             )
     for tokens in context:
         check_range("the context", tokens, 1, 10_000_000)

@@ -22,8 +22,8 @@ def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iter
     """
     *drafts, target = calibration.models
     for database in (None, *calibration.databases):
-        most = len(drafts) if max_levels is None else max_levels - 1 - (database is not None)
-        for count in range(min(most, len(drafts)) + 1):
+        max_drafts = len(drafts) if max_levels is None else max_levels - 1 - (database is not None)
+        for count in range(min(max_drafts, len(drafts)) + 1):
             for names in combinations(drafts, count):
                 if _is_known(calibration, database, (*names, target)):
                     yield database, names

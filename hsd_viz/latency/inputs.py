@@ -48,21 +48,24 @@ class LevelCost:
 
     def verifying(self, fed: int) -> float:
         """Return c(``fed``), without the overhead."""
-        return _at(self.forward, fed)
+        return _value_at(self.forward, fed)
 
     def drafting(self, fed: int) -> float:
         """Return the same for a forward pass by which the model drafts alone."""
-        return _at(self.draft or self.forward, fed)
+        return _value_at(self.draft or self.forward, fed)
 
     def alone(self, tokens: int) -> float:
         """Return the cost of drafting ``tokens`` tokens, one token fed at a time."""
         return tokens * self.drafting(1) + self.draft_overhead
 
-    def scaled(self, by: float) -> LevelCost:
-        """Return all costs multiplied by ``by``."""
-        draft = None if self.draft is None else tuple(by * c for c in self.draft)
+    def scaled(self, factor: float) -> LevelCost:
+        """Return all costs multiplied by ``factor``."""
+        draft = None if self.draft is None else tuple(factor * c for c in self.draft)
         return LevelCost(
-            tuple(by * c for c in self.forward), draft, by * self.overhead, by * self.draft_overhead
+            tuple(factor * c for c in self.forward),
+            draft,
+            factor * self.overhead,
+            factor * self.draft_overhead,
         )
 
 
@@ -112,16 +115,16 @@ class Edge:
         """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
         return tuple(a - b for a, b in pairwise((*self.curve(n), 0.0)))
 
-    def shifted(self, by: float) -> Edge:
-        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by ``by``, within [0,
-        1].
+    def shifted(self, difference: float) -> Edge:
+        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by
+        ``difference``, within [0, 1].
         """
         survives = 1.0
-        out = []
-        for before, after in pairwise((1.0, *self.survival)):
-            survives *= min(1.0, max(0.0, (after / before if before else self.tail) + by))
-            out.append(survives)
-        return Edge(tuple(out), min(1.0, max(0.0, self.tail + by)))
+        survival = []
+        for earlier, later in pairwise((1.0, *self.survival)):
+            survives *= min(1.0, max(0.0, (later / earlier if earlier else self.tail) + difference))
+            survival.append(survives)
+        return Edge(tuple(survival), min(1.0, max(0.0, self.tail + difference)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,9 @@ class Tier:
 
     def reached(self) -> tuple[float, ...]:
         """Return P(at least k tokens are accepted), k = 0, 1, ..."""
-        most = max(accepted for _, accepted, _ in self.outcomes)
-        reached = [0.0] * (most + 1)
-        for place in range(most + 1):
+        longest = max(accepted for _, accepted, _ in self.outcomes)
+        reached = [0.0] * (longest + 1)
+        for place in range(longest + 1):
             for _, accepted, chance in self.outcomes:
                 if accepted >= place:
                     reached[place] += chance
@@ -264,7 +267,9 @@ class Calibration:
             tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}
             for name in _BY_PAIRS:
                 if name in data:
-                    tables[name] = {(draft, by): value for draft, by, value in data[name]}
+                    tables[name] = {
+                        (draft, verifier): value for draft, verifier, value in data[name]
+                    }
             for pair, outcomes in tables["tiers"].items():
                 tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
@@ -289,10 +294,10 @@ class Calibration:
         return self.costs[model].scaled(self.after.get((below or "", model), 1.0))
 
     def edge(self, draft: str, verifier: str) -> Edge:
-        return _known(self.edges, draft, verifier)
+        return _value_of_pair(self.edges, draft, verifier)
 
     def tier(self, database: str, verifier: str) -> Tier:
-        return _known(self.tiers, database, verifier)
+        return _value_of_pair(self.tiers, database, verifier)
 
     def stop(self, draft: str, verifier: str, confidence: float) -> UnsureStop:
         """Return what was measured of drafts that stop below ``confidence``.
@@ -304,11 +309,11 @@ class Calibration:
         for stop in measured:
             if stop.confidence == confidence:
                 return stop
-        known = ", ".join(f"{stop.confidence:g}" for stop in measured)
+        confidences = ", ".join(f"{stop.confidence:g}" for stop in measured)
         raise UserError(
             f"the length of drafts of '{draft}' for '{verifier}' "
             f"with the confidence {confidence:g} "
-            f"is unknown: measured are {known or 'none'}"
+            f"is unknown: measured are {confidences or 'none'}"
         )
 
     def lookup(self, database: str) -> LookupCost:
@@ -320,18 +325,18 @@ class Calibration:
         """Return the calibration of some draft models and databases (``None``: of all), and of the
         target.
         """
-        kept = tuple(m for m in self.models if models is None or m in models or m == self.target)
+        names = tuple(m for m in self.models if models is None or m in models or m == self.target)
         allowed = self.databases if databases is None else databases
         tiers = {}
         for (database, verifier), tier in self.tiers.items():
-            if database in allowed and verifier in kept:
+            if database in allowed and verifier in names:
                 tiers[database, verifier] = tier
         return replace(
             self,
-            models=kept,
-            edges=_among(self.edges, kept),
+            models=names,
+            edges=_among(self.edges, names),
             tiers=tiers,
-            stops=_among(self.stops, kept),
+            stops=_among(self.stops, names),
         )
 
 
@@ -340,7 +345,7 @@ def _among(pairs: Mapping[tuple[str, str], T], models: Collection[str]) -> dict[
     return {pair: value for pair, value in pairs.items() if set(pair) <= set(models)}
 
 
-def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
+def _value_of_pair(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
     if (draft, verifier) in pairs:
         return pairs[draft, verifier]
     raise UserError(
@@ -348,7 +353,7 @@ def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> A
     )
 
 
-def _at(curve: tuple[float, ...], fed: int) -> float:
+def _value_at(curve: tuple[float, ...], fed: int) -> float:
     """Return a curve's value at ``fed`` >= 1 tokens; beyond its last entry it continues with its
     last step.
     """

@@ -20,12 +20,12 @@ MOST_LISTED = 12
 
 
 def by_name(
-    known: Mapping[str, T], name: str, what: str, otherwise: str, written: str | None = None
+    values: Mapping[str, T], name: str, what: str, otherwise: str, written: str | None = None
 ) -> T:
     """Return the value of a name in any spelling, or of its first word: "H100" is "H100 SXM".
 
     Args:
-        known: values by their names.
+        values: values by their names.
         name: the name to look up.
         what: what it is a name of, for the message.
         otherwise: the end of the message.
@@ -34,27 +34,29 @@ def by_name(
     Raises:
         UserError: if it is unknown.
     """
-    names = _names_without_spelling(known)
-    models = _names_by_first_word(known)
-    wanted = _without_spelling(name)
-    match = names.get(wanted) or models.get(name.strip().lower())
+    names = _names_without_spelling(values)
+    models = _names_by_first_word(values)
+    plain_name = _without_spelling(name)
+    match = names.get(plain_name) or models.get(name.strip().lower())
     if match:
-        return known[match]
+        return values[match]
     every_name = {**names, **models}
-    near = difflib.get_close_matches(wanted, every_name, 4, 0.4)
-    listed = list(dict.fromkeys(every_name[text] for text in near)) or list(known)[:MOST_LISTED]
-    shown = name if written is None else written
-    raise UserError(f"the {what} '{shown}' is unknown: use {', '.join(listed)}{otherwise}")
+    close_names = difflib.get_close_matches(plain_name, every_name, 4, 0.4)
+    listed = list(dict.fromkeys(every_name[text] for text in close_names))
+    if not listed:
+        listed = list(values)[:MOST_LISTED]
+    original = name if written is None else written
+    raise UserError(f"the {what} '{original}' is unknown: use {', '.join(listed)}{otherwise}")
 
 
-def _names_without_spelling(known: Mapping[str, Any]) -> dict[str, str]:
-    return {_without_spelling(name): name for name in known}
+def _names_without_spelling(values: Mapping[str, Any]) -> dict[str, str]:
+    return {_without_spelling(name): name for name in values}
 
 
-def _names_by_first_word(known: Mapping[str, Any]) -> dict[str, str]:
+def _names_by_first_word(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the first name of each first word that has a digit."""
     names: dict[str, str] = {}
-    for name in known:
+    for name in values:
         word = name.split()[0]
         if any(character.isdigit() for character in word):
             names.setdefault(word.lower(), name)

@@ -90,9 +90,9 @@ def draft(lookahead: int, cost: LevelCost) -> LevelRound:
     """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass
     each.
     """
-    more = cost.drafting(2) - cost.drafting(1)
+    catch_up = cost.drafting(2) - cost.drafting(1)
     return LevelRound(
-        (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more
+        (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), catch_up
     )
 
 
@@ -105,14 +105,14 @@ def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRoun
     full = 0.0
     for drafted, accepted, chance in stop.outcomes:
         length = min(drafted, lookahead)
-        kept = min(accepted, lookahead)
+        usable = min(accepted, lookahead)
         tokens[length] += chance
-        full += chance * (kept == length)
-        for k in range(kept + 1):
+        full += chance * (usable == length)
+        for k in range(usable + 1):
             reached[k] += chance
     times = sum(p * cost.alone(n) for n, p in enumerate(tokens) if n)
-    more = cost.drafting(2) - cost.drafting(1)
-    return LevelRound(tuple(tokens), (times,), (mean(tokens),), more, tuple(reached), full)
+    catch_up = cost.drafting(2) - cost.drafting(1)
+    return LevelRound(tuple(tokens), (times,), (mean(tokens),), catch_up, tuple(reached), full)
 
 
 def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
@@ -131,33 +131,43 @@ def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
         reached = tuple(map(mul, survival, list(accumulate(reversed(call.tokens)))[::-1]))
         full = sum(map(mul, survival, call.tokens))
     curve = [cost.verifying(fed) for fed in range(1, len(call.tokens) + 2)]
-    own = sum(map(mul, call.tokens, curve))
-    times = [*call.times, own + cost.overhead]
+    forward_ms = sum(map(mul, call.tokens, curve))
+    times = [*call.times, forward_ms + cost.overhead]
     if full:
         times[-2] += full * call.catch_up
     gained = (0.0, *(a - b for a, b in pairwise((*reached, 0.0))))
     return LevelRound(
-        gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own
+        gained,
+        tuple(times),
+        (*call.forwards, 1.0),
+        sum(map(mul, call.tokens, curve[1:])) - forward_ms,
     )
 
 
-def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -> LevelRound:
-    """Return a call of a level: rounds until it has at least ``lookahead`` tokens. ``visits[s]`` is
-    the probability that s is a partial sum, so their sum is the expected number of rounds. ``over``
-    are the acceptance rates of the level above for a model over a database, whose last token of a
-    round is its own.
+def repeat(
+    level_round: LevelRound, lookahead: int, rates: OverDatabase | None = None
+) -> LevelRound:
+    """Return a call of a level: rounds until it has at least ``lookahead`` tokens.
+
+    Args:
+        level_round: one round of the level.
+        lookahead: the tokens after which it stops.
+        rates: for a model over a database, whose last token of a round is its own: the acceptance
+            of its tokens by the level above.
     """
-    gained = this.tokens
+    gained = level_round.tokens
+    # visits[s] is the probability that s is a partial sum: their sum is the expected number of
+    # rounds.
     visits = [1.0] + [0.0] * (lookahead - 1)
     returned = [0.0] * (lookahead + len(gained) - 1)
     for s in range(lookahead):
         for r, p in enumerate(gained[1:], start=s + 1):
             (visits if r < lookahead else returned)[r] += visits[s] * p
     rounds = sum(visits)
-    times = tuple(rounds * time for time in this.times)
-    forwards = tuple(rounds * passes for passes in this.forwards)
-    call = LevelRound(tuple(returned), times, forwards, this.catch_up)
-    if over is None:
+    times = tuple(rounds * time for time in level_round.times)
+    forwards = tuple(rounds * passes for passes in level_round.forwards)
+    call = LevelRound(tuple(returned), times, forwards, level_round.catch_up)
+    if rates is None:
         return call
     reached = [1.0] + [0.0] * (len(returned) - 1)
     full = 0.0
@@ -165,10 +175,10 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
     for s in range(lookahead):
         longer = alive[s]  # P(all before s were accepted, and the round gains more than k tokens)
         for r, p in enumerate(gained[1:], start=1):
-            taken = over.taken ** (r - 1)
-            all_accepted = alive[s] * p * taken * over.own
+            survives = rates.taken ** (r - 1)
+            all_accepted = alive[s] * p * survives * rates.own
             longer -= alive[s] * p
-            reached[s + r] += all_accepted + longer * taken * over.taken
+            reached[s + r] += all_accepted + longer * survives * rates.taken
             if s + r < lookahead:
                 alive[s + r] += all_accepted
             else:
@@ -177,18 +187,18 @@ def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -
 
 
 def repeat_until_unsure(
-    this: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
+    level_round: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
 ) -> LevelRound:
     """Return a call of a level that also stops when it is unsure. Each measured draft says where
     that is, and how much of it the level above accepts; beyond its end each further token is
     accepted with the probability of ``edge``.
     """
-    calls = {n: repeat(this, n) for n in range(1, lookahead + 1)}
+    calls = {n: repeat(level_round, n) for n in range(1, lookahead + 1)}
     size = len(calls[lookahead].tokens)
     tokens = [0.0] * size
     reached = [0.0] * size
-    times = [0.0] * len(this.times)
-    forwards = [0.0] * len(this.forwards)
+    times = [0.0] * len(level_round.times)
+    forwards = [0.0] * len(level_round.forwards)
     full = 0.0
     for drafted, accepted, chance in stop.outcomes:
         limit = lookahead if drafted == stop.lookahead else min(max(1, drafted), lookahead)
@@ -203,7 +213,7 @@ def repeat_until_unsure(
             full += chance * p * survives
             longer -= p
     return LevelRound(
-        tuple(tokens), tuple(times), tuple(forwards), this.catch_up, tuple(reached), full
+        tuple(tokens), tuple(times), tuple(forwards), level_round.catch_up, tuple(reached), full
     )
 
 
@@ -328,36 +338,38 @@ class Law:
     def _new_round(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
-        known = self.calibration
+        calibration = self.calibration
         call = NOTHING
         edge = None
         below = database
         if drafts:
             below = drafts[-1].name
             call = self._call(database, drafts, verifier)
-            edge = None if call.reached else known.edge(below, verifier)
+            edge = None if call.reached else calibration.edge(below, verifier)
         elif database is not None:
-            call = look_up(known.tier(database, verifier), known.lookup(database))
-        return verify(call, edge, known.cost(verifier, below))
+            call = look_up(calibration.tier(database, verifier), calibration.lookup(database))
+        return verify(call, edge, calibration.cost(verifier, below))
 
     def _new_call(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
-        known = self.calibration
-        *below, model = drafts
+        calibration = self.calibration
+        *lower, model = drafts
         name = model.name
         lookahead: int = model.lookahead  # type: ignore[assignment]
-        lowest = database is None and not below
+        lowest = database is None and not lower
         if model.confidence is not None:
-            stop = known.stop(name, verifier, model.confidence)
+            stop = calibration.stop(name, verifier, model.confidence)
             if lowest:
-                return unsure_draft(min(lookahead, stop.lookahead), known.cost(name), stop)
-            this = self._round(database, tuple(below), name)
-            return repeat_until_unsure(this, lookahead, stop, known.edge(name, verifier))
+                return unsure_draft(min(lookahead, stop.lookahead), calibration.cost(name), stop)
+            level_round = self._round(database, tuple(lower), name)
+            return repeat_until_unsure(
+                level_round, lookahead, stop, calibration.edge(name, verifier)
+            )
         if lowest:
-            return draft(lookahead, known.cost(name))
-        over = None if below else known.over.get((f"{database} > {name}", verifier))
-        return repeat(self._round(database, tuple(below), name), lookahead, over)
+            return draft(lookahead, calibration.cost(name))
+        rates = None if lower else calibration.over.get((f"{database} > {name}", verifier))
+        return repeat(self._round(database, tuple(lower), name), lookahead, rates)
 
 
 def predict(stack: Stack | str, calibration: Calibration) -> Prediction:

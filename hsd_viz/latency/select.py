@@ -51,24 +51,30 @@ class StackChoice:
 
 
 def select(
-    calibration: Calibration, *, most: int = MOST_CONSIDERED, max_levels: int | None = None
+    calibration: Calibration, *, max_lookahead: int = MOST_CONSIDERED, max_levels: int | None = None
 ) -> StackChoice:
-    """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the
-    parts of a stack, database and target included.
+    """Return the fastest stack by the law.
+
+    Args:
+        calibration: what was measured.
+        max_lookahead: the largest lookahead that is considered.
+        max_levels: the most parts of a stack, database and target included.
     """
-    check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
+    check_range("the largest lookahead", max_lookahead, 1, MAX_LOOKAHEAD)
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
     law = Law(calibration)
     target = calibration.target
     best: list[Stack] = []
     for hierarchy in hierarchies(calibration, max_levels):
-        fixed = join(hierarchy, best_lookaheads(law, hierarchy, most), target)
-        unsure = with_confidences(law, fixed, most)
+        fixed = join(hierarchy, best_lookaheads(law, hierarchy, max_lookahead), target)
+        unsure = with_confidences(law, fixed, max_lookahead)
         best += [fixed] if unsure == fixed else [unsure, fixed]
     ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
     single = [p for p in ranked if structure_of(p.levels) is Structure.ONE_DRAFT]
-    shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
+    shortest = law.predict(
+        shortest_path(calibration, max_lookahead=max_lookahead, max_levels=max_levels)
+    )
     return StackChoice(
         ranked[0], law.predict(target), single[0] if single else None, shortest, ranked
     )
@@ -78,7 +84,7 @@ def choose(
     *,
     costs: Mapping[str, float | Sequence[float] | LevelCost],
     acceptance: Mapping[str, float | Edge],
-    most: int = MOST_CONSIDERED,
+    max_lookahead: int = MOST_CONSIDERED,
     max_levels: int | None = None,
 ) -> StackChoice:
     """Return the fastest stack for known costs and acceptance, and its alternatives.
@@ -88,7 +94,7 @@ def choose(
             those that feed 1, 2, ... tokens.
         acceptance: by "draft > verifier": conditional acceptance of draft tokens, or a survival
             curve.
-        most, max_levels: as for :func:`select`.
+        max_lookahead, max_levels: as for :func:`select`.
 
     Raises:
         UserError: if a pair names a model without costs, or a figure is out of range.
@@ -112,20 +118,27 @@ def choose(
                 "write 'draft > verifier'"
             )
         edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)
-    return select(Calibration(tuple(levels), levels, edges), most=most, max_levels=max_levels)
+    return select(
+        Calibration(tuple(levels), levels, edges),
+        max_lookahead=max_lookahead,
+        max_levels=max_levels,
+    )
 
 
-def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST_CONSIDERED) -> tuple[int, ...]:
+def best_lookaheads(
+    law: Law, hierarchy: Hierarchy, max_lookahead: int = MOST_CONSIDERED
+) -> tuple[int, ...]:
     """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to
-    ``most``.
+    ``max_lookahead``.
     """
     names = hierarchy[1]
     if len(names) <= 2:
         return min(
-            product(range(1, most + 1), repeat=len(names)), key=lambda g: law.ms(hierarchy, g)
+            product(range(1, max_lookahead + 1), repeat=len(names)),
+            key=lambda g: law.ms(hierarchy, g),
         )
-    start = shortest_path(law.calibration, most=most, along=hierarchy)
-    return refine(law, hierarchy, split(start)[1], range(len(names)), most)
+    start = shortest_path(law.calibration, max_lookahead=max_lookahead, along=hierarchy)
+    return refine(law, hierarchy, split(start)[1], range(len(names)), max_lookahead)
 
 
 def refine(
@@ -133,7 +146,7 @@ def refine(
     hierarchy: Hierarchy,
     start: tuple[int, ...],
     places: Sequence[int],
-    most: int = MOST_CONSIDERED,
+    max_lookahead: int = MOST_CONSIDERED,
 ) -> tuple[int, ...]:
     """Return ``start`` with the lookaheads at ``places`` changed one at a time until none
     improves.
@@ -144,7 +157,7 @@ def refine(
     while places and unchanged < len(places):
         for place in places:
             unchanged += 1
-            ms, changed = _best_at(law, hierarchy, lookaheads, place, most)
+            ms, changed = _best_at(law, hierarchy, lookaheads, place, max_lookahead)
             if ms < best * (1 - 1e-12):
                 best = ms
                 lookaheads = changed
@@ -153,17 +166,17 @@ def refine(
 
 
 def _best_at(
-    law: Law, hierarchy: Hierarchy, lookaheads: tuple[int, ...], place: int, most: int
+    law: Law, hierarchy: Hierarchy, lookaheads: tuple[int, ...], place: int, max_lookahead: int
 ) -> tuple[float, tuple[int, ...]]:
     """Return the least ms per token of all lookaheads at one place, and these lookaheads."""
     tried = []
-    for lookahead in range(1, most + 1):
+    for lookahead in range(1, max_lookahead + 1):
         changed = (*lookaheads[:place], lookahead, *lookaheads[place + 1 :])
         tried.append((law.ms(hierarchy, changed), changed))
     return min(tried)
 
 
-def with_confidences(law: Law, stack: Stack, most: int = MOST_CONSIDERED) -> Stack:
+def with_confidences(law: Law, stack: Stack, max_lookahead: int = MOST_CONSIDERED) -> Stack:
     """Return the stack with the lookahead and the confidence of each draft model changed, one model
     at a time, until none improves; confidences are those that were measured.
     """
@@ -174,7 +187,7 @@ def with_confidences(law: Law, stack: Stack, most: int = MOST_CONSIDERED) -> Sta
     while improved:
         improved = False
         for place in range(len(drafts)):
-            for model in _variants(law.calibration, (*drafts, stack.target), place, most):
+            for model in _variants(law.calibration, (*drafts, stack.target), place, max_lookahead):
                 tried = (*drafts[:place], model, *drafts[place + 1 :])
                 ms = law.ms_of(database, tried)
                 if ms / best < 1 - 1e-12:
@@ -185,7 +198,7 @@ def with_confidences(law: Law, stack: Stack, most: int = MOST_CONSIDERED) -> Sta
 
 
 def _variants(
-    calibration: Calibration, models: tuple[ModelPart, ...], place: int, most: int
+    calibration: Calibration, models: tuple[ModelPart, ...], place: int, max_lookahead: int
 ) -> Iterator[ModelPart]:
     """Yield the model at ``place`` with every lookahead, alone and with each confidence that was
     measured for it.
@@ -193,11 +206,11 @@ def _variants(
     draft = models[place]
     verifier = models[place + 1]
     name = calibration.target if place + 2 == len(models) else verifier.name
-    for lookahead in range(1, most + 1):
+    for lookahead in range(1, max_lookahead + 1):
         yield ModelPart(draft.name, lookahead)
     for stop in calibration.stops.get((draft.name, name), ()):
         # A lookahead of one token leaves nothing to stop.
-        for lookahead in range(2, min(most, stop.lookahead) + 1):
+        for lookahead in range(2, min(max_lookahead, stop.lookahead) + 1):
             yield ModelPart(draft.name, lookahead, stop.confidence)
 
 

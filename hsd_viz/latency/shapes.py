@@ -100,11 +100,11 @@ class Shape:
         """Return the parameters that a forward pass over ``tokens`` tokens uses, without the
         embedding.
         """
-        read = 1.0
+        experts_read = 1.0
         if self.experts:
-            read = self.experts * (1 - (1 - self.used / self.experts) ** tokens)
+            experts_read = self.experts * (1 - (1 - self.used / self.experts) ** tokens)
         output = (self.output or self.vocabulary) * self.hidden
-        return self.layers * self.attention + self._mlps(read) + output
+        return self.layers * self.attention + self._mlps(experts_read) + output
 
     @property
     def cache(self) -> int:

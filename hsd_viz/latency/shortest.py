@@ -24,7 +24,7 @@ from hsd_viz.stack import Stack
 def shortest_path(
     calibration: Calibration,
     *,
-    most: int = MOST_CONSIDERED,
+    max_lookahead: int = MOST_CONSIDERED,
     max_levels: int | None = None,
     along: Hierarchy | None = None,
 ) -> Stack:
@@ -32,13 +32,13 @@ def shortest_path(
 
     Args:
         calibration: what was measured.
-        most: the largest lookahead.
+        max_lookahead: the largest lookahead.
         max_levels: the most parts of a stack, database and target included.
         along: the only hierarchy that is allowed, of which the lookaheads are then returned.
     """
     paths: list[tuple[float, Stack]] = []
     for database in (along[0],) if along else (None, *calibration.databases):
-        search = _Search(calibration, database, most, max_levels, along)
+        search = _Search(calibration, database, max_lookahead, max_levels, along)
         paths += search.paths_to_target()
     return min(paths, key=lambda pair: pair[0])[1]
 
@@ -62,7 +62,7 @@ class _Search:
     Attributes:
         calibration: what was measured.
         database: below the draft models; ``None``: none.
-        most: the largest lookahead.
+        max_lookahead: the largest lookahead.
         max_levels: the most parts of a stack; ``None``: any number.
         along: the only hierarchy that is allowed.
         best: the best path below a model by (model, number of draft models in it).
@@ -70,7 +70,7 @@ class _Search:
 
     calibration: Calibration
     database: str | None
-    most: int
+    max_lookahead: int
     max_levels: int | None
     along: Hierarchy | None
     best: dict[tuple[str, int], _Path] = field(default_factory=dict)
@@ -86,15 +86,15 @@ class _Search:
                     self._extend(draft, verifier)
         counts = [len(self.along[1])] if self.along else range(self._most_drafts + 1)
         target = self.calibration.target
-        found = []
+        paths = []
         for count in counts:
             path = self.best.get((target, count))
             if path is not None:
                 names = tuple(name for name, _ in path.drafts)
                 lookaheads = [lookahead for _, lookahead in path.drafts]
                 stack = join((self.database, names), lookaheads, target)
-                found.append((path.ms, stack))
-        return found
+                paths.append((path.ms, stack))
+        return paths
 
     def _start(self) -> None:
         """Enter the paths without draft models: plain decoding, or each model over the database."""
@@ -113,20 +113,20 @@ class _Search:
 
     def _extend(self, draft: str, verifier: str) -> None:
         """Continue the paths below a draft model to its verifier, with each lookahead."""
-        gained = self.calibration.edges[draft, verifier].curve(self.most)
+        gained = self.calibration.edges[draft, verifier].curve(self.max_lookahead)
         costs = self.calibration.costs
-        for below, path in list(self._paths_below(draft)):
-            for lookahead in range(1, self.most + 1):
+        for count, path in list(self._paths_below(draft)):
+            for lookahead in range(1, self.max_lookahead + 1):
                 if path is None:
                     drafting = costs[draft].alone(lookahead)
                 else:
                     drafting = lookahead * path.ms
                 verifying = costs[verifier].verifying(1 + lookahead) + self._overhead(verifier)
                 ms = (drafting + verifying) / sum(gained[: lookahead + 1])
-                known = self.best.get((verifier, below + 1))
-                if known is None or ms < known.ms:
+                best = self.best.get((verifier, count + 1))
+                if best is None or ms < best.ms:
                     lower = () if path is None else path.drafts
-                    self.best[verifier, below + 1] = _Path(ms, (*lower, (draft, lookahead)))
+                    self.best[verifier, count + 1] = _Path(ms, (*lower, (draft, lookahead)))
 
     def _paths_below(self, draft: str) -> Iterator[tuple[int, _Path | None]]:
         """Yield the number of draft models below a draft model with their best path; ``None``: it

@@ -89,13 +89,13 @@ def repeated(speedups: Sequence[float]) -> tuple[float, float]:
 
     With few repetitions the spread itself is uncertain: Student's quantile.
     """
-    logs = [log(one) for one in speedups]
+    logs = [log(speedup) for speedup in speedups]
     return fmean(logs), student(len(logs)) * stdev(logs) / sqrt(len(logs))
 
 
 def repeats_to_decide(speedups: Sequence[float], value: float) -> int:
     """Return how many further repetitions would decide on which side of 1 a speed-up is."""
-    spread = stdev(log(one) for one in speedups)
+    spread = stdev(log(speedup) for speedup in speedups)
     distance = max(abs(log(value)), RESOLVED)
     repeats = len(speedups)
     while repeats < MOST_REPEATS and student(repeats) * spread / sqrt(repeats) >= distance:

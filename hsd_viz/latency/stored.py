@@ -95,11 +95,11 @@ def save(stored: StoredCalibration) -> None:
     Raises:
         OSError: if its file cannot be written.
     """
-    named = hashlib.sha256(
+    key = hashlib.sha256(
         json.dumps([stored.identity, stored.texts], sort_keys=True).encode()
     ).hexdigest()[:24]
     data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
-    write_inside(cache_folder("calibration"), f"{named}.json", json.dumps(data) + "\n")
+    write_inside(cache_folder("calibration"), f"{key}.json", json.dumps(data) + "\n")
 
 
 def load(path: Path) -> StoredCalibration | None:
@@ -113,18 +113,22 @@ def load(path: Path) -> StoredCalibration | None:
 
 
 def newest(
-    wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None
+    engine_identity: Mapping[str, Any], texts: Mapping[str, Any] | None = None
 ) -> StoredCalibration | None:
     """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine
-    and models of the identity ``wanted``; ``None`` without one. One from the future is not recent.
+    and models of ``engine_identity``; ``None`` without one. One from the future is not recent.
     """
 
     def usable(stored: StoredCalibration) -> bool:
-        there = stored.identity
         models = stored.identity.get("models", {})
         recent = -_DAY <= time.time() - stored.created <= MAX_AGE_DAYS * _DAY
-        same = all(there.get(key) == wanted[key] for key in wanted if key != "models")
-        included = all(models.get(name) == model for name, model in wanted["models"].items())
+        same = True
+        for key, value in engine_identity.items():
+            if key != "models":
+                same = same and stored.identity.get(key) == value
+        included = True
+        for name, model in engine_identity["models"].items():
+            included = included and models.get(name) == model
         return recent and same and included and texts in (None, stored.texts)
 
     calibrations = filter(None, map(load, sorted(cache_folder("calibration").glob("*.json"))))
@@ -143,15 +147,15 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     Raises:
         UserError: if such a calibration is missing, or part of the stack was not measured.
     """
-    wanted = identity(meta)
-    known = _calibration_for(wanted, meta, choosing)
+    engine_identity = identity(meta)
+    calibration = _calibration_for(engine_identity, meta, choosing)
     # UserError: part of the stack was not measured.
     with suppress(UserError):
-        if known is not None and choosing:
-            return fastest(stack, known)
-        if known is not None:
+        if calibration is not None and choosing:
+            return fastest(stack, calibration)
+        if calibration is not None:
             # The calibration calls the target by that name, however the stack calls it.
-            filled = fill(Stack(stack.bottom, (*stack.drafts, ModelPart(TARGET))), known)
+            filled = fill(Stack(stack.bottom, (*stack.drafts, ModelPart(TARGET))), calibration)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
     models = ",".join(draft.name for draft in stack.drafts)
     option = f" --models {models}" if models else ""
@@ -167,15 +171,17 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
 
 
 def _calibration_for(
-    wanted: Mapping[str, Any], meta: Mapping[str, Any], choosing: bool
+    engine_identity: Mapping[str, Any], meta: Mapping[str, Any], choosing: bool
 ) -> Calibration | None:
     """Return the calibration by which a stack is decided, ``None`` where none fits: that of exactly
     this engine; for ``auto`` also one with other threads, or the project's own of these weights.
     """
-    stored = newest(wanted)
+    stored = newest(engine_identity)
     if stored is None and choosing:
-        others = {name: value for name, value in wanted.items() if name != "threads"}
-        stored = newest(others)
+        without_threads = {
+            name: value for name, value in engine_identity.items() if name != "threads"
+        }
+        stored = newest(without_threads)
     if stored is not None:
         return stored.calibration
     if not choosing or meta["models"][-1]["model"] != TARGET:
@@ -195,5 +201,5 @@ def fastest(levels: Stack, calibration: Calibration) -> Stack:
     databases = () if levels.source is None else (levels.source,)
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
     gains = choice.picked.gain_over(choice.plain) >= MIN_GAIN
-    picked = choice.picked.levels if gains else choice.plain.levels
-    return Stack(picked.bottom, (*picked.drafts, levels.target))
+    levels_of_choice = choice.picked.levels if gains else choice.plain.levels
+    return Stack(levels_of_choice.bottom, (*levels_of_choice.drafts, levels.target))

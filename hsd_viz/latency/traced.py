@@ -24,11 +24,11 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
 
 def own_times(trace: Trace) -> dict[int, int]:
     """Return the ns of each round without the rounds and calls inside it."""
-    own = {r.id: r.duration_ns for r in trace.round_rows}
+    own_ns = {r.id: r.duration_ns for r in trace.round_rows}
     for r in trace.round_rows:
-        if r.parent in own:
-            own[r.parent] -= r.duration_ns
+        if r.parent in own_ns:
+            own_ns[r.parent] -= r.duration_ns
     for c in trace.call_rows:
-        if c.round in own:
-            own[c.round] -= c.duration_ns
-    return own
+        if c.round in own_ns:
+            own_ns[c.round] -= c.duration_ns
+    return own_ns

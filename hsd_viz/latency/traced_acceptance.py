@@ -112,10 +112,10 @@ def estimate_edge(rows: Sequence[Row]) -> Edge:
     deepest = max(row.examined for row in rows)
     examined_at = _reaching([row.examined for row in rows], deepest)
     accepted_at = _reaching([row.accepted for row in rows], deepest)
-    known = sum(n >= ENOUGH for n in examined_at)
-    rates = np.divide(accepted_at[:known], examined_at[:known])
+    enough = sum(n >= ENOUGH for n in examined_at)
+    rates = np.divide(accepted_at[:enough], examined_at[:enough])
     # The tail pools the last two places of the curve and all later ones.
-    tail = max(0, known - 2)
+    tail = max(0, enough - 2)
     return Edge(
         tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:])
     )
@@ -131,16 +131,16 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
         names, database = names_of(trace)
         #: Of each round over the model and its database, of each token that was drafted whether it
         #: is the model's own.
-        own: dict[int, list[bool]] = defaultdict(list)
+        is_own: dict[int, list[bool]] = defaultdict(list)
         for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
             if database is not None and row.level == 1 and row.parent is not None:
-                own[row.parent] += [*(False,) * row.accepted, True]
+                is_own[row.parent] += [*(False,) * row.accepted, True]
         for row in trace.round_rows:
-            if row.id in own and row.level == 2:
-                counted = counts[f"{database} > {names[1]}", names[2]]
-                for k, kind in enumerate(own[row.id][: row.examined]):
-                    counted[kind, "examined"] += 1
-                    counted[kind, "accepted"] += k < row.accepted
+            if row.id in is_own and row.level == 2:
+                pair_counts = counts[f"{database} > {names[1]}", names[2]]
+                for k, kind in enumerate(is_own[row.id][: row.examined]):
+                    pair_counts[kind, "examined"] += 1
+                    pair_counts[kind, "accepted"] += k < row.accepted
     by_pair = {}
     for pair, n in counts.items():
         if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH:

@@ -49,23 +49,23 @@ class _Times:
     def add(self, trace: Trace) -> None:
         """Add the calls and rounds of a trace."""
         names, database = names_of(trace)
-        below = dict(names)
+        names_by_level = dict(names)
         if database is not None:
-            below[0] = database
+            names_by_level[0] = database
         for call in trace.call_rows:
             ms = call.duration_ns * MS
             match call.kind:
                 case "draft":
                     self.drafts[call.name][call.steps].append(ms)
                 case "lookup":
-                    self.lookups[below[0]].append(ms)
+                    self.lookups[names_by_level[0]].append(ms)
                 case "update":
-                    self.updates[below[0]].append(ms)
+                    self.updates[names_by_level[0]].append(ms)
                 case "verify" if call.level:
-                    self.above[below[call.level - 1], call.name].append((call.fed, ms))
-        own = own_times(trace)
+                    self.above[names_by_level[call.level - 1], call.name].append((call.fed, ms))
+        own_ns = own_times(trace)
         for row in trace.round_rows:
-            self.overheads[names[row.level]].append(max(0.0, own[row.id] * MS))
+            self.overheads[names[row.level]].append(max(0.0, own_ns[row.id] * MS))
         rounds_of_target = [row for row in trace.round_rows if row.parent is None]
         rounds_of_target.sort(key=lambda row: row.start_ns)
         for row, following in pairwise(rounds_of_target):
@@ -76,11 +76,15 @@ class _Times:
 def times_of(
     traces: Sequence[Trace],
 ) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
-    """Return the costs of models and of databases by name, and the cost of a verification right
-    above a model or database, relative to the verifier's curve, by (below, verifier). The overhead
-    of a verification is the time of its round without the calls and rounds inside it, at the target
-    plus the pause before the next round; medians. The time of a drafting loop between its forward
-    passes is part of it.
+    """Return the costs of the levels of some traces. All are medians over calls or rounds.
+
+    The overhead of a verification is the time of its round without the calls and rounds inside it;
+    for the target, the pause before the next round is added. It includes the time of a drafting
+    loop between its forward passes.
+
+    Returns:
+        The costs of models by name, those of databases by name, and by (model or database,
+        verifier right above it) the cost of a verification relative to the verifier's curve.
     """
     times = _Times()
     for trace in traces:
@@ -93,11 +97,11 @@ def times_of(
     lookups = {}
     for name in times.lookups:
         lookups[name] = LookupCost(_typical(times.lookups, name), _typical(times.updates, name))
-    after = {}
+    relative_costs = {}
     for pair, rows in times.above.items():
         verifier = models[pair[1]]
-        after[pair] = median(ms / verifier.verifying(fed) for fed, ms in rows)
-    return models, lookups, after
+        relative_costs[pair] = median(ms / verifier.verifying(fed) for fed, ms in rows)
+    return models, lookups, relative_costs
 
 
 def _typical(times: Mapping[str, list[float]], name: str) -> float:
@@ -117,9 +121,9 @@ def _level_cost(
     if drafted is None:
         assert verified is not None
         return LevelCost(forward=_curve(verified), overhead=overhead)
-    each, launch = _drafting(drafted)
-    forward = (each,) if verified is None else _curve(verified)
-    return LevelCost(forward=forward, draft=(each,), overhead=overhead, draft_overhead=launch)
+    pass_ms, launch_ms = _drafting(drafted)
+    forward = (pass_ms,) if verified is None else _curve(verified)
+    return LevelCost(forward=forward, draft=(pass_ms,), overhead=overhead, draft_overhead=launch_ms)
 
 
 def monotone(values: list[float], weights: list[float]) -> list[float]:

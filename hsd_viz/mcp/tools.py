@@ -83,7 +83,7 @@ def make_server(folder: Path | None = None) -> Server:
     Raises:
         UserError: if it is not a folder.
     """
-    tools = Tools(Folder.of(folder))
+    tools = FolderTools(Folder.of(folder))
     return Server(tools.declared(), INSTRUCTIONS)
 
 
@@ -101,7 +101,7 @@ def check_name(name: str) -> str:
     return name
 
 
-class Tools:
+class FolderTools:
     """The tools over the files of a folder."""
 
     def __init__(self, folder: Folder) -> None:

@@ -50,9 +50,9 @@ def _bfloat16(blocks: np.ndarray) -> np.ndarray:
     return widen_bfloat16(blocks.reshape(len(blocks), -1).view("<u2"))
 
 
-def _half(blocks: np.ndarray, at: int) -> np.ndarray:
+def _half(blocks: np.ndarray, byte: int) -> np.ndarray:
     """Return the float16 number at a byte of each block, in float32 ``[rows, blocks]``."""
-    return blocks[:, :, at : at + 2].copy().view("<f2")[:, :, 0].astype(np.float32)
+    return blocks[:, :, byte : byte + 2].copy().view("<f2")[:, :, 0].astype(np.float32)
 
 
 def _flat(numbers: np.ndarray) -> np.ndarray:
@@ -83,13 +83,13 @@ def _q4_1(blocks: np.ndarray) -> GroupedMatrix:
 
 def _sub_scales(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the 6-bit scales and minima of 8 sub-blocks ``[rows, blocks, 8]`` from 12 bytes."""
-    first = packed[:, :, 0:4]
-    second = packed[:, :, 4:8]
-    third = packed[:, :, 8:12]
-    low_scales = first & 63
-    high_scales = (third & 15) | ((first >> 6) << 4)
-    low_minima = second & 63
-    high_minima = (third >> 4) | ((second >> 6) << 4)
+    scale_bytes = packed[:, :, 0:4]
+    minimum_bytes = packed[:, :, 4:8]
+    high_bytes = packed[:, :, 8:12]
+    low_scales = scale_bytes & 63
+    high_scales = (high_bytes & 15) | ((scale_bytes >> 6) << 4)
+    low_minima = minimum_bytes & 63
+    high_minima = (high_bytes >> 4) | ((minimum_bytes >> 6) << 4)
     scales = np.concatenate([low_scales, high_scales], axis=-1)
     minima = np.concatenate([low_minima, high_minima], axis=-1)
     return scales, minima

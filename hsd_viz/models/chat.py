@@ -31,7 +31,7 @@ def render(
     """Return the text of a conversation.
 
     Raises:
-        UserError: if the template does not take it; the message is the template's reason.
+        UserError: if the template rejects the conversation; the message is the template's reason.
     """
     try:
         pieces: list[str] = []
@@ -60,7 +60,7 @@ def _compiled(template: str) -> Template:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
-        """A sandbox that makes no texts of any length from a number."""
+        """A sandbox whose operators take numbers only: ``"x" * 10**9`` would fill the memory."""
 
         intercepted_binops = frozenset(["*", "**", "%"])
 
@@ -75,7 +75,7 @@ def _compiled(template: str) -> Template:
     sandbox = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     sandbox.filters["tojson"] = _as_json
     sandbox.globals["raise_exception"] = _raise
-    sandbox.globals["strftime_now"] = _now
+    sandbox.globals["strftime_now"] = _formatted_now
     return sandbox.from_string(template)
 
 
@@ -87,5 +87,5 @@ def _raise(message: str) -> NoReturn:
     raise UserError(str(message))
 
 
-def _now(form: str) -> str:
+def _formatted_now(form: str) -> str:
     return datetime.now().strftime(form)

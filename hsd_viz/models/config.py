@@ -1,5 +1,7 @@
-"""The form of a model by its ``config.json``: one table of keys, what they may be, and why not
-else.
+"""Read the form of a model from its ``config.json``.
+
+:data:`REQUIREMENTS` lists the keys that decide whether a model is Llama-shaped, with the values
+that are supported and the reason why others are not.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
 
     Raises:
         Unsupported: if the model is not Llama-shaped; the message gives the reason.
-        BadFile: if a value cannot be.
+        BadFile: if a value is missing, of a wrong type or out of range.
     """
     kind = MODEL_TYPES.get(str(config.get("model_type")))
     if kind is None:
@@ -191,14 +193,14 @@ def _without_rotary(form: LlamaForm, values: _Values, kind: ModelType) -> LlamaF
 
 def _rotary(name: str, config: Mapping[str, Any], kind: ModelType) -> Rotary:
     """Return how rotary angles grow, in the notation of transformers 5 or an earlier one."""
-    written = config.get("rope_parameters")
-    if written is None:
-        written = config.get("rope_scaling") or {}
-    if not isinstance(written, Mapping):
-        raise BadFile(f"{name}: rope_parameters is {written!r:.60}, expected a JSON object")
-    values = _Values(name, written)
+    parameters = config.get("rope_parameters")
+    if parameters is None:
+        parameters = config.get("rope_scaling") or {}
+    if not isinstance(parameters, Mapping):
+        raise BadFile(f"{name}: rope_parameters is {parameters!r:.60}, expected a JSON object")
+    values = _Values(name, parameters)
     theta = values.number("rope_theta", _Values(name, config).number("rope_theta", kind.theta))
-    scaling = written.get("rope_type", written.get("type", "default"))
+    scaling = parameters.get("rope_type", parameters.get("type", "default"))
     if scaling == "default":
         return Rotary(theta)
     if scaling == "linear":

@@ -103,8 +103,8 @@ class Family:
         return (*filter(self._is_present, drafts), target)
 
     def below(self, name: str) -> tuple[str, ...]:
-        """Return the names of its models that are smaller than one of it; none for another
-        model.
+        """Return the names of the models of this family that are smaller than ``name``; empty if
+        ``name`` is not one of its models.
         """
         if name not in self.names:
             return ()

@@ -133,8 +133,8 @@ def folder_ends(folder: Path) -> frozenset[int]:
         if not path.is_file():
             continue
         try:
-            written = json.loads(path.read_text(encoding="utf-8"))
-            ends = written.get("eos_token_id")
+            config = json.loads(path.read_text(encoding="utf-8"))
+            ends = config.get("eos_token_id")
         except (OSError, *MALFORMED):
             raise BadFile(f"{path} is not a JSON object") from None
         if ends is not None:
@@ -142,10 +142,10 @@ def folder_ends(folder: Path) -> frozenset[int]:
     return frozenset()
 
 
-def _as_ends(path: Path, written: Any) -> frozenset[int]:
-    ends = written if isinstance(written, list) else [written]
+def _as_ends(path: Path, value: Any) -> frozenset[int]:
+    ends = value if isinstance(value, list) else [value]
     if not all(type(end) is int and end >= 0 for end in ends):
-        raise BadFile(f"{path}: eos_token_id is {written!r:.60}, expected token numbers")
+        raise BadFile(f"{path}: eos_token_id is {value!r:.60}, expected token numbers")
     return frozenset(ends)
 
 

@@ -94,7 +94,7 @@ def read_form(file: GGUFFile) -> LlamaForm:
 
     Raises:
         Unsupported: if it is not Llama-shaped; the message gives the reason.
-        BadFile: if a value is missing or cannot be.
+        BadFile: if a value is missing or out of range.
     """
     keys = _Keys(file)
     architecture = ARCHITECTURES.get(keys.architecture)

@@ -78,10 +78,10 @@ def _build(name: str, split: Any, tokens: list[str], merges: list[str]) -> Token
 
     pairs = []
     for merge in merges:
-        left, space, right = merge.partition(" ")
+        first, space, second = merge.partition(" ")
         if not space:
             raise BadFile(f"{name}: {merge!r:.40} is not a merge of two tokens")
-        pairs.append((left, right))
+        pairs.append((first, second))
     vocabulary = {token: number for number, token in enumerate(tokens)}
     whole_words = split in _LLAMA_3_NAMES
     try:
@@ -160,7 +160,7 @@ class _Keys:
         return values
 
     def integers(self, key: str, count: int) -> list[int]:
-        """Return a list of so many whole numbers; ones where the key is missing."""
+        """Return a list of ``count`` integers; all are 1 if the key is missing."""
         values = self.get(key, [1] * count)
         if not isinstance(values, list) or len(values) != count:
             raise BadFile(f"{self._name}: tokenizer.ggml.{key} is not a list of {count} numbers")

@@ -50,12 +50,12 @@ class Installer:
     command: tuple[str, ...]
     find_links: str
 
-    def install(self, requirement: str, again: str) -> None:
+    def install(self, requirement: str, retry_command: str) -> None:
         """Install a distribution.
 
         Args:
             requirement: its name and version.
-            again: the command that a message names to try again.
+            retry_command: the command that a message names to try again.
 
         Raises:
             UserError: if it cannot be installed; the message says whether the package index was not
@@ -63,7 +63,7 @@ class Installer:
         """
         # pip draws the progress of a download on its standard output; ours is for results.
         progress = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
-        done = subprocess.run(
+        process = subprocess.run(
             [*self.command, requirement],
             stdout=progress,
             stderr=subprocess.PIPE,
@@ -71,18 +71,20 @@ class Installer:
             check=False,
         )
         importlib.invalidate_caches()
-        if done.returncode:
-            raise UserError(self._explain(requirement, done, again))
+        if process.returncode:
+            raise UserError(self._explain(requirement, process, retry_command))
 
-    def _explain(self, requirement: str, done: subprocess.CompletedProcess[str], again: str) -> str:
+    def _explain(
+        self, requirement: str, process: subprocess.CompletedProcess[str], retry_command: str
+    ) -> str:
         """Return why an installation failed, in one line."""
-        if any(part in done.stderr for part in _UNREACHABLE):
+        if any(part in process.stderr for part in _UNREACHABLE):
             return (
                 f"{requirement} cannot be loaded: {self.name} does not reach its package index; "
-                f"with a network, run `{again}` again"
+                f"with a network, run `{retry_command}` again"
             )
-        lines = [line for line in done.stderr.splitlines() if line.startswith(_REASONS)]
-        reason = f"exit code {done.returncode}"
+        lines = [line for line in process.stderr.splitlines() if line.startswith(_REASONS)]
+        reason = f"exit code {process.returncode}"
         if lines:
             reason = lines[-1].partition(": ")[2].rstrip(".")
         return (

@@ -68,14 +68,15 @@ class ModelPackage:
                 return folder
         return None
 
-    def folder(self, own: Path) -> Path:
-        """Return the folder of the models: ``own`` if it exists, else that of the distribution.
+    def folder(self, checkout: Path) -> Path:
+        """Return the folder of the models: ``checkout``, which a checkout of the project has, else
+        that of the distribution.
 
-        Without either the answer is ``own``, which then does not exist.
+        Without either the answer is ``checkout``, which then does not exist.
         """
-        if own.is_dir():
-            return own
-        return self.find() or own
+        if checkout.is_dir():
+            return checkout
+        return self.find() or checkout
 
 
 #: The models of the family ``code``: three models, their tokenizer and their databases.

@@ -16,7 +16,7 @@ def default_frequencies(theta: float, head_dim: int) -> np.ndarray:
 
 
 def llama3_factors(rotary: Rotary, head_dim: int) -> np.ndarray:
-    """Return by what Llama 3.1 divides the frequencies ``[head_dim / 2]``, in float64.
+    """Return the divisors of the frequencies in Llama 3.1, ``[head_dim / 2]`` in float64.
 
     Long wavelengths are divided by ``factor``, short ones are kept, and between the two the
     frequency is interpolated (``_compute_llama3_parameters`` in transformers).

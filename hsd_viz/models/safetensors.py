@@ -135,17 +135,17 @@ def _stored(name: str, entry: Any, begin: int, file_size: int) -> SafetensorsEnt
         raise BadFile(f"the entry of the tensor {name!r} has no dtype, shape and data_offsets")
     if len(offsets) != 2 or len(shape) > 8:
         raise BadFile(f"the entry of the tensor {name!r} has {len(shape)} dimensions")
-    first, end = offsets
-    if not first <= end <= file_size - begin:
+    start, end = offsets
+    if not start <= end <= file_size - begin:
         raise BadFile(f"the tensor {name!r} ends at byte {begin + end}, the file has {file_size}")
     itemsize = NUMBER_TYPES | TABLE_TYPES
     if kind in itemsize:
         expected = np.dtype(itemsize[kind]).itemsize
         for length in shape:
             expected *= length
-        if expected != end - first:
-            raise BadFile(f"the tensor {name!r} has {end - first} bytes, its shape {expected}")
-    return SafetensorsEntry(tuple(shape), kind, begin + first, end - first)
+        if expected != end - start:
+            raise BadFile(f"the tensor {name!r} has {end - start} bytes, its shape {expected}")
+    return SafetensorsEntry(tuple(shape), kind, begin + start, end - start)
 
 
 def _whole_numbers(values: Any) -> bool:

@@ -46,6 +46,6 @@ def check_form(name: str, form: LlamaForm) -> None:
         raise BadFile(f"{name}: its rotary factor is {rotary.factor}, expected 0 to 1e6")
 
 
-def _check_size(name: str, what: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise BadFile(f"{name}: its {what} is {value}, expected 1 to {most}")
+def _check_size(name: str, what: str, value: int, maximum: int) -> None:
+    if not 1 <= value <= maximum:
+        raise BadFile(f"{name}: its {what} is {value}, expected 1 to {maximum}")

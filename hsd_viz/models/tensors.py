@@ -56,9 +56,9 @@ class BorrowingTensors:
 
     borrowed = frozenset([EMBEDDING])
 
-    def __init__(self, own: TensorSource, lender: TensorSource) -> None:
-        self.files = (*own.files, *lender.files)
-        self._own = own
+    def __init__(self, tensors: TensorSource, lender: TensorSource) -> None:
+        self.files = (*tensors.files, *lender.files)
+        self._own = tensors
         self._lender = lender
 
     def names(self) -> Collection[str]:

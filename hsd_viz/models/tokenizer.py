@@ -168,11 +168,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _token(written: Any) -> str | None:
+def _token(value: Any) -> str | None:
     """Return a token that is written as a text, or as an object with a text ``content``."""
-    if isinstance(written, dict):
-        written = written.get("content")
-    return written if isinstance(written, str) else None
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
 
 
 def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
@@ -180,8 +180,8 @@ def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
     path = folder / TEMPLATE
     if path.is_file():
         return path.read_text(encoding="utf-8")
-    written = config.get("chat_template")
-    if isinstance(written, list):
-        named = {entry.get("name"): entry.get("template") for entry in written}
-        written = named.get("default")
-    return written if isinstance(written, str) else None
+    template = config.get("chat_template")
+    if isinstance(template, list):
+        templates = {entry.get("name"): entry.get("template") for entry in template}
+        template = templates.get("default")
+    return template if isinstance(template, str) else None

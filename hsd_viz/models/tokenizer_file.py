@@ -148,8 +148,8 @@ def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     yield step
     if kind == "Sequence":
         for name in _PARTS:
-            for one in step.get(name) or ():
-                yield from _steps(part, one, depth + 1)
+            for inner in step.get(name) or ():
+                yield from _steps(part, inner, depth + 1)
 
 
 def _check_step(part: str, step: Mapping[str, Any]) -> int:

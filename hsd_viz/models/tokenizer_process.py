@@ -138,24 +138,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _limit(seconds: int) -> None:
-    """Allow this process so many more seconds of the processor, and :data:`MOST_MEMORY`."""
+    """Limit this process to ``seconds`` more of processor time, and to :data:`MOST_MEMORY`."""
     if os.name != "posix":
         return
     import resource
 
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    cpu_seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     limits = {
         resource.RLIMIT_AS: MOST_MEMORY,
-        resource.RLIMIT_CPU: int(used) + seconds,
+        resource.RLIMIT_CPU: int(cpu_seconds) + seconds,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
     }
-    for kind, most in limits.items():
+    for kind, limit in limits.items():
         _, hard = resource.getrlimit(kind)
         if hard != resource.RLIM_INFINITY:
-            most = min(most, hard)
+            limit = min(limit, hard)
         with suppress(ValueError, OSError):  # macOS has no limit of the address space
-            resource.setrlimit(kind, (most, hard))
+            resource.setrlimit(kind, (limit, hard))
 
 
 def _send(kind: str, content: bytes) -> None:

@@ -16,11 +16,11 @@ from math import isnan
 import numpy as np
 
 from hsd_viz.drafting.asked import MAX_SHARE
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.db import DISCOUNTS, DatabaseDrafter
 from hsd_viz.drafting.index.read import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.make import OF_THE_TEXT
-from hsd_viz.drafting.semantic import SEMANTIC, SemanticDatabase, watched_layer
+from hsd_viz.drafting.semantic_database import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.native.library import Library

@@ -12,13 +12,13 @@ import numpy as np
 
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.semantic import watched_layer
+from hsd_viz.drafting.semantic_database import watched_layer
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import Tensor
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import PackedMatrix
-from hsd_viz.native.structures import LevelSettings, ModelShape
+from hsd_viz.native.structures import LevelSettings
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one
@@ -74,7 +74,7 @@ class NativeModel:
         self.dtype = weights.dtype
         self.compute = weights.compute
         self.form = weights.form
-        self.handle = library.hsd_model_new(byref(ModelShape(**weights.shape)))
+        self.handle = library.hsd_model_new(byref(weights.shape))
         owned(self, library.hsd_model_free, self.handle)
         #: What the library reads where it is, instead of a copy.
         self._kept: list[Any] = []

@@ -18,7 +18,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.semantic import quantise_states, watched_layer
+from hsd_viz.drafting.semantic_database import quantise_states, watched_layer
 from hsd_viz.errors import UserError
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.rounding import GROUP, padded
@@ -161,7 +161,7 @@ class ReferenceModel:
             target = self.rest if layer < 0 else self.layers[layer]
             target[slot] = tensor
         head = self.rest.get("head", self.rest["embedding"])
-        self.rest["head"] = _first_rows(head, weights.shape["head_rows"])
+        self.rest["head"] = _first_rows(head, weights.shape.head_rows)
 
     def session(self, room: int | None = None) -> ReferenceSession:
         """Open an empty sequence."""

@@ -174,7 +174,7 @@ class IndexArrays(Structure):
 
 @_structure
 class SemanticSettings(Structure):
-    """The numbers of :class:`~hsd_viz.drafting.semantic.SemanticDatabase`.
+    """The numbers of :class:`~hsd_viz.drafting.semantic_database.SemanticDatabase`.
 
     Attributes:
         least_cosine: of a copy.

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from math import factorial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from hsd_viz.models.tensors import (
 )
 from hsd_viz.native.panels import grouped
 from hsd_viz.native.rounding import rounded_rows
+from hsd_viz.native.structures import ModelShape
 
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
@@ -170,22 +170,22 @@ class Weights:
         return self.form.head_dim**-0.5
 
     @property
-    def shape(self) -> dict[str, Any]:
-        """The fields of the library's ``ModelShape``."""
+    def shape(self) -> ModelShape:
+        """The shape of the model, as the library takes it."""
         form = self.form
-        return {
-            "type": GROUPS_STORAGE if self.in_groups else STORAGE[self.dtype],
-            "layers": form.layers,
-            "width": form.width,
-            "heads": form.heads,
-            "kv_heads": form.kv_heads,
-            "head_dim": form.head_dim,
-            "inner": form.inner,
-            "vocab": self.vocab_size,
-            "head_rows": self.form.head_rows or self.vocab_size,
-            "epsilon": form.epsilon,
-            "scale": self.scale,
-        }
+        return ModelShape(
+            type=GROUPS_STORAGE if self.in_groups else STORAGE[self.dtype],
+            layers=form.layers,
+            width=form.width,
+            heads=form.heads,
+            kv_heads=form.kv_heads,
+            head_dim=form.head_dim,
+            inner=form.inner,
+            vocab=self.vocab_size,
+            head_rows=form.head_rows or self.vocab_size,
+            epsilon=form.epsilon,
+            scale=self.scale,
+        )
 
     def items(self) -> Iterator[tuple[int, str, Tensor]]:
         """Iterate over (layer, slot of the library, tensor).

@@ -61,5 +61,5 @@ class Suite:
                 by_category[prompt.category].append(prompt)
         in_turn = [prompt for prompt in chain(*zip_longest(*by_category.values())) if prompt]
         ids = {prompt.id for prompt in in_turn[:limit]}
-        chosen = tuple(prompt for prompt in self.prompts if prompt.id in ids)
-        return Suite(self.name, self.categories, chosen)
+        prompts = tuple(prompt for prompt in self.prompts if prompt.id in ids)
+        return Suite(self.name, self.categories, prompts)

@@ -58,9 +58,9 @@ def read_questions(path: Path) -> Suite:
         raise UserError(
             f"the question file {path} contains no question: write a JSON object per line"
         )
-    named = dict.fromkeys(p.category for p in prompts.values())
-    tasks = {task: words for task, words in TASKS.items() if task in named}
-    categories = tasks | {c: f"The category {c} of {path.name}." for c in named if c not in tasks}
+    names = dict.fromkeys(p.category for p in prompts.values())
+    tasks = {task: words for task, words in TASKS.items() if task in names}
+    categories = tasks | {c: f"The category {c} of {path.name}." for c in names if c not in tasks}
     return Suite(path.name, categories, tuple(prompts.values()))
 
 

@@ -108,8 +108,8 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
     Raises:
         UserError: for an unknown name, and for ``chat`` if the tokenizer has no template.
     """
-    own = bool(getattr(tokenizer, "chat_template", None))
-    if name == "auto" and own:
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    if name == "auto" and has_template:
         name = "chat"
     elif name == "auto":
         name = "vicuna" if "vicuna" in target.lower() else "plain"
@@ -119,7 +119,7 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
             f"unknown template '{name}': use one of "
             f"{', '.join(allowed)}{did_you_mean(name, allowed)}"
         )
-    if name == "chat" and not own:
+    if name == "chat" and not has_template:
         raise UserError(
             f"the tokenizer of {target} has no chat template: use the template vicuna or plain"
         )
@@ -130,8 +130,6 @@ def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
     """Return the input of a decode: the text of a prompt, or the first turn of a question by
     ``template``.
     """
-    return (
-        template.write(prompt.turns[:1], [])
-        if prompt.turns and template is not None
-        else prompt.text
-    )
+    if prompt.turns and template is not None:
+        return template.write(prompt.turns[:1], [])
+    return prompt.text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hsd_viz.records.context import Context
 from hsd_viz.records.engines import COMPLETIONS
+from hsd_viz.records.file_context import Context
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series

@@ -22,7 +22,7 @@ from hsd_viz.records import (
     vllm,
     vllm_lines,
 )
-from hsd_viz.records.context import Finisher, LinePattern, SampleCompletion
+from hsd_viz.records.file_context import Finisher, LinePattern, SampleCompletion
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key
 from hsd_viz.records.sample import Sample

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from hsd_viz.records.context import (
+from hsd_viz.records.file_context import (
     NUMBER,
     Context,
     Finisher,

@@ -15,9 +15,9 @@ from hsd_viz.records import (
     tensorrt_llm,
 )
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.context import Finisher, LinePattern
 from hsd_viz.records.engines import FINISHERS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
+from hsd_viz.records.file_context import Finisher, LinePattern
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
 from hsd_viz.records.lines import Document, documents, time_of
 from hsd_viz.records.reading import QUOTED, Reading

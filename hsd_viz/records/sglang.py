@@ -9,7 +9,7 @@ from typing import Any
 
 from hsd_viz.records import prometheus
 from hsd_viz.records.choices import first_of
-from hsd_viz.records.context import number
+from hsd_viz.records.file_context import number
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     RecordedRequest,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hsd_viz.records.context import (
+from hsd_viz.records.file_context import (
     Context,
     LinePattern,
     SampleCompletion,

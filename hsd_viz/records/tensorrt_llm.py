@@ -12,7 +12,7 @@ from typing import Any
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
 from hsd_viz.records.choices import objects_of, total, total_by_place
-from hsd_viz.records.context import Context, Finisher, LinePattern
+from hsd_viz.records.file_context import Context, Finisher, LinePattern
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     RecordedRequest,

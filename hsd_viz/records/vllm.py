@@ -13,7 +13,7 @@ from typing import Any
 from hsd_viz.errors import BadFile
 from hsd_viz.ranges import check_range
 from hsd_viz.records import prometheus
-from hsd_viz.records.context import Finisher
+from hsd_viz.records.file_context import Finisher
 from hsd_viz.records.forms import declare
 from hsd_viz.records.sample import (
     MOST_DRAFT,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hsd_viz.records.context import Context, LinePattern, number
+from hsd_viz.records.file_context import Context, LinePattern, number
 from hsd_viz.records.sample import Sample, with_fixed_length
 
 

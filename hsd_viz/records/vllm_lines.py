@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from hsd_viz.records.context import (
+from hsd_viz.records.file_context import (
     NUMBER,
     Context,
     LinePattern,

@@ -22,8 +22,8 @@ def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarra
     if not units:
         return sample
     shares = np.full(units, 1 / units)
-    drawn = np.random.default_rng(seed).multinomial(units, shares, size=resamples)
-    return np.vstack([sample, drawn])
+    resampled = np.random.default_rng(seed).multinomial(units, shares, size=resamples)
+    return np.vstack([sample, resampled])
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

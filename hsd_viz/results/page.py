@@ -67,9 +67,9 @@ def sentence(line: str) -> str:
     """Return a line of the terminal as a sentence; names of files and models keep their case."""
     text = line.rstrip(":")
     is_name = re.match(r"\S*(\d|\.\w)", text)
-    first = text if is_name else text[:1].upper() + text[1:]
+    capitalized = text if is_name else text[:1].upper() + text[1:]
     is_whole = not text or text.endswith((".", "?"))
-    return first if is_whole else f"{first}."
+    return capitalized if is_whole else f"{capitalized}."
 
 
 def lines(name: str, /, **values: Any) -> list[str]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.errors import Unsupported
 from hsd_viz.results.page import page
+from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
-from hsd_viz.results.text import plain
 from hsd_viz.terminal import say
 from hsd_viz.viewers import VIEWERS
 from hsd_viz.words import escape

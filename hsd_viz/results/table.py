@@ -57,34 +57,34 @@ class Table:
     def widths(self) -> list[list[float]]:
         """Return the bar of each cell as a share of the largest, 0 where there is none."""
         head, *rows = self.rows
-        drawn = np.zeros((len(rows), len(head)))
-        for row, lengths in zip(rows, drawn, strict=True):
+        lengths_by_row = np.zeros((len(rows), len(head)))
+        for row, lengths in zip(rows, lengths_by_row, strict=True):
             for place, name in enumerate(head):
                 if str(name) in self.bars:
                     lengths[place] = _length(row[place])
-        most = drawn.max(initial=0.0) or 1.0
-        return (drawn / most).tolist()
+        longest = lengths_by_row.max(initial=0.0) or 1.0
+        return (lengths_by_row / longest).tolist()
 
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values.
 
         Columns of ``once`` that are equal for all rows move into the note.
         """
-        kept = []
-        same = []
+        places = []
+        constants = []
         for place, (head, *column) in enumerate(zip(*self.cells(), strict=True)):
             values = set(column)
             is_same = len(column) > 1 and len(values) == 1 and not values & {NOT_MEASURED, ""}
             if head in once and is_same:
-                same.append(f"{head} {column[0]}")
+                constants.append(f"{head} {column[0]}")
             elif not column or values - {NOT_MEASURED, ""}:
-                kept.append(place)
+                places.append(place)
         notes = [self.note.rstrip(":")]
-        if same:
-            notes.append(f"the same for all stacks: {', '.join(same)}")
+        if constants:
+            notes.append(f"the same for all stacks: {', '.join(constants)}")
         rows = []
         for row in self.rows:
-            rows.append(_at(row, kept))
+            rows.append(_cells_at(row, places))
         return replace(self, rows=rows, note="; ".join(filter(None, notes)))
 
     def to_frame(self) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
     return f"{figure} [{', '.join(ends)}]" if ends else figure
 
 
-def _at(row: Sequence[Value], places: Sequence[int]) -> list[Value]:
+def _cells_at(row: Sequence[Value], places: Sequence[int]) -> list[Value]:
     return [row[place] for place in places]
 
 

@@ -17,7 +17,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.torch_models import steps
 from hsd_viz.torch_models.clock import Clock, works_beside
 from hsd_viz.torch_models.feed import Feed
-from hsd_viz.torch_models.report import Line, read_line
+from hsd_viz.torch_models.read_verdicts import VerdictLine, read_line
 from hsd_viz.torch_models.steps import DeviceStep
 
 
@@ -58,7 +58,7 @@ class StepResult:
         end: when it had ended, in the time of the decode.
     """
 
-    line: Line
+    line: VerdictLine
     end: int
 
 
@@ -198,7 +198,7 @@ class RoundsAhead:
         """
         loop = self._loop
         lines = self._wait()
-        own: list[Line] = []
+        own: list[VerdictLine] = []
         for started, line in zip(self._started[first:], lines[first:], strict=True):
             if started.level == level:
                 own.append(line)
@@ -212,11 +212,13 @@ class RoundsAhead:
         wanted = min(self._feed.plan.lookaheads[level], room)
         return held < wanted and tokens[-1] not in loop.eos
 
-    def _wait(self) -> list[Line]:
+    def _wait(self) -> list[VerdictLine]:
         """Wait for the lines of the verifications that were started."""
         return self._lines(self._started, self._feed.board.read(len(self._started)))
 
-    def _lines(self, started: Sequence[PendingVerification], numbers: np.ndarray) -> list[Line]:
+    def _lines(
+        self, started: Sequence[PendingVerification], numbers: np.ndarray
+    ) -> list[VerdictLine]:
         """Return the lines of the report of these verifications."""
         lines = []
         for verification, row in zip(started, numbers, strict=True):

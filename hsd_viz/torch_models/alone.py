@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import torch
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, Verdict
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, Verdict
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
 from hsd_viz.torch_models.layout import StackPlan
-from hsd_viz.torch_models.report import read_line, verdict_of
+from hsd_viz.torch_models.read_verdicts import read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import DeviceStep, board_for
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hsd_viz.torch_models.judging import Decision, computed, judge_chain, judge_points, shaped
 from hsd_viz.torch_models.layout import (
     END,
     LIMIT,
@@ -26,9 +25,16 @@ from hsd_viz.torch_models.layout import (
     base_mark,
     cached_mark,
 )
-from hsd_viz.torch_models.lines import write_line
+from hsd_viz.torch_models.rejection_sampling import (
+    Decision,
+    computed,
+    judge_chain,
+    judge_points,
+    shaped,
+)
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import draw
+from hsd_viz.torch_models.write_verdicts import write_line
 
 
 def _ends(state: State, token: Tensor) -> Tensor:

@@ -20,8 +20,14 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.hooks import LoopHooks
-from hsd_viz.decoding.judge import Draft, RecordOptions, SampledChain, UniformNumbers, Verdict
 from hsd_viz.decoding.loop import Loop
+from hsd_viz.decoding.rejection_sampling import (
+    Draft,
+    RecordOptions,
+    SampledChain,
+    UniformNumbers,
+    Verdict,
+)
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verify import RULES
@@ -30,7 +36,7 @@ from hsd_viz.torch_models.ahead import RoundsAhead, StepResult
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
 from hsd_viz.torch_models.feed import Feed
 from hsd_viz.torch_models.layout import StackPlan
-from hsd_viz.torch_models.report import Line, read_line, verdict_of
+from hsd_viz.torch_models.read_verdicts import VerdictLine, read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board, DeviceStep
 
@@ -142,7 +148,7 @@ class DeviceRounds(LoopHooks):
         rows = None if self._loop.sampling.greedy else np.empty((line.n, 0))
         return SampledChain(line.tokens, rows, self.plan.lookaheads[0])
 
-    def verified(self, level: int, pending: int, draft: Draft) -> Line:
+    def verified(self, level: int, pending: int, draft: Draft) -> VerdictLine:
         """Return the line of the verification by ``level`` that comes next; with a drafter it is
         started now.
         """
@@ -168,7 +174,7 @@ class DeviceRounds(LoopHooks):
     # --- inside -----------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _verify_now(self, step: DeviceStep) -> Line:
+    def _verify_now(self, step: DeviceStep) -> VerdictLine:
         """Put a verification on the device, and wait for its line."""
         on_device = self.feed.board
         on_device.run(step)

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.semantic import quantise_states, watched_layer
+from hsd_viz.drafting.semantic_database import quantise_states, watched_layer
 
 FULL = "full_attention"
 SLIDING = "sliding_attention"

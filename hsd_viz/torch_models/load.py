@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from hsd_viz.torch_models.eager import (
     layer_kinds,
     settle_arithmetic,
 )
-from hsd_viz.torch_models.forms import ReducedHead, is_readable, load_module
+from hsd_viz.torch_models.llama_modules import ReducedHead, is_readable, load_module
 
 _HUB_TIMEOUT = 3.0
 #: Tokens of the text that a model is tried on.
@@ -77,8 +77,8 @@ class Checkpoint:
     def config(self) -> PreTrainedConfig:
         """The configuration, of a model that can be decoded here as far as it shows."""
         with self._reading(f"{self._name} cannot be loaded"):
-            check_sizes(self._read(PreTrainedConfig.get_config_dict)[0])
-            config = self._read(AutoConfig.from_pretrained)
+            check_sizes(self._reader(PreTrainedConfig.get_config_dict)()[0])
+            config = self._reader(AutoConfig.from_pretrained)()
         check_config(self._name, config)
         return config
 
@@ -90,7 +90,7 @@ class Checkpoint:
             read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
         what = f"the tokenizer of {self._name} cannot be loaded"
         with self._reading(what), no_panics(what):
-            tokenizer = self._read(AutoTokenizer.from_pretrained)
+            tokenizer = self._reader(AutoTokenizer.from_pretrained)()
             if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
                 backend.no_padding()
                 backend.no_truncation()
@@ -111,19 +111,23 @@ class Checkpoint:
         self._check_files()
         is_quantized = getattr(self.config, "quantization_config", None) is not None
         with self._reading(f"{self._name} cannot be loaded as a causal language model"):
+            read = self._reader(AutoModelForCausalLM.from_pretrained)
             if is_quantized:
                 # Packed weights cannot be moved once they are there.
-                return self._read(
-                    AutoModelForCausalLM.from_pretrained,
-                    dtype=self._dtype,
-                    device_map={"": self._device},
-                )
-            module = self._read(AutoModelForCausalLM.from_pretrained, dtype=self._dtype)
-            return module.to(self._device)
+                return read(dtype=self._dtype, device_map={"": self._device})
+            return read(dtype=self._dtype).to(self._device)
 
-    def _read(self, read: Callable[..., Any], **options: Any) -> Any:
-        """Return what a function of transformers reads from the checkpoint's files."""
-        return read(self._where, **self._source | options)
+    def _reader(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of transformers that reads the checkpoint's files. Code that comes with
+        a checkpoint is never run.
+        """
+        return partial(
+            read,
+            self._where,
+            trust_remote_code=False,
+            use_safetensors=True,
+            local_files_only=self._is_unreached,
+        )
 
     def _check_files(self) -> None:
         """Compare a folder's weights with its configuration before anything is allocated.
@@ -159,14 +163,12 @@ class Checkpoint:
                 )
 
     @cached_property
-    def _source(self) -> dict[str, Any]:
-        """transformers' options for files: code that comes with a checkpoint is never run, and an
-        unreachable hub is asked once. By itself the hub's client retries each file for most of a
-        minute.
+    def _is_unreached(self) -> bool:
+        """Whether the checkpoint is on the model hub, and the hub does not have it or does not
+        answer. It is asked once: its client would retry each file for most of a minute.
         """
-        options: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
         if Path(self._where).is_absolute():
-            return options
+            return False
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         try:
             HfApi().model_info(self._where, timeout=_HUB_TIMEOUT)
@@ -180,7 +182,7 @@ class Checkpoint:
             self._unreached = (
                 "the model hub cannot be reached and the model is not in the local cache"
             )
-        return options | {"local_files_only": self._unreached is not None}
+        return self._unreached is not None
 
     @contextmanager
     def _reading(self, failed: str) -> Iterator[None]:

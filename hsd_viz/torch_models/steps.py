@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.torch_models import board, layout, lines
+from hsd_viz.torch_models import board, layout, write_verdicts
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.graphs import Graph, record
@@ -87,7 +87,7 @@ class Board:
         device = self.device
         target = self._models[-1]
         levels = range(plan.top + 1)
-        width = max(lines.line_size(plan, level) for level in levels)
+        width = max(write_verdicts.line_size(plan, level) for level in levels)
         nodes = target.nodes_for(plan.drafter)
         if plan.drafter:
             nodes = self._models[0].nodes_for(plan.drafter)

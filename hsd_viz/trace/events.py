@@ -1,8 +1,12 @@
 """The events that make a trace, and their form as JSON, in which a server streams them.
 
-A server sends one record per line. Its key ``event`` is ``queued`` (``position``, 1 is next),
-``stage``, ``started``, ``step``, ``finished`` or ``error`` (``message``; ``retry``: whether the
-same request may be sent again).
+A server sends one record per line, of one of these kinds in its key ``event``:
+
+- ``queued``: waiting; ``position`` 1 is the next request.
+- ``stage``, ``started``, ``step``, ``finished``: the fields of :class:`Stage`, :class:`Started`,
+  :class:`~hsd_viz.trace.trace.Step` and :class:`Finished`.
+- ``error``: the decode ended; ``message``, and ``retry``: whether the same request may be sent
+  again.
 """
 
 from __future__ import annotations
@@ -59,7 +63,11 @@ Event = Stage | Started | Step | Finished
 
 
 class ServerError(UserError):
-    """A server ended a decode with an error. ``retry``: the same request may be sent again."""
+    """A server ended a decode with an error.
+
+    Attributes:
+        retry: whether the same request may be sent again.
+    """
 
     def __init__(self, message: str, retry: bool = False) -> None:
         super().__init__(message)
@@ -107,7 +115,7 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
 
 
 def _event_of(record: Any, trace: Any) -> Event:
-    """Return the event of a record, and put what it has into the trace that is being made.
+    """Return the event of a record, and add its rows to the trace under construction.
 
     Args:
         record: a line of the server's answer, as data.

@@ -1,6 +1,8 @@
-"""Export of a trace: CSV tables, the Chrome trace event format, which ui.perfetto.dev and
-chrome://tracing open, and AIPerf's ``profile_export.jsonl`` (0.13.0) with its record of speculative
-decoding.
+"""Export a trace to other formats.
+
+- CSV: a file per table.
+- Chrome's trace event format, which ui.perfetto.dev and chrome://tracing open.
+- AIPerf's ``profile_export.jsonl`` (0.13.0), with its record of speculative decoding.
 """
 
 import json
@@ -41,10 +43,11 @@ def _cell(value: Any) -> Any:
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
-    """Return the trace as a JSON object in Google's "Trace Event Format". Complete events (``X``)
-    have the category ``call`` or ``round`` and their row as arguments: one thread has the nested
-    rounds, one for each level its calls. Counters (``C``) step at the end of each target round.
-    Times are microseconds with the nanoseconds as a fraction.
+    """Return the trace as a JSON object in Google's "Trace Event Format".
+
+    Complete events (``X``) have the category ``call`` or ``round``, and their row as arguments. One
+    thread has the nested rounds; each level has a thread with its calls. Counters (``C``) change at
+    the end of each target round. Times are microseconds, nanoseconds a fraction of them.
     """
     names = {call.level: call.name for call in trace.call_rows}
     # The threads of levels, the target's first.
@@ -149,7 +152,9 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     }
     return {
         "metadata": metadata,
-        "metrics": {name: one for name, one in measures.items() if one["value"] is not None},
+        "metrics": {
+            name: measure for name, measure in measures.items() if measure["value"] is not None
+        },
         "spec_decode_acceptance": acceptance,
         "error": None,
     }

@@ -122,13 +122,13 @@ def to_bytes(content: Content, packed: bool = True) -> bytes:
     return gzip.compress(text, mtime=0) if packed else text
 
 
-def from_bytes(payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Content:
-    """Return the trace of a file's bytes (gzipped or not), of at most ``most`` unpacked.
+def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES) -> Content:
+    """Return the trace of a file's bytes (gzipped or not), of at most ``max_bytes`` unpacked.
 
     Raises:
         TraceError: if it is not a complete trace; the message begins with ``name``.
     """
-    payload = _unpacked(payload, name, most)
+    payload = _unpacked(payload, name, max_bytes)
     collecting = gc.isenabled()
     # Hundreds of thousands of lists are made and none is dropped: collections would double the
     # time.
@@ -189,20 +189,20 @@ def checked_name(path: Path) -> Path:
     return path
 
 
-def _unpacked(content: bytes, name: str, most: int) -> bytes:
-    """Unpack at most ``most`` bytes: a small file can unpack to any size."""
+def _unpacked(content: bytes, name: str, max_bytes: int) -> bytes:
+    """Unpack at most ``max_bytes`` bytes: a small file can unpack to any size."""
     if not content.startswith(_GZIP):
-        if len(content) > most:
-            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB")
+        if len(content) > max_bytes:
+            raise TraceError(f"{name} is too large: the maximum is {max_bytes / 1e6:.0f} MB")
         return content
     unpacking = zlib.decompressobj(wbits=31)
-    most = min(most, most_unpacked(len(content)))
+    max_bytes = min(max_bytes, most_unpacked(len(content)))
     try:
-        text = unpacking.decompress(content, most)
+        text = unpacking.decompress(content, max_bytes)
         if unpacking.unconsumed_tail:
             raise TraceError(
                 f"{name} is too large: the maximum for a file of its "
-                f"size is {most / 1e6:.0f} MB unpacked"
+                f"size is {max_bytes / 1e6:.0f} MB unpacked"
             )
         if not unpacking.eof:
             raise zlib.error

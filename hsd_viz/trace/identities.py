@@ -52,10 +52,10 @@ def _check_parents(rounds: dict[int, RoundRow], target: int) -> None:
     """Check that each round serves one of a level above, but for those of the target."""
     for row in rounds.values():
         if row.parent is None:
-            above = row.level == target
+            serves_higher = row.level == target
         else:
-            above = row.level < target and rounds[row.parent].level > row.level
-        _same(f"round {row.id}: its parent {row.parent} is of a level above", above, True)
+            serves_higher = row.level < target and rounds[row.parent].level > row.level
+        _same(f"round {row.id}: its parent {row.parent} is of a level above", serves_higher, True)
 
 
 def _check_emitted(tokens: Columns, rounds: dict[int, RoundRow], target: int) -> None:
@@ -89,6 +89,6 @@ def _places(table: Columns) -> Iterator[tuple]:
     yield from zip(table["round"], table["depth"], table["token_id"], table["source"], strict=True)
 
 
-def _same(what: str, left: Any, right: Any) -> None:
-    if left != right:
-        raise UserError(f"the trace violates an identity: {what}: {left} is not {right}")
+def _same(what: str, actual: Any, expected: Any) -> None:
+    if actual != expected:
+        raise UserError(f"the trace violates an identity: {what}: {actual} is not {expected}")

@@ -1,9 +1,12 @@
 """The metrics of a trace.
 
-Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance
-length = emitted tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting
-latency = seconds per target round spent on look-ups and database updates, model forward passes
-excluded. Speed counts from the end of prefill.
+- Acceptance rate: accepted / drafted.
+- Conditional acceptance: accepted / examined.
+- Mean acceptance length: emitted tokens per target forward pass, bonus included (plain decoding:
+  1.00).
+- Drafting latency: seconds per target round spent on look-ups and database updates, without the
+  forward passes of draft models.
+- Speed: counted from the end of prefill.
 
 A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta; what
 they do not determine is *not observed*: ``None``.
@@ -21,7 +24,7 @@ from hsd_viz.trace.tables import Columns
 
 #: The length of the repetitions that :func:`repetition_share` counts, in tokens.
 NGRAM = 8
-#: More accepted tokens in a round are those of a damaged record.
+#: A record with more accepted tokens in a round is damaged.
 MOST_ACCEPTED = 1024
 #: What the calls do that find drafts without a forward pass.
 _FINDING = ("lookup", "update")
@@ -76,8 +79,8 @@ class CallMetrics(TypedDict):
 class Metrics(TypedDict):
     """The metrics of one trace; ``None`` is what has no denominator, or was not observed.
 
-    Only an imported trace has figures that were not observed: their types have ``Any``, so that
-    what reads a decode of this package need not ask.
+    Only imported traces lack observations. The types of those figures include ``Any``, so that code
+    that reads decodes of this package needs no check for ``None``.
 
     Attributes:
         tokens: emitted.
@@ -216,12 +219,12 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     """Return the share of tokens that end an 8-gram already present earlier in the same output; 0
     if it is empty.
     """
-    seen: set[tuple[int, ...]] = set()
+    earlier_grams: set[tuple[int, ...]] = set()
     repeated = 0
     for end in range(NGRAM, len(token_ids) + 1):
         gram = tuple(token_ids[end - NGRAM : end])
-        repeated += gram in seen
-        seen.add(gram)
+        repeated += gram in earlier_grams
+        earlier_grams.add(gram)
     return repeated / len(token_ids) if token_ids else 0.0
 
 
@@ -263,9 +266,9 @@ def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
     examined = sum(row.examined for row in rows)
     accepted = sum(row.accepted for row in rows)
     rounds_by_accepted = Counter(row.accepted for row in rows)
-    most = max(rounds_by_accepted, default=-1)
-    if most > MOST_ACCEPTED:
-        raise UserError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
+    largest = max(rounds_by_accepted, default=-1)
+    if largest > MOST_ACCEPTED:
+        raise UserError(f"a round accepted {largest} tokens: the maximum is {MOST_ACCEPTED}")
     return LevelMetrics(
         level=level,
         rounds=len(rows),
@@ -274,7 +277,7 @@ def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
         accepted=accepted,
         acceptance_rate=_ratio(accepted, drafted),
         conditional_acceptance=_ratio(accepted, examined),
-        accepted_histogram=[rounds_by_accepted[k] for k in range(most + 1)],
+        accepted_histogram=[rounds_by_accepted[k] for k in range(largest + 1)],
     )
 
 

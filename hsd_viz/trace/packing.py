@@ -1,10 +1,12 @@
 """The columns of a trace as they are saved: compact, and still JSON.
 
-Numbers are ``{"i4": ...}`` or ``{"f8": ...}``: base64 of little-endian 32-bit integers (null: the
-least) or doubles (null: NaN); those that fit neither stay a list. Texts and lists are ``{"of":
-different values, "at": packed places in them}``; lists of the most probable tokens are ``{"n":
-packed lengths, "ids": packed ids, "shares": packed probabilities}`` with the length -1 for null. No
-value takes less than five bytes, so that a small file has few of them.
+- Numbers: ``{"i4": base64}`` of little-endian 32-bit integers (null: the smallest), or
+  ``{"f8": base64}`` of doubles (null: NaN). Numbers that fit neither stay a list.
+- Texts and lists: ``{"of": distinct values, "at": packed places in them}``.
+- Lists of the most probable tokens: ``{"n": packed lengths, "ids": packed ids, "shares": packed
+  probabilities}``, with the length -1 for null.
+
+A value takes five bytes or more, so that a small file cannot expand to many values.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ _MOST = 2**31
 
 def pack_numbers(values: list, *, whole: bool) -> Any:
     """Return numbers and nulls in the smallest form that holds them; ``whole``: integers."""
-    known = [value for value in values if value is not None]
-    if whole and all(_NULL < value < _MOST for value in known):
+    numbers = [value for value in values if value is not None]
+    if whole and all(_NULL < value < _MOST for value in numbers):
         return _packed(np.array([_NULL if value is None else value for value in values], "<i4"))
-    if all(value == value and abs(value) < _EXACT for value in known):
+    if all(value == value and abs(value) < _EXACT for value in numbers):
         return _packed(np.array([np.nan if value is None else value for value in values], "<f8"))
     return values
 
@@ -65,8 +67,8 @@ def pack_repeated(values: list) -> dict[str, Any]:
     """Return texts or lists, which repeat themselves, as different values and places in them."""
     keys = [tuple(value) if isinstance(value, list) else value for value in values]
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    at = [places[key] for key in keys]
-    return {"of": list(places), "at": pack_numbers(at, whole=True)}
+    value_places = [places[key] for key in keys]
+    return {"of": list(places), "at": pack_numbers(value_places, whole=True)}
 
 
 def unpack_repeated(different: list, packed_places: Any) -> list:

@@ -47,10 +47,15 @@ def empty_tables() -> dict[str, Columns]:
 
 
 class TraceTables:
-    """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``,
-    ``draft_rows``, ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps
-    token ids to their texts; ``len()`` is the number of emitted tokens. ``make`` makes rows when
-    the tables are first read.
+    """The four tables of a decode; ``len()`` is the number of emitted tokens.
+
+    Rows are made when the tables are first read: a decode is not delayed by its recording.
+
+    Attributes:
+        token_rows: the emitted tokens, a tuple of rows (:data:`hsd_viz.trace.tables.TokenRow`).
+        draft_rows: the draft tokens.
+        round_rows: the rounds of all levels.
+        call_rows: the calls of models and databases.
     """
 
     token_rows = property(lambda self: self.rows("tokens"))
@@ -59,6 +64,7 @@ class TraceTables:
     call_rows = property(lambda self: self.rows("calls"))
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
+        """Create the tables; each of ``make`` returns further rows, and the texts of tokens."""
         self._columns = empty_tables()
         self._pieces: dict[int, str] = {}
         self._pending = [*make]
@@ -69,18 +75,20 @@ class TraceTables:
                 while self._pending:
                     tables, pieces = self._pending[0]()
                     for name, columns in tables.items():
-                        for column, more in columns.items():
-                            self._columns[name][column] += more
+                        for column, values in columns.items():
+                            self._columns[name][column] += values
                     self._pieces.update(pieces)
                     del self._pending[0]
         return self
 
     @property
     def columns(self) -> dict[str, Columns]:
+        """The columns by table and name."""
         return self._complete()._columns
 
     @property
     def pieces(self) -> dict[int, str]:
+        """The text of each token id that occurs."""
         return self._complete()._pieces
 
     def rows(self, table: str) -> tuple:
@@ -101,8 +109,10 @@ class TraceTables:
         record.
         """
         tables: dict[str, Any] = {}
-        for name, given in rows.items():
-            tables[name] = dict(zip(TABLES[name].columns, zip(*given, strict=True), strict=False))
+        for name, table_rows in rows.items():
+            tables[name] = dict(
+                zip(TABLES[name].columns, zip(*table_rows, strict=True), strict=False)
+            )
         self._pending.append(lambda: (tables, pieces or {}))
         return self
 
@@ -128,8 +138,10 @@ class Step(TraceTables):
 
 
 class Trace(TraceTables):
-    """One decode: its tables with metrics and files. ``meta`` describes the run; ``tokens``,
-    ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
+    """One decode: its tables as rows and as pandas DataFrames, its metrics and its files.
+
+    Attributes:
+        meta: the description of the run: stack, models, options, machine and times.
     """
 
     def __init__(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
@@ -140,8 +152,8 @@ class Trace(TraceTables):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            known = [one for one in dir(type(self)) if not one.startswith("_")]
-            no_attribute(self, name, "trace", known)
+            names = [attribute for attribute in dir(type(self)) if not attribute.startswith("_")]
+            no_attribute(self, name, "trace", names)
 
         def __getitem__(self, key: Any) -> Any:  # called by iteration too
             raise TypeError(f"a trace has no items{guess('item of', 'trace')}")
@@ -260,11 +272,13 @@ class Trace(TraceTables):
         return cls._of(file.load(path))
 
     @classmethod
-    def from_bytes(cls, payload: bytes, name: str = "trace", most: int = file.MOST_BYTES) -> Trace:
-        """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes
+    def from_bytes(
+        cls, payload: bytes, name: str = "trace", max_bytes: int = file.MOST_BYTES
+    ) -> Trace:
+        """Read a trace from the content of its file (gzipped or not), of at most ``max_bytes``
         unpacked.
         """
-        return cls._of(file.from_bytes(payload, name, most))
+        return cls._of(file.from_bytes(payload, name, max_bytes))
 
     def _content(self) -> Content:
         return Content(self.meta, self.columns, self.pieces)

@@ -33,7 +33,7 @@ _SLIDE_FIGURE = 310
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 
 
-class Writer:
+class LessonWriter:
     """Makes HTML of steps; ``parts`` are the views that it places."""
 
     def __init__(self) -> None:
@@ -81,9 +81,11 @@ def tries(exercise: Exercise) -> str:
     cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
     name = solutions()[exercise.number].name
-    exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
+    exact = all(case.description.startswith(f"{name}(") and _exact(case.expected) for case in cases)
     return _html(
-        "tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints
+        "tries",
+        [(case.description, _pattern(case.expected)) for case in cases if exact],
+        exercise.hints,
     )
 
 
@@ -149,7 +151,7 @@ def page(
         slides: the file of the deck, linked, too.
         runner: runs the lesson.
     """
-    writer = Writer()
+    writer = LessonWriter()
     cells = []
     for step in (runner or run)(path):
         if step.text != editions.COLAB:
@@ -159,7 +161,7 @@ def page(
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
-def _cell(writer: Writer, step: CellOutput, *, tour: bool) -> str:
+def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
     if step.kind == "markdown":
         return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
     return f'<pre class="code"><code>{escape(step.text)}</code></pre>\n{writer.shown(step)}'
@@ -173,7 +175,7 @@ def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> s
     left out. ``runner`` runs the lessons.
     """
     paths = paths or editions.masters()
-    writer = Writer()
+    writer = LessonWriter()
     slides = []
     for path in paths:
         for slide in _slides(writer, path, runner or run):
@@ -182,7 +184,7 @@ def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> s
     return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
 
 
-def _slides(writer: Writer, path: Path, runner: Runner) -> Iterator[str]:
+def _slides(writer: LessonWriter, path: Path, runner: Runner) -> Iterator[str]:
     slides: list[str] = []
     for step in runner(path):
         if step.kind == "markdown":

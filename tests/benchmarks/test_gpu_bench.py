@@ -19,7 +19,7 @@ from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.gpu.shell import STACKS, stacks_with
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.torch_models.compiled import WIDTHS, CompiledModel
 from hsd_viz.torch_models.graphs import Graph
 from tests.rows import column

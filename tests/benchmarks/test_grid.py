@@ -15,7 +15,7 @@ from benchmarks import grid
 from benchmarks.grid_point import needed
 from benchmarks.padding import pad, save_padded
 from hsd_viz.engine import load_engine
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
 from tests.rows import column, keyed

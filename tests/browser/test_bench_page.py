@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import page
-from hsd_viz.measure.bench.words import answer
+from hsd_viz.measure.bench.sentences import answer
 from hsd_viz.views.app.report_answers import FIRST_REPORT
 from tests.changes import contrast
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import hsd_viz.cli.ladder
 import hsd_viz.ladder
-import hsd_viz.ladder.load
+import hsd_viz.ladder.torch_modules
 import hsd_viz.models.families
 import training.train
 from hsd_viz.cli import main
@@ -48,7 +48,7 @@ def weights(tmp_path, monkeypatch):
     """An empty folder in place of the shipped weights."""
     folder = tmp_path / "shipped"
     folder.mkdir()
-    monkeypatch.setattr(hsd_viz.ladder.load, "LADDER", folder)
+    monkeypatch.setattr(hsd_viz.ladder.torch_modules, "LADDER", folder)
     monkeypatch.setattr(hsd_viz.models.families, "LADDER", folder)
     return folder
 

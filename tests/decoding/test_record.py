@@ -8,10 +8,10 @@ from itertools import chain
 
 import pytest
 
-from hsd_viz.decoding.events import decode
+from hsd_viz.decoding.event_stream import decode
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.ladder.load import load_tokenizer
+from hsd_viz.ladder.torch_modules import load_tokenizer
 from hsd_viz.trace import Step
 from hsd_viz.trace.tables import TABLES
 from tests.lossless.toys import Guesser, loop_of, models

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
 from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree

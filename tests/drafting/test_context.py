@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.tree import spell
 
 tokens = st.lists(st.integers(0, 3), max_size=60)

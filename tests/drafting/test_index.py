@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.index import corpus
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.corpus import find_texts, read_documents, read_pieces

@@ -6,7 +6,7 @@ import pytest
 from corpora import bottom
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.context import LogitsDatabase
+from hsd_viz.drafting.context_database import LogitsDatabase
 from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver, spell
 from hsd_viz.drafting.trust import GREEDY, SAMPLED, priors

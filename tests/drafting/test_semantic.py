@@ -10,7 +10,7 @@ from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.semantic import (
+from hsd_viz.drafting.semantic_database import (
     Copy,
     SemanticDatabase,
     quantise_states,

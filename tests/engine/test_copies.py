@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
-from hsd_viz.engine.load import EngineModels
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace

@@ -11,8 +11,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCau
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.exercises import check
-from hsd_viz.exercises.live import LiveModel
+from hsd_viz.exercises.lesson_model import LiveModel
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.modules[check.__module__].SECONDS = 120.0
@@ -19,9 +19,9 @@ decode = LiveModel.run
 @cache
 def decode_once(family, kind, stack, n, options):
     """Return the run of a prompt. Engines are cached by family, too."""
-    from hsd_viz.exercises import live
+    from hsd_viz.exercises import lesson_model
 
-    return decode(live._load(family), kind, stack, n, **dict(options))
+    return decode(lesson_model._load(family), kind, stack, n, **dict(options))
 
 
 @pytest.fixture(scope="session", autouse=True)

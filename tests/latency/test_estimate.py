@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hsd_viz
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.traced_acceptance import ENOUGH, estimate_edge, rounds_of
+from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import monotone, verifications
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.changes import replace_rows

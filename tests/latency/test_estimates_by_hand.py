@@ -6,10 +6,10 @@ import pytest
 
 from hsd_viz.engine.forwards import fit_curve
 from hsd_viz.latency.basis import Measured, level_use, plan_measured, tier_rate
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.inputs import Edge, LookupCost, OverDatabase, Tier
 from hsd_viz.latency.traced import own_times
 from hsd_viz.latency.traced_acceptance import estimate_edge, over_databases, rounds_of
+from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import monotone
 from hsd_viz.trace import CallRow, RoundRow, Trace
 

@@ -114,7 +114,7 @@ def test_cards_share_reading_and_the_time_of_each_token():
 
 
 def test_a_round_costs_more_than_its_passes_from_two_tokens_on():
-    cost = machine(1, replace(IDEAL, round_us=500.0, step_us=100.0)).cost(DENSE, most=3)
+    cost = machine(1, replace(IDEAL, round_us=500.0, step_us=100.0)).cost(DENSE, max_tokens=3)
     assert cost.forward == pytest.approx((0.1, 0.6, 0.6), rel=1e-3)
     assert cost.draft == pytest.approx((0.1, 0.1), rel=1e-3)
 

@@ -162,7 +162,7 @@ def test_the_best_single_draft_has_no_database_below_it():
         {("d", "target"): Edge(tail=0.8)},
         tiers={("db", "d"): Tier(((3, 3, 1.0),))},
     )
-    choice = select(calibration, most=4)
+    choice = select(calibration, max_lookahead=4)
     # A database that d always accepts gives it four tokens a pass.
     assert choice.picked.stack.startswith("db > d:")
     assert choice.best_single_draft.stack.startswith("d:")
@@ -190,7 +190,7 @@ def three_drafts() -> Calibration:
 def test_every_lookahead_of_three_drafts_is_tuned(place):
     law = Law(three_drafts())
     hierarchy = (None, ("a", "b", "c"))
-    best = best_lookaheads(law, hierarchy, most=8)
+    best = best_lookaheads(law, hierarchy, max_lookahead=8)
     others = [(*best[:place], other, *best[place + 1 :]) for other in range(1, 9)]
     assert law.ms(hierarchy, best) == min(law.ms(hierarchy, other) for other in others)
 
@@ -199,6 +199,6 @@ def test_every_lookahead_of_three_drafts_is_tuned(place):
 def test_a_lookahead_that_is_refined_leaves_its_start(place):
     law = Law(three_drafts())
     hierarchy = (None, ("a", "b", "c"))
-    lookaheads = refine(law, hierarchy, (1, 1, 1), [place], most=8)
+    lookaheads = refine(law, hierarchy, (1, 1, 1), [place], max_lookahead=8)
     assert lookaheads[place] > 1
     assert sum(lookaheads) == lookaheads[place] + 2

@@ -87,12 +87,12 @@ def test_the_shortest_path_is_the_best_of_the_affine_form():
         )
         best = min((affine_by_hand(calibration, *s), s) for s in allowed)
         shortest = shortest_path(
-            calibration, most=most, max_levels=None if limit is None else levels
+            calibration, max_lookahead=most, max_levels=None if limit is None else levels
         )
         assert str(shortest) == text(*best[1])
         kinds[shortest.bottom is not None, len(shortest.drafts)] += 1
         along = split(shortest)[0]
-        assert shortest_path(calibration, most=most, along=along) == shortest
+        assert shortest_path(calibration, max_lookahead=most, along=along) == shortest
     print("\npicks of the shortest path by (database, draft models):", dict(kinds))
     assert {(False, 0), (False, 1), (False, 2), (True, 0), (True, 1)} <= set(kinds)
 
@@ -106,7 +106,7 @@ def test_the_pick_is_the_best_by_the_exact_law():
             random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0
         )
         law = Law(calibration)
-        choice = select(calibration, most=6)
+        choice = select(calibration, max_lookahead=6)
         best = min(law.predict(text(*stack)).ms_per_token for stack in every_stack(calibration, 6))
         regrets.append(choice.picked.ms_per_token / best - 1)
         kinds[choice.kind] += 1
@@ -159,7 +159,7 @@ def test_every_answer_is_possible():
     assert select(known, max_levels=1).picked.stack == "target"
     assert select(known, max_levels=10**12) == select(known), "it takes no longer"
     with pytest.raises(ValueError, match="from 1 to 64"):
-        select(Calibration(models, costs, edges), most=65)
+        select(Calibration(models, costs, edges), max_lookahead=65)
 
 
 def test_selection_is_quick():

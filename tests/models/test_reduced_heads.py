@@ -22,7 +22,7 @@ from hsd_viz.models.tensors import EMBEDDING, parameter_count
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
-from hsd_viz.torch_models.forms import load_module
+from hsd_viz.torch_models.llama_modules import load_module
 
 HEAD_TOKENS = np.arange(3, 200, 2)
 PROMPT = [3, 141, 59, 26, 53, 58, 97, 93, 23, 84]

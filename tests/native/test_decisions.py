@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers, judge
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build

@@ -22,8 +22,8 @@ from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.load import EngineModels
 from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource

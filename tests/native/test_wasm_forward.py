@@ -19,7 +19,6 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.rounding import GROUP
-from hsd_viz.native.structures import ModelShape
 from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights, angles
 
 pytestmark = pytest.mark.skipif(
@@ -53,7 +52,7 @@ def described(weights: Weights) -> dict:
             )
     cos, sin = angles(weights.form.rotary, weights.form.head_dim, sum(PASSES), weights.compute)
     described = {
-        "shape": base64.b64encode(bytes(ModelShape(**weights.shape))).decode(),
+        "shape": base64.b64encode(bytes(weights.shape)).decode(),
         "vocab": weights.vocab_size,
         "tensors": tensors,
         "cos": encoded(cos),

@@ -12,7 +12,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.records.convert import QUANTITIES, VOCABULARIES, complete, convert
-from hsd_viz.records.settings import ENGINES
+from hsd_viz.records.engine_settings import ENGINES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "vocabulary.md"
 VLLM = {"acceptance_histogram": [39, 1, 0, 3], "num_draft_tokens": 129, "completion_tokens": 54}

@@ -15,8 +15,8 @@ import pytest
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.measure.doctor.observe import observe
+from hsd_viz.records.engine_settings import batch_costs
 from hsd_viz.records.imported import import_records
-from hsd_viz.records.settings import batch_costs
 from hsd_viz.records.traces import pooled
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record

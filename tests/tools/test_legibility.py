@@ -8,7 +8,7 @@ import pytest
 
 from tools import legibility
 from tools.legibility import PARTS
-from tools.line_measures import Limits, Measures, PartLimits, measure_text
+from tools.line_measures import Measures, PartLimits, PathLimits, measure_text
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_long_line_of_a_wrapped_part_is_reported(tmp_path, monkeypatch):
 
 
 def test_limits_are_the_goals():
-    assert Limits() == Limits(46, 0, 0.01, 4, 0, 0)
+    assert PathLimits() == PathLimits(46, 0, 0.01, 4, 0, 0)
 
 
 def test_a_long_line_of_a_part_in_another_language_is_found(tmp_path, monkeypatch):

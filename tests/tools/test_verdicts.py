@@ -49,5 +49,5 @@ def test_an_answer_that_the_figures_refute_is_not_written(name, file, change, mo
         verdicts, "read", lambda asked: data if asked == file else files.read(asked)
     )
 
-    with pytest.raises(verdicts.Unsupported, match=r"is fastest on .* at every temperature"):
+    with pytest.raises(verdicts.UnsupportedAnswer, match=r"is fastest on .* at every temperature"):
         verdicts.answer(name)

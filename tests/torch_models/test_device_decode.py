@@ -16,9 +16,9 @@ from device_queue import DeviceQueue
 from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hsd_viz.decoding.judge import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verify import RULES

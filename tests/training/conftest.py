@@ -20,7 +20,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("tiny")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            corpus, "collect", partial(corpus.collect, limits=corpus.Limits(package_bytes=20_000))
+            corpus,
+            "collect",
+            partial(corpus.collect, limits=corpus.CorpusLimits(package_bytes=20_000)),
         )
         train_ladder("tiny", out, threads=1, progress=lambda _: None)
     evaluate_ladder(out, windows=4, window=64)

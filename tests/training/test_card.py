@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from hsd_viz.ladder.load import info, load_model
+from hsd_viz.ladder.torch_modules import info, load_model
 from hsd_viz.models.families import CODE
 from hsd_viz.models.files import folder_hash
 from training import storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.ladder.load import load_tokenizer
+from hsd_viz.ladder.torch_modules import load_tokenizer
 from training import data
 from training.data import (
     EOS_ID,

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.ladder.torch_modules import load_model, load_tokenizer
 from tests.rows import column
 from training.evaluation import GOALS, evaluate_ladder, measure, table
 from training.quality import OPENINGS, continuations, copied_share, parsed_lines

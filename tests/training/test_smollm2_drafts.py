@@ -25,9 +25,17 @@ from tests.rows import column
 from training.smollm2 import learn as learn_module
 from training.smollm2.databases import build_own_text, counted_outputs, outputs
 from training.smollm2.export import config_of, tensors_of, write
-from training.smollm2.learn import Run, command, losses, rate_at, train
-from training.smollm2.lessons import Batch, Lesson, batch_of, endless, groups, is_measured, split
-from training.smollm2.rows import Row, rows_path, save_rows
+from training.smollm2.learn import DraftTraining, command, losses, rate_at, train
+from training.smollm2.lessons import (
+    Lesson,
+    LessonBatch,
+    batch_of,
+    endless,
+    groups,
+    is_measured,
+    split,
+)
+from training.smollm2.rows import LikeliestRow, rows_path, save_rows
 from training.smollm2.student import Student
 from training.smollm2.text import Conversation, is_kept_aside, save, shard_path
 
@@ -45,11 +53,13 @@ def conversation(number: int, length: int = 12) -> Conversation:
     )
 
 
-def rows_of(each: Conversation) -> list[Row]:
+def rows_of(each: Conversation) -> list[LikeliestRow]:
     """Return rows in which the token that was written has nine tenths."""
     rows = []
     for token in each.tokens[each.written]:
-        rows.append(Row(np.array([token, 50], np.uint16), np.log([0.9, 0.1]).astype(np.float16)))
+        rows.append(
+            LikeliestRow(np.array([token, 50], np.uint16), np.log([0.9, 0.1]).astype(np.float16))
+        )
     return rows
 
 
@@ -145,7 +155,7 @@ def test_the_losses_of_a_row_by_hand():
     """
     head_places = torch.full((10,), -1)
     head_places[torch.tensor([5, 9])] = torch.tensor([0, 1])
-    batch = Batch(
+    batch = LessonBatch(
         tokens=torch.zeros(1, 2, dtype=torch.long),
         texts=torch.tensor([0]),
         places=torch.tensor([0]),
@@ -172,13 +182,13 @@ def test_the_rate_rises_and_falls_to_a_tenth():
 def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_path, monkeypatch):
     monkeypatch.setattr(learn_module, "CHECKPOINT", 30)
     train(options_of(school, tmp_path / "whole", steps=60, rate=2e-2, vector_rate=3e-2))
-    before = Run(options_of(school, tmp_path / "none", steps=60)).measure()
+    before = DraftTraining(options_of(school, tmp_path / "none", steps=60)).measure()
     facts = json.loads((tmp_path / "whole" / "tiny.json").read_text())
     assert facts["step"] == 60
     assert facts["overlap"] > before + 0.2
 
     parts = options_of(school, tmp_path / "parts", steps=60, rate=2e-2, vector_rate=3e-2)
-    stopped = Run(parts)
+    stopped = DraftTraining(parts)
     parts.out.mkdir()
     for batch in islice(endless(stopped.learnt, parts.batch), 30):
         stopped.learn(batch)
@@ -192,11 +202,11 @@ def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_p
 
 def test_a_resumed_run_keeps_its_head_where_the_text_has_grown(school, tmp_path, monkeypatch):
     options = options_of(school, tmp_path)
-    first = Run(options)
+    first = DraftTraining(options)
     first.save({})
     other = torch.arange(5, 65)
     monkeypatch.setattr(learn_module, "frequent_tokens", lambda *given: other)
-    resumed = Run(options)
+    resumed = DraftTraining(options)
     assert torch.equal(resumed.head_places, first.head_places)
     resumed.save({})
     kept = torch.load(resumed.checkpoint)["head_tokens"]

@@ -19,13 +19,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.torch_modules import load_model
 from tests.rows import column, select
 from training.data import Data, prepare
 from training.learner import rate_at
-from training.recipe import STAGES, Run, profile
+from training.recipe import STAGES, StageSettings, profile
 from training.storage import LOG, exclusive, load_checkpoint, save_checkpoint
-from training.train import Stage, train_ladder
+from training.train import TrainingStage, train_ladder
 
 train_quietly = partial(train_ladder, threads=1, progress=lambda _: None)
 
@@ -168,7 +168,7 @@ def test_exported_weights_are_the_trained_ones(tiny) -> None:
 
 
 def test_the_learning_rate_rises_stays_and_falls() -> None:
-    run = Run(steps=100, rates={}, warmup=10, decay=0.3, floor=0.05)
+    run = StageSettings(steps=100, rates={}, warmup=10, decay=0.3, floor=0.05)
     rates = [rate_at(s, 100, run) for s in range(100)]
     assert rates[0] == pytest.approx(0.1)
     assert rates[20] == rates[69] == 1.0
@@ -178,7 +178,7 @@ def test_the_learning_rate_rises_stays_and_falls() -> None:
 
 def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
     plan = profile("tiny")
-    stage = Stage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
+    stage = TrainingStage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
     before = [p.clone() for p in stage.learners[0].network.parameters()]
     seconds = stage.compile()
     assert 0 < seconds < 60
@@ -192,8 +192,8 @@ def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
 def test_a_step_depends_on_its_number_only(tiny) -> None:
     plan = profile("tiny")
     data: Data = prepare(plan, tiny)
-    one = Stage("target", plan, data, tiny, 0, "cpu").batch_at(7)
-    other = Stage("target", plan, data, tiny, 0, "cpu").batch_at(7)
+    one = TrainingStage("target", plan, data, tiny, 0, "cpu").batch_at(7)
+    other = TrainingStage("target", plan, data, tiny, 0, "cpu").batch_at(7)
     for a, b in zip(one, other, strict=True):
         assert torch.equal(a, b)
     assert torch.equal(one[0][:, 1:], one[1][:, :-1])

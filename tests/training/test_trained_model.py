@@ -11,7 +11,7 @@ from training.recipe import PROFILES, profile
 
 
 def test_the_export_computes_what_training_computes(tmp_path) -> None:
-    from hsd_viz.ladder.load import load_model
+    from hsd_viz.ladder.torch_modules import load_model
 
     network = build("small", profile("tiny"), torch.Generator().manual_seed(0))
     for parameter in network.parameters():

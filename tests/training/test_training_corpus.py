@@ -137,7 +137,9 @@ def test_the_split_is_disjoint_and_depends_on_names_alone(environment) -> None:
 
 def test_limits_and_emptiness(environment, tmp_path_factory) -> None:
     size = len(BODY.encode())
-    few = corpus.collect([environment], stdlib=False, limits=corpus.Limits(package_bytes=5 * size))
+    few = corpus.collect(
+        [environment], stdlib=False, limits=corpus.CorpusLimits(package_bytes=5 * size)
+    )
     assert 4 <= len(few) <= 6
     with pytest.raises(ValueError, match="no permissively licensed"):
         corpus.collect([tmp_path_factory.mktemp("empty")], stdlib=False)

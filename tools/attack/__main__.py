@@ -70,7 +70,7 @@ def _attacked(name: str, args: argparse.Namespace) -> tuple[Counter[str], list[s
     words += ["--seconds", str(args.seconds), "--inside"]
     if args.only is not None:
         words += ["--only", str(args.only)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tools.attack", *words],
         cwd=ROOT,
         capture_output=True,
@@ -80,7 +80,7 @@ def _attacked(name: str, args: argparse.Namespace) -> tuple[Counter[str], list[s
     outcomes = Counter[str]()
     faults = []
     following = 0
-    for line in done.stdout.splitlines():
+    for line in process.stdout.splitlines():
         if not line.startswith("["):
             continue
         number, kind, error = json.loads(line)
@@ -88,9 +88,11 @@ def _attacked(name: str, args: argparse.Namespace) -> tuple[Counter[str], list[s
         following = number + 1
         if kind == "uncaught":
             faults.append(f"{name} {number}: {error}")
-    if done.returncode:
+    if process.returncode:
         outcomes["crashed"] += 1
-        faults.append(f"{name} {following}: exit code {done.returncode}: {done.stderr[-600:]}")
+        faults.append(
+            f"{name} {following}: exit code {process.returncode}: {process.stderr[-600:]}"
+        )
     return outcomes, faults
 
 

@@ -75,14 +75,14 @@ def damaged_bytes(content: bytes, chance: random.Random) -> bytes:
     for _ in range(chance.choice((1, 2, 8, 64))):
         if content:
             content[chance.randrange(len(content))] = chance.randrange(256)
-    at = chance.randrange(len(content) + 1)
+    place = chance.randrange(len(content) + 1)
     kind = chance.randrange(4)
     if kind == 0:
-        return bytes(content[:at])
+        return bytes(content[:place])
     if kind == 1:
-        return bytes(content[:at] + content[max(0, at - 100) :])
+        return bytes(content[:place] + content[max(0, place - 100) :])
     if kind == 2:
-        return bytes(content[:at] + chance.randbytes(20) + content[at:])
+        return bytes(content[:place] + chance.randbytes(20) + content[place:])
     return bytes(content)
 
 

@@ -37,10 +37,10 @@ def command(folder: Path, name: str, *words: str) -> Attempt:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(output):
             code = main([word.replace("FILE", str(path)) for word in words])
-        message = said.getvalue()
+        message = output.getvalue()
         if code == 2 and message.count("\n") == 1 and "Traceback" not in message:
             raise UserError(message)
         if code != 0:

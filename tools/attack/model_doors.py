@@ -19,16 +19,16 @@ def database_files(folder: Path) -> Door:
     from hsd_viz.drafting.index.read import Index
     from hsd_viz.models.families import LADDER
 
-    whole = (LADDER / "databases" / "model.hsdb").read_bytes()
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8:begin])
-    tensors = whole[begin:]
+    content = (LADDER / "databases" / "model.hsdb").read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:begin])
+    tensors = content[begin:]
 
     def make(chance: random.Random) -> bytes:
         if chance.random() < 0.1:
             return chance.choice(NOTHING)
         if chance.random() < 0.2:
-            return damaged_bytes(whole, chance)
+            return damaged_bytes(content, chance)
         head = json.loads(json.dumps(header))
         body = tensors
         facts = json.loads(head["__metadata__"]["facts"])
@@ -41,10 +41,10 @@ def database_files(folder: Path) -> Door:
             for _ in range(200):
                 changed[chance.randrange(len(changed))] = chance.randrange(256)
             body = bytes(changed)
-        about = head.get("__metadata__") if isinstance(head, dict) else None
-        if isinstance(about, dict):
-            about |= {"checksum": "0" * 8, "tensors": f"{zlib.crc32(body):08x}"}
-            about["facts"] = json.dumps(facts)
+        metadata = head.get("__metadata__") if isinstance(head, dict) else None
+        if isinstance(metadata, dict):
+            metadata |= {"checksum": "0" * 8, "tensors": f"{zlib.crc32(body):08x}"}
+            metadata["facts"] = json.dumps(facts)
         text = json.dumps(head).encode()
         text = text.replace(b"0" * 8, f"{zlib.crc32(text):08x}".encode(), 1)
         return len(text).to_bytes(8, "little") + text + body
@@ -54,8 +54,8 @@ def database_files(folder: Path) -> Door:
         path.write_bytes(content)
         index = Index(path)
         for number in range(0, 4096, 64):
-            found = index.lookup(chr(number) + chr(number + 1))
-            if found and any(not 0 <= token < index.limit for token, *_ in found[2]):
+            match = index.lookup(chr(number) + chr(number + 1))
+            if match and any(not 0 <= token < index.limit for token, *_ in match[2]):
                 raise RuntimeError("a token outside the vocabulary")
         describe(path, 3)
 
@@ -77,31 +77,33 @@ def tokenizer_files(folder: Path) -> Door:
         {"type": "FixedLength", "length": 0},
         {"type": "Sequence", "normalizers": [], "pretokenizers": [], "processors": []},
     ]
-    counted = 0
+    texts = 0
 
     def make(chance: random.Random) -> bytes:
-        own = dict(data)
+        changed_file = dict(data)
         for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder", "padding"):
             if chance.random() < 0.1:
-                own[part] = chance.choice([*steps, *WRONG])
-            elif isinstance(own.get(part), dict) and chance.random() < 0.2:
-                own[part] = damaged_data(own[part], chance)
+                changed_file[part] = chance.choice([*steps, *WRONG])
+            elif isinstance(changed_file.get(part), dict) and chance.random() < 0.2:
+                changed_file[part] = damaged_data(changed_file[part], chance)
         kind = chance.random()
         if kind < 0.1:
             return chance.choice(NOTHING)
         if kind < 0.3:
-            small = {key: value for key, value in own.items() if key != "model"}
-            model = dict(own["model"]) | {chance.choice([*own["model"]]): chance.choice(WRONG)}
+            small = {key: value for key, value in changed_file.items() if key != "model"}
+            model = dict(changed_file["model"]) | {
+                chance.choice([*changed_file["model"]]): chance.choice(WRONG)
+            }
             changed = damaged_data(small, chance)
-            own = {**changed, "model": model} if isinstance(changed, dict) else changed
-        return json.dumps(own).encode()
+            changed_file = {**changed, "model": model} if isinstance(changed, dict) else changed
+        return json.dumps(changed_file).encode()
 
     def attempt(content: bytes) -> None:
-        nonlocal counted
+        nonlocal texts
         path = folder / "tokenizer.json"
         path.write_bytes(content)
-        counted += 1
-        if counted % 8:
+        texts += 1
+        if texts % 8:
             open_tokenizer(path)
             return
         process = TokenizerProcess(path)
@@ -117,7 +119,7 @@ def configs(folder: Path) -> Door:
     """The ``config.json`` of a model: of a prediction, and of a model that is loaded."""
     from hsd_viz.models.families import CODE
 
-    own = json.loads((CODE.path("nano") / "config.json").read_text())
+    config = json.loads((CODE.path("nano") / "config.json").read_text())
     llama = {
         "num_hidden_layers": 32,
         "hidden_size": 4096,
@@ -149,7 +151,7 @@ def configs(folder: Path) -> Door:
 
     def make(chance: random.Random) -> bytes:
         which = chance.randrange(2)
-        return bytes([which]) + damaged_json((llama, own)[which], chance)
+        return bytes([which]) + damaged_json((llama, config)[which], chance)
 
     return Door(make, lambda content: (predicting, loading)[content[0]](content[1:]))
 
@@ -161,18 +163,18 @@ def safetensors_files(folder: Path) -> Door:
 
     source = CODE.path("nano")
     (file,) = source.glob("*.safetensors")
-    whole = file.read_bytes()
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8:begin])
+    content = file.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:begin])
 
     def make(chance: random.Random) -> bytes:
         if chance.random() < 0.1:
             return chance.choice(NOTHING)
         if chance.random() < 0.3:
-            return damaged_bytes(whole[:begin], chance) + whole[begin:]
-        own = header if chance.random() < 0.1 else damaged_data(header, chance)
-        text = json.dumps(own).encode()
-        return len(text).to_bytes(8, "little") + text + whole[begin:]
+            return damaged_bytes(content[:begin], chance) + content[begin:]
+        new_header = header if chance.random() < 0.1 else damaged_data(header, chance)
+        text = json.dumps(new_header).encode()
+        return len(text).to_bytes(8, "little") + text + content[begin:]
 
     def attempt(content: bytes) -> None:
         (folder / "config.json").write_bytes((source / "config.json").read_bytes())
@@ -205,9 +207,11 @@ def gguf_files(folder: Path) -> Door:
         changed = bytearray(head)
         # Most of the head is the vocabulary; the numbers are at both ends of it.
         for _ in range(chance.choice((1, 1, 2, 8))):
-            near = chance.choice((200, 3000, len(head)))
-            at = chance.randrange(near) if chance.random() < 0.7 else -1 - chance.randrange(near)
-            changed[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+            range_end = chance.choice((200, 3000, len(head)))
+            from_begin = chance.random() < 0.7
+            distance = chance.randrange(range_end)
+            place = distance if from_begin else -1 - distance
+            changed[place] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
         return bytes(changed)
 
     def attempt(content: bytes) -> None:

@@ -4,11 +4,10 @@
     python -m tools.load clients http://127.0.0.1:8800 --number 200
     python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
 
-``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until
-something of the page is there: the recorded run or the live page), ``live`` (until the live page
-has its states) and ``memory_mb`` are printed, and runs of 64 tokens where the page has a Run
-button. Without URL it starts ``hsd-viz classroom`` and ends it. ``--pid``: the memory of that
-process and all below it is measured.
+``class``: visitors and one Chromium open a page at once, and run 64 tokens where the page has a Run
+button. Without URL it starts ``hsd-viz classroom`` and ends it. Printed are ``errors``,
+``first_paint`` (seconds until the recorded run or the live page appears), ``live`` (seconds until
+the live page has its states) and ``memory_mb``: of the process ``--pid`` and all below it.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ def main() -> int:
     parser.add_argument("--pid", type=int)
     args = parser.parse_args()
     if args.kind == "class":
-        found = asyncio.run(visit_class(args)) if args.url else visit_classroom(args)
+        result = asyncio.run(visit_class(args)) if args.url else visit_classroom(args)
     else:
-        found = many_clients(args) if args.kind == "clients" else soak(args)
-    print(json.dumps(found | {"load_average": os.getloadavg()[0]}))
+        result = many_clients(args) if args.kind == "clients" else soak(args)
+    print(json.dumps(result | {"load_average": os.getloadavg()[0]}))
     return 0
 
 

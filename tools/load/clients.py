@@ -50,8 +50,8 @@ def many_clients(args: argparse.Namespace) -> dict:
     outcomes: list = []
     threads = []
     for number in range(args.number):
-        given = (args.url, args.token, outcomes, number)
-        threads.append(threading.Thread(target=_decode, args=given))
+        arguments = (args.url, args.token, outcomes, number)
+        threads.append(threading.Thread(target=_decode, args=arguments))
     begun = time.monotonic()
     for thread in threads:
         thread.start()
@@ -65,13 +65,13 @@ def many_clients(args: argparse.Namespace) -> dict:
             finished.append(seconds)
             if first_token:
                 first_tokens.append(first_token)
-    found = {
+    result = {
         "clients": args.number,
         "answers": len(outcomes),
         "seconds": round(time.monotonic() - begun, 1),
         "outcomes": counts,
     }
-    return found | {
+    return result | {
         "finished": summary(finished),
         "first_token": summary(first_tokens),
     }
@@ -98,8 +98,8 @@ def soak(args: argparse.Namespace) -> dict:
                 if isinstance(event, Step) and number % 10 == 0:
                     events.close()
                     begun = time.monotonic()
-                    for after in engine.decode("x", max_new_tokens=1):
-                        if not isinstance(after, Stage):
+                    for later_event in engine.decode("x", max_new_tokens=1):
+                        if not isinstance(later_event, Stage):
                             cancels.append(time.monotonic() - begun)
                             break
                     outcomes["cancelled"] += 1

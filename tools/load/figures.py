@@ -25,7 +25,7 @@ def memory(pid: int | None) -> dict[str, float]:
     """Return the proportional memory in MB of a process and all below it, by kind, shared pages
     counted once.
     """
-    found: Counter = Counter()
+    bytes_by_kind: Counter = Counter()
     if pid is None:
         return {}
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
@@ -37,8 +37,8 @@ def memory(pid: int | None) -> dict[str, float]:
                 kind = "ray"
             else:
                 kind = "servers"
-            found[kind] += process.memory_full_info().pss / 1e6
-            found[f"{kind}_count"] += 1
+            bytes_by_kind[kind] += process.memory_full_info().pss / 1e6
+            bytes_by_kind[f"{kind}_count"] += 1
         except psutil.Error:
             continue
-    return {kind: round(value) for kind, value in found.items()}
+    return {kind: round(value) for kind, value in bytes_by_kind.items()}

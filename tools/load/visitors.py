@@ -111,13 +111,13 @@ class Visitor:
     def problems(self) -> list[str]:
         """Return the errors that the page shows."""
         errors = []
-        shown = []
+        problems = []
         for state in self.states.values():
             if state.get("error"):
                 errors.append(state["error"])
             if "hsd-error" in str(state.get("_dom_classes")):
-                shown.append(str(state["value"]))
-        return errors + shown
+                problems.append(str(state["value"]))
+        return errors + problems
 
     def close(self) -> None:
         """Leave the page."""
@@ -200,28 +200,28 @@ async def visit_class(args: argparse.Namespace) -> dict:
     work = [asyncio.create_task(visit(k, v)) for k, v in enumerate(visitors)]
     browser = asyncio.create_task(_browser(args.url, errors))
     work.append(browser)
-    most: dict[str, float] = {}
+    peak: dict[str, float] = {}
     while not all(task.done() for task in work):
-        now = await asyncio.to_thread(memory, args.pid)
-        if sum(now.values()) > sum(most.values()):
-            most = now
+        memory_now = await asyncio.to_thread(memory, args.pid)
+        if sum(memory_now.values()) > sum(peak.values()):
+            peak = memory_now
         await asyncio.sleep(5)
-    found = {
+    result = {
         "visitors": args.visitors,
         "seconds": round(time.monotonic() - begun, 1),
         "first_paint": summary(paint),
     }
-    found |= {"live": summary(live), "chromium": browser.result()}
-    found |= {
+    result |= {"live": summary(live), "chromium": browser.result()}
+    result |= {
         "first_run": summary(first),
         "runs": summary(all_runs),
-        "memory_mb": most,
+        "memory_mb": peak,
         "errors": errors,
     }
     for visitor in visitors:
         if hasattr(visitor, "socket"):
             visitor.close()
-    return found
+    return result
 
 
 async def _browser(url: str, errors: list[str]) -> dict[str, float]:

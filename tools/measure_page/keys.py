@@ -47,17 +47,17 @@ def keys(browser: Browser, repeats: int) -> dict[str, Any]:
         with opened(browser, server.url, newcomer=False) as page:
             arrival(page)
             opening = [taken(page, file, len(trace)) for _ in range(repeats + 1)][1:]
-            found = walked(page, len(trace), 8 * repeats)
+            times = walked(page, len(trace), 8 * repeats)
     print(f"{f'of {TOKENS} tokens, ms':<32}{'times':>6}{'median':>8}{'worst':>8}")
-    for view, values in {"opening": opening, **found}.items():
+    for view, values in {"opening": opening, **times}.items():
         print(f"  {view:<30}{len(values):6d}{median(values):8.0f}{max(values):8.0f}")
     return {
         "stack": STACK,
         "tokens": TOKENS,
         "rounds": len(trace.round_rows),
         "opening": opening,
-        "milliseconds": found,
-        "medians": {view: median(values) for view, values in found.items()},
+        "milliseconds": times,
+        "medians": {view: median(values) for view, values in times.items()},
     }
 
 
@@ -77,7 +77,7 @@ def taken(page: Page, file: Path, tokens: int) -> float:
 
 def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
     """Press keys on each tab: by view, what each key took that changed it, ms."""
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for tab, views in TABS.items():
         page.get_by_role("tab", name=tab, exact=True).click()
         page.wait_for_timeout(2000)
@@ -91,9 +91,9 @@ def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
         page.evaluate("([tokens, views]) => hsdMeasure.listen(tokens, views)", [tokens, views])
         for number in range(presses):
             for view, ms in press(page, KEYS[number % len(KEYS)]).items():
-                found.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
+                times.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
         page.evaluate("hsdMeasure.deaf()")
-    return found
+    return times
 
 
 def press(page: Page, key: str) -> dict[str, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tools.measure_live import PLACE, PROMPT, RUNS, Run
+from tools.measure_live import PLACE, PROMPT, RUNS, LiveRun
 from tools.measure_page.opening import arrival
 from tools.measure_page.visits import PATIENCE, medians_of, opened
 from tools.pages import serving
@@ -77,7 +77,7 @@ def notebook(folder: Path) -> Path:
     return path
 
 
-def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
+def followed(page: Page, run: LiveRun, rates: Path) -> dict[str, Any]:
     """One run on the page: its speed with the page looking on and without, updates a second and how
     long tokens were under way.
     """
@@ -91,10 +91,10 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
         page.get_by_label(label, exact=True).fill(str(value))
     page.wait_for_timeout(1000)
     page.evaluate("hsdMeasure.follow()")
-    before = len(rates.read_text().splitlines())
-    page.get_by_role("button", name="Run", exact=True).click()
+    lines_before = len(rates.read_text().splitlines())
+    page.get_by_role("button", name="LiveRun", exact=True).click()
     until = time.monotonic() + PATIENCE / 1000
-    while len(lines := rates.read_text().splitlines()) == before:
+    while len(lines := rates.read_text().splitlines()) == lines_before:
         if time.monotonic() > until:
             raise RuntimeError(
                 f"{run.words} did not end: {page.get_by_role('alert').all_text_contents()}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from tools.measure_page.visits import PATIENCE, medians_of, opened
-from tools.pages import Server, serving
+from tools.pages import RunningServer, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -52,8 +52,8 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
         print(f"  {what:<26}{size / 1000:8.0f}")
     print(f"a waiting kernel: {memory / 1e6:.0f} MB")
     medians = {kind: medians_of(all_) for kind, all_ in visits.items()}
-    found = {"bytes_and_files": sizes, "bytes": sums, "waiting_kernel_bytes": memory}
-    return {"milliseconds": visits, "medians": medians, **found}
+    measures = {"bytes_and_files": sizes, "bytes": sums, "waiting_kernel_bytes": memory}
+    return {"milliseconds": visits, "medians": medians, **measures}
 
 
 def arrival(page: Page) -> dict[str, float]:
@@ -81,9 +81,9 @@ def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
         "[sent ? 'websocket, sent' : 'websocket, received', bytes, at])"
     )
     sums: dict[str, tuple[int, int]] = {}
-    loaded = [(kind_of(path), size, at) for path, size, at in entries]
-    for name, size, at in [*loaded, *messages]:
-        if at <= until:
+    loaded = [(kind_of(path), size, seconds) for path, size, seconds in entries]
+    for name, size, seconds in [*loaded, *messages]:
+        if seconds <= until:
             total, count = sums.get(name, (0, 0))
             sums[name] = (total + int(size), count + 1)
     return sums
@@ -111,19 +111,19 @@ def kind_of(path: str) -> str:
 OURS = ("page", "websocket, received", "websocket, sent")
 
 
-def rest(*servers: Server) -> None:
+def rest(*servers: RunningServer) -> None:
     """Wait until the servers and their kernels have nothing to do: kernels that wait for
     visitors are ready then.
     """
     quiet = 0
     until = time.monotonic() + PATIENCE / 1000
     while quiet < 3 and time.monotonic() < until:
-        before = sum(map(_spent, servers))
+        spent = sum(map(_spent, servers))
         time.sleep(0.5)
-        quiet = quiet + 1 if sum(map(_spent, servers)) - before < 0.05 else 0
+        quiet = quiet + 1 if sum(map(_spent, servers)) - spent < 0.05 else 0
 
 
-def _spent(server: Server) -> float:
+def _spent(server: RunningServer) -> float:
     """Processor seconds of a server and its kernels."""
     total = 0.0
     main_ = psutil.Process(server.pid)

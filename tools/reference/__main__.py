@@ -1,13 +1,21 @@
-"""Write what follows from the source: ``docs/reference/cli.md`` from the argument parsers,
-``python.md`` from docstrings, and from the tables of a trace (:mod:`hsd_viz.trace.tables`)
-``trace.md`` and the page's types, ``js/lib/tables.ts``; ``views.md`` from :mod:`tools.views_page`;
-from the settings of a decode (:mod:`hsd_viz.options`) ``js/lib/options.ts``; from the classes of
-:mod:`hsd_viz.views.app.traffic_spec` ``js/traffic/spec.ts``; the facts of the elements for pages of
-others, ``js/elements/facts.json``; and the headers of the native runtime of
-:mod:`tools.native_headers`.
+"""Write the files that are generated from the source: ``python -m tools.reference`` writes all.
 
-``python -m tools.reference`` writes all. The output depends on the source only, not on terminal or
-Python version.
+==============================  ====================================================
+file                            source
+==============================  ====================================================
+``docs/reference/cli.md``       the argument parsers
+``docs/reference/python.md``    docstrings
+``docs/reference/trace.md``     the tables of a trace (:mod:`hsd_viz.trace.tables`)
+``docs/reference/records.md``   the forms of records (:mod:`hsd_viz.records.forms`)
+``docs/reference/views.md``     :mod:`tools.views_page`
+``js/lib/tables.ts``            the tables of a trace
+``js/lib/options.ts``           the settings of a decode (:mod:`hsd_viz.options`)
+``js/traffic/spec.ts``          :mod:`hsd_viz.views.app.traffic_spec`
+``js/elements/facts.json``      the elements for pages of other sites
+headers of the native runtime   :mod:`tools.native_headers`
+==============================  ====================================================
+
+The output depends on the source alone, not on the terminal or the version of Python.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ def interface(declaration: type) -> str:
         KeyError: for a field without a meaning under ``Attributes:``.
         TypeError: for a field whose type JSON does not have.
     """
-    about, _, attributes = (inspect.getdoc(declaration) or "").partition("\n\nAttributes:\n")
+    summary, _, attributes = (inspect.getdoc(declaration) or "").partition("\n\nAttributes:\n")
     meanings = dict(_meanings(attributes))
     types = get_type_hints(declaration)
     base = declaration.__base__
     extends = "" if base in (None, object) else f" extends {_name(base)}"
-    lines = [doc_comment(about), f"export interface {_name(declaration)}{extends} {{"]
+    lines = [doc_comment(summary), f"export interface {_name(declaration)}{extends} {{"]
     for name in inspect.get_annotations(declaration):
         lines.append(doc_comment(_sentence(meanings[name]), indent="  "))
         lines.append(f"  {name}: {_type(types[name])};")

@@ -50,8 +50,8 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     if inspect.ismodule(thing):
         if thing.__name__ not in MODULES:
             yield f"### `{name}`"
-            about = first_paragraph(inspect.getdoc(thing) or "")
-            yield f"{about} `dir(hsd.{name})` lists its names."
+            summary = first_paragraph(inspect.getdoc(thing) or "")
+            yield f"{summary} `dir(hsd.{name})` lists its names."
         return
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
         return
@@ -60,17 +60,19 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
-    found = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
-    if isinstance(found, ast.ClassDef):
-        yield from _class(found)
-    elif isinstance(found, ast.FunctionDef):
-        text = ast.get_docstring(found) or ""
+    definition = next(
+        (n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None
+    )
+    if isinstance(definition, ast.ClassDef):
+        yield from _class(definition)
+    elif isinstance(definition, ast.FunctionDef):
+        text = ast.get_docstring(definition) or ""
         if "__signature__" in vars(thing):
             # A dataclass declares the parameters: they are not in the source of the function.
-            found = _definition(name, inspect.signature(thing))
+            definition = _definition(name, inspect.signature(thing))
             text = inspect.getdoc(thing) or ""
-        yield f"### `{found.name}`"
-        yield _code(_call(found.name, found))
+        yield f"### `{definition.name}`"
+        yield _code(_call(definition.name, definition))
         yield first_paragraph(text)
         yield from _sections(text)
 

@@ -23,7 +23,9 @@ def trace_reference() -> str:
     ]
     for table in TABLES.values():
         parts += [f"## `{table.name}`", table.meaning]
-        rows = [f"| `{c.name}` | {_type(c)} | {cell(_about(c))} |" for c in table.columns.values()]
+        rows = [
+            f"| `{c.name}` | {_type(c)} | {cell(_description(c))} |" for c in table.columns.values()
+        ]
         parts.append("\n".join(["| column | type | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
@@ -57,7 +59,7 @@ def _type(column: Column) -> str:
     return _JSON[column.kind] + ", or null" * column.null + f" ({column.unit})" * bool(column.unit)
 
 
-def _about(column: Column) -> str:
+def _description(column: Column) -> str:
     meaning = column.meaning[:1].upper() + column.meaning[1:]
     if not column.names:
         return meaning

@@ -33,11 +33,11 @@ def _gpu_passes(parts: dict[str, dict]) -> list[list[str]]:
         head.append(f"ms, {width} token{plural}")
     head.append("weights / bandwidth, ms")
     rows = []
-    for name, found in parts.items():
+    for name, part in parts.items():
         kind, *place = name.split("/")
         if kind == "steps":
-            milliseconds = texts("{:.2f}", found["width_ms"], widths)
-            rows.append([place[0], place[1], *milliseconds, f"{found['bound_ms']:.2f}"])
+            milliseconds = texts("{:.2f}", part["width_ms"], widths)
+            rows.append([place[0], place[1], *milliseconds, f"{part['bound_ms']:.2f}"])
     return [head, *sorted(rows)]
 
 

@@ -142,7 +142,7 @@ def designs() -> str:
     """Return what designs of a draft model for SmolLM2 learn in the same time, and what it brings
     by the law.
     """
-    found = read("draft-designs")
+    comparison = read("draft-designs")
     head = [
         "design",
         "overlap",
@@ -152,7 +152,7 @@ def designs() -> str:
         "lookahead",
     ]
     body = []
-    ranked = sorted(found["designs"].items(), key=lambda each: -each[1]["speedup"])
+    ranked = sorted(comparison["designs"].items(), key=lambda item: -item[1]["speedup"])
     for name, facts in ranked:
         body.append(
             [
@@ -164,9 +164,10 @@ def designs() -> str:
                 str(facts["lookahead"]),
             ]
         )
+    machine = comparison["machine"]
     words = (
-        f"{found['seconds']:.0f} seconds of processor time each, {found['machine']['cpu']}, "
-        f"{counted(found['machine']['threads'], 'thread')}"
+        f"{comparison['seconds']:.0f} seconds of processor time each, {machine['cpu']}, "
+        f"{counted(machine['threads'], 'thread')}"
     )
     return (
         f"{markdown([head, *body], '---:')}\n\n"

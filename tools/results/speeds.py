@@ -46,8 +46,8 @@ def speed(suite: str, only: Sequence[str] = ()) -> str:
     body = []
     for stack in only or _by_best_speed(rows.values()):
         line = [f"`{stack}`"]
-        for found in rows.values():
-            row = found.get(stack) or {}
+        for rows_of_temperature in rows.values():
+            row = rows_of_temperature.get(stack) or {}
             line.append(figure(row, "speedup_over_plain"))
             if not only:
                 length = {"length": row.get("mean_acceptance_length")}

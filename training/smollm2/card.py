@@ -69,11 +69,11 @@ def _model_row(name: str, facts: Mapping[str, Any]) -> list[str]:
     folder = SMOLLM2_FOLDER / name
     files = open_model(folder)
     size = (folder / "model.safetensors").stat().st_size
-    own = parameter_count(files.form, files.tensors)
+    parameters = parameter_count(files.form, files.tensors)
     return [
         name,
         f"{len(facts['layers'])} of the target's (began as {', '.join(map(str, facts['layers']))})",
-        f"{own / 1e6:.1f} M",
+        f"{parameters / 1e6:.1f} M",
         f"{size / 1e6:.1f} MB",
         f"{facts['step']}",
         f"{facts['seen'] / 1e6:.1f} M",
@@ -97,8 +97,10 @@ def card() -> str:
     stored = []
     for path in sorted(SMOLLM2.databases.glob("*.hsdb")):
         facts = describe(path, 1)
-        read = f"{facts['meta']['tokens']:,}"
-        stored.append([path.stem, f"{facts['keys']:,}", read, f"{facts['bytes'] / 1e6:.1f} MB"])
+        tokens_read = f"{facts['meta']['tokens']:,}"
+        stored.append(
+            [path.stem, f"{facts['keys']:,}", tokens_read, f"{facts['bytes'] / 1e6:.1f} MB"]
+        )
     first = next(iter(runs.values()))
     return _CARD.format(
         models=table(head, rows),

@@ -46,11 +46,11 @@ def outputs(conversation: Conversation) -> Iterator[np.ndarray]:
 
 def counted_outputs(conversations: Iterable[Conversation]) -> list[list[int]]:
     """Return the replies that the databases may count: those of conversations not kept aside."""
-    counted = []
+    token_lists = []
     for conversation in conversations:
         if not is_kept_aside(conversation.number):
-            counted += [output.tolist() for output in outputs(conversation)]
-    return counted
+            token_lists += [output.tolist() for output in outputs(conversation)]
+    return token_lists
 
 
 def build_own_text(text: Path, out: Path, facts: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from hsd_viz.models.files import open_model
 from hsd_viz.native.model import NativeModel, NativeSession
 from hsd_viz.native.weights import load
 from training.smollm2.export import write
-from training.smollm2.learn import Run, command
+from training.smollm2.learn import DraftTraining, command
 from training.smollm2.lessons import endless
 
 #: Updates that are timed, and thrown away, to know how many fit into the time of a design.
@@ -94,13 +94,13 @@ def learned(design: Design, options: argparse.Namespace, folder: Path) -> Learne
     options.head = design.head or open_model(options.model).form.vocabulary
     options.half = design.half
     # The number of updates decides the learning rate of each, so it is known beforehand.
-    trial = Run(options)
+    trial = DraftTraining(options)
     lessons = trial.learnt
     began = time.process_time()
     for batch in islice(endless(lessons, options.batch), TIMED):
         trial.learn(batch)
     options.steps = max(1, round(options.seconds * TIMED / (time.process_time() - began)))
-    run = Run(options)
+    run = DraftTraining(options)
     began = time.process_time()
     for batch in islice(endless(run.learnt, options.batch), options.steps):
         run.learn(batch)
@@ -140,31 +140,33 @@ def best(overlap: float, cost: float, target: list[float]) -> tuple[float, int]:
         cost: milliseconds of a pass of the draft model.
         target: milliseconds of a pass of the target over 1, 2, ... tokens.
     """
-    found = []
+    speedups = []
     for lookahead in LOOKAHEADS:
         call = draft(lookahead, LevelCost((cost,)))
-        one = verify(call, Edge(tail=overlap), LevelCost(tuple(target)))
-        found.append((mean(one.tokens) * target[0] / sum(one.times), lookahead))
-    return max(found)
+        target_round = verify(call, Edge(tail=overlap), LevelCost(tuple(target)))
+        speedups.append(
+            (mean(target_round.tokens) * target[0] / sum(target_round.times), lookahead)
+        )
+    return max(speedups)
 
 
 def measured_costs(folders: dict[str, Path], model: Path) -> dict[str, float]:
     """Return the milliseconds of a pass of each draft model, and of the target by its width."""
     models = {name: NativeModel(load(path)) for name, path in folders.items()}
     models["target"] = NativeModel(load(model))
-    sessions = {name: each.session() for name, each in models.items()}
+    sessions = {name: model_of_name.session() for name, model_of_name in models.items()}
     return pass_times(sessions, tuple(range(1, max(LOOKAHEADS) + 2)))
 
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:
     """Train all designs that are not in the file, time them, and return the file's content."""
-    kept = json.loads(options.json.read_text()) if options.json.exists() else {"designs": {}}
+    content = json.loads(options.json.read_text()) if options.json.exists() else {"designs": {}}
     for design in DESIGNS:
         folder = options.out / design.name.replace(" ", "-")
-        if design.name in kept["designs"] and (folder / "model.safetensors").exists():
+        if design.name in content["designs"] and (folder / "model.safetensors").exists():
             continue
         result = learned(design, options, folder)
-        kept["designs"][design.name] = {
+        content["designs"][design.name] = {
             "layers": list(design.layers),
             "head": design.head,
             "total_variation_from": design.half,
@@ -173,17 +175,17 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
             "seen": result.seen,
             "seconds": result.seconds,
         }
-        disk.write_whole(options.json, json.dumps(kept, indent=1) + "\n")
+        disk.write_whole(options.json, json.dumps(content, indent=1) + "\n")
         print(f"{design.name}: overlap {result.overlap:.3f}, {result.steps} updates", flush=True)
-    folders = {name: options.out / name.replace(" ", "-") for name in kept["designs"]}
+    folders = {name: options.out / name.replace(" ", "-") for name in content["designs"]}
     costs = measured_costs(folders, options.model)
     target = [costs[str(width)] for width in range(1, max(LOOKAHEADS) + 2)]
-    for name, facts in kept["designs"].items():
+    for name, facts in content["designs"].items():
         facts["pass_ms"] = costs[name]
         facts["cost"] = costs[name] / target[0]
         facts["speedup"], facts["lookahead"] = best(facts["overlap"], costs[name], target)
     return {
-        **kept,
+        **content,
         "target_ms": target,
         "seconds": options.seconds,
         "machine": machine.describe(options.threads),
@@ -197,9 +199,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=240.0, help="processor time of a design")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE")
     options = parser.parse_args()
-    found = compare(options)
-    disk.write_whole(options.json, json.dumps(found, indent=1) + "\n")
-    for name, facts in sorted(found["designs"].items(), key=lambda each: -each[1]["speedup"]):
+    comparison = compare(options)
+    disk.write_whole(options.json, json.dumps(comparison, indent=1) + "\n")
+    for name, facts in sorted(comparison["designs"].items(), key=lambda item: -item[1]["speedup"]):
         print(
             f"{name:32} overlap {facts['overlap']:.3f}  cost {facts['cost']:.3f}  "
             f"speed-up {facts['speedup']:.3f} at lookahead {facts['lookahead']}"

@@ -24,8 +24,8 @@ from torch import Tensor
 from hsd_viz import disk
 from hsd_viz.models.files import open_model
 from training.smollm2.lessons import (
-    Batch,
     Lesson,
+    LessonBatch,
     batch_of,
     endless,
     frequent_tokens,
@@ -42,7 +42,7 @@ SHOWN = 20
 MEASURED = 60
 
 
-def losses(student: Student, head_places: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+def losses(student: Student, head_places: Tensor, batch: LessonBatch) -> tuple[Tensor, Tensor]:
     """Return the mean cross-entropy with the target's rows, in nats, and the mean total variation.
 
     ``head_places`` is the row of the head of each token, -1 for those that it has not. What lies
@@ -76,8 +76,8 @@ def rate_at(step: int, steps: int, warmup: int = 30) -> float:
     """Return the learning rate as a share of its peak: rising, then half a cosine to a tenth."""
     if step < warmup:
         return (step + 1) / warmup
-    done = (step - warmup) / max(1, steps - warmup)
-    return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, done)))
+    progress = (step - warmup) / max(1, steps - warmup)
+    return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
 def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[torch.optim.Optimizer]:
@@ -85,8 +85,8 @@ def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[tor
 
     Each group keeps its peak rate as ``peak``.
     """
-    matrices = [each for name, each in student.named_parameters() if "matrices" in name]
-    others = [each for name, each in student.named_parameters() if "matrices" not in name]
+    matrices = [parameter for name, parameter in student.named_parameters() if "matrices" in name]
+    others = [parameter for name, parameter in student.named_parameters() if "matrices" not in name]
     optimisers = [
         torch.optim.Muon(
             matrices, lr=rate, weight_decay=0.0, momentum=0.95, adjust_lr_fn="match_rms_adamw"
@@ -99,7 +99,7 @@ def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[tor
     return optimisers
 
 
-class Run:
+class DraftTraining:
     """A draft model in training.
 
     Attributes:
@@ -120,12 +120,12 @@ class Run:
         files = open_model(options.model)
         self.learnt, aside = split(read_lessons(options.text, options.rows))
         self.measured = aside[:MEASURED]
-        kept = torch.load(self.checkpoint) if self.checkpoint.exists() else None
+        checkpoint = torch.load(self.checkpoint) if self.checkpoint.exists() else None
         # A run keeps its head where the text has grown since.
         self._head_tokens = (
             frequent_tokens(self.learnt, files.form.vocabulary, options.head)
-            if kept is None
-            else kept["head_tokens"]
+            if checkpoint is None
+            else checkpoint["head_tokens"]
         )
         self.student = Student(files.form, files.tensors, options.layers, self._head_tokens)
         self.head_places = torch.full((files.form.vocabulary,), -1)
@@ -134,8 +134,8 @@ class Run:
         self.step = 0
         self.seen = 0
         self.seconds = 0.0
-        if kept is not None:
-            self._resume(kept)
+        if checkpoint is not None:
+            self._resume(checkpoint)
 
     @property
     def checkpoint(self) -> Path:
@@ -147,7 +147,7 @@ class Run:
         """Tokens that the target has written in the lessons."""
         return sum(len(lesson.places) for lesson in self.learnt)
 
-    def learn(self, batch: Batch) -> tuple[float, float]:
+    def learn(self, batch: LessonBatch) -> tuple[float, float]:
         """Update the student by a batch; return the cross-entropy and the overlap before it."""
         began = time.monotonic()
         options = self.options
@@ -189,8 +189,8 @@ class Run:
 
     def _resume(self, state: dict[str, Any]) -> None:
         self.student.load_state_dict(state["student"])
-        for optimiser, kept in zip(self._optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(kept)
+        for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
         self.step = state["step"]
         self.seen = state["seen"]
         self.seconds = state["seconds"]
@@ -199,7 +199,7 @@ class Run:
 def train(options: argparse.Namespace) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
     options.out.mkdir(parents=True, exist_ok=True)
-    run = Run(options)
+    run = DraftTraining(options)
     print(f"{len(run.learnt)} lessons, {run.written} written tokens; step {run.step}", flush=True)
     for batch in endless(run.learnt, options.batch, begin=run.step):
         if run.step >= options.steps:

@@ -84,12 +84,12 @@ def frequent_tokens(lessons: Sequence[Lesson], vocabulary: int, count: int) -> T
     mass = np.zeros(vocabulary)
     for lesson in lessons:
         np.add.at(mass, lesson.row_tokens.ravel(), np.exp(lesson.row_logs).ravel())
-    chosen = np.sort(np.argsort(-mass, kind="stable")[:count])
-    return torch.from_numpy(chosen)
+    frequent = np.sort(np.argsort(-mass, kind="stable")[:count])
+    return torch.from_numpy(frequent)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LessonBatch:
     """Several lessons, padded at their ends.
 
     Attributes:
@@ -107,7 +107,7 @@ class Batch:
     row_logs: Tensor
 
 
-def batch_of(lessons: Sequence[Lesson]) -> Batch:
+def batch_of(lessons: Sequence[Lesson]) -> LessonBatch:
     """Return lessons as a batch."""
     longest = max(len(lesson.tokens) for lesson in lessons)
     tokens = np.zeros((len(lessons), longest), np.int64)
@@ -121,7 +121,7 @@ def batch_of(lessons: Sequence[Lesson]) -> Batch:
         places.append(lesson.places)
         row_tokens.append(lesson.row_tokens)
         row_logs.append(lesson.row_logs)
-    return Batch(
+    return LessonBatch(
         tokens=torch.from_numpy(tokens),
         texts=torch.from_numpy(np.repeat(np.arange(len(lessons)), counts)),
         places=torch.from_numpy(np.concatenate(places)),
@@ -136,24 +136,24 @@ def groups(lessons: Sequence[Lesson], most_tokens: int, seed: int) -> list[list[
     A batch has at most ``most_tokens`` places, padding included.
     """
     order = np.random.default_rng(seed)
-    shuffled = [lessons[at] for at in order.permutation(len(lessons))]
-    made: list[list[Lesson]] = []
+    shuffled = [lessons[place] for place in order.permutation(len(lessons))]
+    batches: list[list[Lesson]] = []
     # Of a few batches at a time the texts are sorted, so that little is padding.
     for start in range(0, len(shuffled), NEAR):
-        near = sorted(shuffled[start : start + NEAR], key=lambda lesson: len(lesson.tokens))
+        by_length = sorted(shuffled[start : start + NEAR], key=lambda lesson: len(lesson.tokens))
         group: list[Lesson] = []
-        for lesson in near:
+        for lesson in by_length:
             if group and (len(group) + 1) * len(lesson.tokens) > most_tokens:
-                made.append(group)
+                batches.append(group)
                 group = []
             group.append(lesson)
-        made.append(group)
-    return [made[at] for at in order.permutation(len(made))]
+        batches.append(group)
+    return [batches[place] for place in order.permutation(len(batches))]
 
 
 def endless(
     lessons: Sequence[Lesson], most_tokens: int, *, begin: int = 0, seed: int = 1
-) -> Iterator[Batch]:
+) -> Iterator[LessonBatch]:
     """Yield batches without end, all lessons once before any comes again; ``begin``: skip so
     many.
     """

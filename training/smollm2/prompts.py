@@ -35,7 +35,7 @@ _MARKUP = re.compile(r"[`|{}<>=_\[\]#*\\@~^$]|https?:|::|\.\. ")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ConversationRequest:
     """One conversation to have with the model.
 
     Attributes:
@@ -70,22 +70,22 @@ def fill(pattern: str, chance: random.Random) -> str:
     return _PLACE.sub(choose, pattern)
 
 
-def some(name: str, chance: random.Random, count: int) -> list[str]:
+def sample_of(name: str, chance: random.Random, count: int) -> list[str]:
     """Return ``count`` different patterns of a kind, filled, in the order of the list."""
     patterns = world()["patterns"][name]
     places = sorted(chance.sample(range(len(patterns)), count))
     return [fill(patterns[place], chance) for place in places]
 
 
-def one(name: str, chance: random.Random) -> str:
+def choice_of(name: str, chance: random.Random) -> str:
     """Return one filled pattern of a kind."""
     return fill(chance.choice(world()["patterns"][name]), chance)
 
 
 def _conversation(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
-    turns = [one("writing", chance)]
+    turns = [choice_of("writing", chance)]
     for _ in range(chance.randint(1, 2)):
-        turns.append(one("follow", chance))
+        turns.append(choice_of("follow", chance))
     return tuple(turns)
 
 
@@ -97,14 +97,14 @@ def _translation(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]
             "What does this German text say in English?\n{}",
         ]
     )
-    sentences = some("german", chance, chance.randint(1, 4))
+    sentences = sample_of("german", chance, chance.randint(1, 4))
     return (instruction.format(" ".join(sentences)),)
 
 
 def _article(chance: random.Random, prose: Sequence[str]) -> str:
     if prose and chance.random() < 0.5:
         return "\n".join(chance.sample(prose, min(len(prose), chance.randint(2, 4))))
-    return " ".join(some("news", chance, chance.randint(6, 12)))
+    return " ".join(sample_of("news", chance, chance.randint(6, 12)))
 
 
 def _summary(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
@@ -119,12 +119,12 @@ def _summary(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
 
 
 def _question(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
-    return (one("question", chance),)
+    return (choice_of("question", chance),)
 
 
 def _arithmetic(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
     ending = chance.choice(["", " Think step by step.", " Show your work."])
-    return (one("arithmetic", chance) + ending,)
+    return (choice_of("arithmetic", chance) + ending,)
 
 
 def _retrieval(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _retrieval(chance: random.Random, prose: Sequence[str]) -> tuple[str, ...]:
         if prose and chance.random() < 0.3:
             passages.append(f"[{number}] {chance.choice(prose)}")
         else:
-            passages.append(f"[{number}] " + " ".join(some("passage", chance, 6)))
+            passages.append(f"[{number}] " + " ".join(sample_of("passage", chance, 6)))
     question = chance.choice(world()["patterns"]["passage_question"])
     text = "\n".join(passages)
     return (
@@ -152,15 +152,15 @@ KINDS: dict[str, Callable[[random.Random, Sequence[str]], tuple[str, ...]]] = {
 }
 
 
-def request(number: int, prose: Sequence[str] = ()) -> Request:
+def request(number: int, prose: Sequence[str] = ()) -> ConversationRequest:
     """Return request ``number``; kinds take turns."""
     kind = list(KINDS)[number % len(KINDS)]
     chance = random.Random(f"smollm2/{number}")
-    return Request(number, kind, KINDS[kind](chance, prose))
+    return ConversationRequest(number, kind, KINDS[kind](chance, prose))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PromptSource:
     """A distribution whose documentation was read.
 
     Attributes:
@@ -176,21 +176,25 @@ class Source:
     paragraphs: int
 
 
-def collect_prose() -> tuple[list[str], list[Source]]:
+def collect_prose() -> tuple[list[str], list[PromptSource]]:
     """Return paragraphs of plain English prose from installed packages, and where they are from."""
     paragraphs: dict[str, None] = {}
-    sources: list[Source] = []
-    distributions = sorted(metadata.distributions(), key=lambda each: each.metadata["Name"] or "")
+    sources: list[PromptSource] = []
+    distributions = sorted(metadata.distributions(), key=lambda d: d.metadata["Name"] or "")
     for distribution in distributions:
         name = (distribution.metadata["Name"] or "").lower()
         licence = distribution_licence(distribution.metadata)
         if licence is None or not name or name in {"hsd-viz", *RESERVED}:
             continue
-        known = len(paragraphs)
+        earlier_paragraphs = len(paragraphs)
         for text in _texts(distribution):
             paragraphs.update(dict.fromkeys(prose_in(text)))
-        if len(paragraphs) > known:
-            sources.append(Source(name, distribution.version, licence, len(paragraphs) - known))
+        if len(paragraphs) > earlier_paragraphs:
+            sources.append(
+                PromptSource(
+                    name, distribution.version, licence, len(paragraphs) - earlier_paragraphs
+                )
+            )
     return list(paragraphs), sources
 
 

@@ -24,7 +24,7 @@ REACH = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LikeliestRow:
     """The likeliest tokens at one place, at temperature 1.
 
     Attributes:
@@ -36,22 +36,22 @@ class Row:
     logs: np.ndarray
 
 
-def likeliest(logits: np.ndarray) -> Row:
+def likeliest(logits: np.ndarray) -> LikeliestRow:
     """Return the row of logits ``[vocabulary]``."""
     largest = logits.max()
     total = np.exp(logits - largest).sum(dtype=np.float64)
-    near = np.flatnonzero(logits > largest - np.float32(REACH))
-    if len(near) > MOST:
-        near = near[np.argpartition(logits[near], -MOST)[-MOST:]]
-    logs = logits[near].astype(np.float64) - largest - np.log(total)
-    return Row(near.astype(np.uint16), logs.astype(np.float16))
+    candidates = np.flatnonzero(logits > largest - np.float32(REACH))
+    if len(candidates) > MOST:
+        candidates = candidates[np.argpartition(logits[candidates], -MOST)[-MOST:]]
+    logs = logits[candidates].astype(np.float64) - largest - np.log(total)
+    return LikeliestRow(candidates.astype(np.uint16), logs.astype(np.float16))
 
 
-def rows_of(conversation: Conversation, model: NativeModel) -> list[Row]:
+def rows_of(conversation: Conversation, model: NativeModel) -> list[LikeliestRow]:
     """Return the row before each written token of a conversation, which is fed to the target."""
     logits = model.session().forward(conversation.tokens.tolist(), len(conversation.tokens))
-    before = np.flatnonzero(conversation.written) - 1
-    return [likeliest(logits[place]) for place in before]
+    places = np.flatnonzero(conversation.written) - 1
+    return [likeliest(logits[place]) for place in places]
 
 
 def rows_path(folder: Path, shard: int) -> Path:
@@ -59,7 +59,7 @@ def rows_path(folder: Path, shard: int) -> Path:
     return folder / f"{shard:05d}.rows.npz"
 
 
-def save_rows(path: Path, rows: Sequence[Row]) -> None:
+def save_rows(path: Path, rows: Sequence[LikeliestRow]) -> None:
     """Write the rows of all written tokens of a shard, in order."""
     lengths = []
     tokens = []

@@ -48,13 +48,13 @@ def save(path: Path, conversations: Sequence[Conversation]) -> None:
     temperatures = []
     lengths = []
     tokens = []
-    written = []
+    arrays = []
     for conversation in conversations:
         numbers.append(conversation.number)
         temperatures.append(conversation.temperature)
         lengths.append(len(conversation.tokens))
         tokens.append(conversation.tokens)
-        written.append(conversation.written)
+        arrays.append(conversation.written)
     content = io.BytesIO()
     np.savez_compressed(
         content,
@@ -62,7 +62,7 @@ def save(path: Path, conversations: Sequence[Conversation]) -> None:
         temperatures=np.array(temperatures, np.float32),
         ends=np.cumsum(lengths, dtype=np.uint32),
         tokens=np.concatenate(tokens).astype(np.uint16),
-        written=np.packbits(np.concatenate(written)),
+        written=np.packbits(np.concatenate(arrays)),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(path, content.getvalue())

@@ -24,8 +24,8 @@ from hsd_viz.models.files import open_model
 from hsd_viz.models.tokenizer import FileTokenizer
 from hsd_viz.native.model import NativeBatch, NativeModel, NativeSession
 from hsd_viz.native.weights import Weights
-from training.smollm2.prompts import Request, collect_prose, request
-from training.smollm2.rows import Row, likeliest, rows_path, save_rows
+from training.smollm2.prompts import ConversationRequest, collect_prose, request
+from training.smollm2.rows import LikeliestRow, likeliest, rows_path, save_rows
 from training.smollm2.text import FOLDER, SHARD, Conversation, save, shard_path, shards
 
 #: The longest reply, and the longest conversation, in tokens.
@@ -41,11 +41,11 @@ def draw(logits: np.ndarray, temperature: float, chance: float) -> int:
     """Return the token of logits ``[vocabulary]`` at ``chance``, uniform in [0, 1)."""
     weights = np.exp((logits - logits.max()) / np.float32(temperature))
     sums = np.add.reduceat(weights, np.arange(0, len(weights), BLOCK), dtype=np.float64).cumsum()
-    wanted = chance * sums[-1]
-    block = min(int(np.searchsorted(sums, wanted, side="right")), len(sums) - 1)
-    before = sums[block - 1] if block else 0.0
+    mass = chance * sums[-1]
+    block = min(int(np.searchsorted(sums, mass, side="right")), len(sums) - 1)
+    mass_before = sums[block - 1] if block else 0.0
     inside = weights[block * BLOCK : (block + 1) * BLOCK].cumsum(dtype=np.float64)
-    place = int(np.searchsorted(inside, wanted - before, side="right"))
+    place = int(np.searchsorted(inside, mass - mass_before, side="right"))
     return block * BLOCK + min(place, len(inside) - 1)
 
 
@@ -58,7 +58,9 @@ class Dialogue:
         written: Whether the model wrote each of them.
     """
 
-    def __init__(self, request: Request, tokenizer: FileTokenizer, ends: frozenset[int]) -> None:
+    def __init__(
+        self, request: ConversationRequest, tokenizer: FileTokenizer, ends: frozenset[int]
+    ) -> None:
         self.request = request
         self._tokenizer = tokenizer
         self._ends = ends
@@ -128,7 +130,7 @@ def temperature_of(shard: int) -> float:
     return TEMPERATURES[shard % len(TEMPERATURES)]
 
 
-class Writer:
+class DialogueWriter:
     """A dialogue with its sequence in the native runtime.
 
     Attributes:
@@ -142,7 +144,7 @@ class Writer:
     ) -> None:
         self.dialogue = dialogue
         self.shard = shard
-        self.rows: list[Row] = []
+        self.rows: list[LikeliestRow] = []
         self._keeps_rows = keeps_rows
         self.session: NativeSession = model.session()
         self._temperature = temperature_of(shard)
@@ -175,7 +177,7 @@ def write(
     prose: Sequence[str],
     texts: int,
     keeps_rows: bool = False,
-) -> Iterator[tuple[int, list[Writer]]]:
+) -> Iterator[tuple[int, list[DialogueWriter]]]:
     """Yield the missing shards, each with its number, as all their dialogues are done.
 
     ``texts`` conversations are written at a time; ``ends`` are the tokens that end a reply.
@@ -183,11 +185,11 @@ def write(
     numbers = _numbers(missing)
     batch = NativeBatch(model)
     #: Those that are written now, with the logits after what they have been fed.
-    active: list[tuple[Writer, np.ndarray]] = []
+    active: list[tuple[DialogueWriter, np.ndarray]] = []
     #: The dialogues of each shard in progress, and how many are not done.
-    done: dict[int, list[Writer]] = {shard: [] for shard in missing}
-    left: dict[int, int] = dict.fromkeys(missing, SHARD)
-    while done:
+    finished: dict[int, list[DialogueWriter]] = {shard: [] for shard in missing}
+    remaining: dict[int, int] = dict.fromkeys(missing, SHARD)
+    while finished:
         while len(active) < texts:
             following = next(numbers, None)
             if following is None:
@@ -195,20 +197,21 @@ def write(
             shard, number = following
             dialogue = Dialogue(request(number, prose), tokenizer, ends)
             if len(dialogue.tokens) >= MOST_TOKENS - MOST_REPLY:
-                left[shard] -= 1
+                remaining[shard] -= 1
                 continue
-            writer = Writer(dialogue, shard, model, keeps_rows)
+            writer = DialogueWriter(dialogue, shard, model, keeps_rows)
             active.append((writer, writer.prefill()))
-        going: list[tuple[Writer, int]] = []
+        going: list[tuple[DialogueWriter, int]] = []
         for writer, logits in active:
             token = writer.next(logits)
             if not writer.dialogue.done:
                 going.append((writer, token))
                 continue
-            done[writer.shard].append(writer)
-            left[writer.shard] -= 1
-        for shard in [shard for shard in done if not left[shard]]:
-            yield shard, sorted(done.pop(shard), key=lambda each: each.dialogue.request.number)
+            finished[writer.shard].append(writer)
+            remaining[writer.shard] -= 1
+        for shard in [shard for shard in finished if not remaining[shard]]:
+            writers = finished.pop(shard)
+            yield shard, sorted(writers, key=lambda writer: writer.dialogue.request.number)
         active = []
         if going:
             sessions = [writer.session for writer, _ in going]
@@ -247,10 +250,11 @@ def main() -> None:
     for shard, writers in finished:
         temperature = temperature_of(shard)
         if options.rows:
-            save_rows(rows_path(options.rows, shard), list(chain(*(each.rows for each in writers))))
-        conversations = [each.dialogue.conversation(temperature) for each in writers]
+            rows = chain.from_iterable(writer.rows for writer in writers)
+            save_rows(rows_path(options.rows, shard), list(rows))
+        conversations = [writer.dialogue.conversation(temperature) for writer in writers]
         save(shard_path(options.out, shard), conversations)
-        written += sum(int(each.written.sum()) for each in conversations)
+        written += sum(int(conversation.written.sum()) for conversation in conversations)
         rate = written / (time.monotonic() - began)
         print(f"shard {shard}: {written} tokens so far, {rate:.0f} per second", flush=True)
     print(f"{len(shards(options.out))} shards in {options.out}")

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from hsd_viz.drafting.context import continuation_trie
+from hsd_viz.drafting.context_database import continuation_trie
 from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree, spell
 
@@ -17,7 +17,7 @@ class Retrieval(Baseline):
     longest suffix of the text, from 16 tokens down to 2, in the corpus; of what followed it, to a
     depth of 10 tokens, draft the 64 most frequent prefixes as a trie. The corpus is a statistics
     database instead of a suffix array: keys are those of the index, and counts beyond them are
-    estimates (:func:`~hsd_viz.drafting.context.continuation_trie`).
+    estimates (:func:`~hsd_viz.drafting.context_database.continuation_trie`).
     """
 
     longest = 16

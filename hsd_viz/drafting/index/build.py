@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hsd_viz.disk import followed
-from hsd_viz.drafting.context import Match
+from hsd_viz.drafting.context_database import Match
 from hsd_viz.drafting.index.corpus import Document, Progress, write_corpus
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, count_keys
 from hsd_viz.drafting.index.format import MOST_LONGEST, KeyTable, marks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hsd_viz.drafting.context import Match
+from hsd_viz.drafting.context_database import Match
 from hsd_viz.drafting.index.format import (
     MOST_BITS,
     MOST_CONTINUATIONS,

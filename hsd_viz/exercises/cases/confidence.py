@@ -32,16 +32,18 @@ def proposals() -> Inputs:
     target, draft = hunt.toy_models()
     leasts = (Fraction(1, 8), Fraction(2, 5), Fraction(5, 8), ONE)
     for most, least in product((1, 2), leasts):
-        asked = f"the law of the text with propose(row, choose, most={most}, least={show(least)})"
+        description = (
+            f"the law of the text with propose(row, choose, most={most}, least={show(least)})"
+        )
         yield ExerciseCase(
-            f"{asked}: the probabilities of its 9 texts of two tokens",
+            f"{description}: the probabilities of its 9 texts of two tokens",
             partial(_text_law, target, draft, most, least),
             expected=list(hunt.plain_law(target, 2).values()),
         )
     for most, least in product((1, 2, 3), leasts):
-        asked = f"the law of propose(row, choose, most={most}, least={show(least)})"
+        description = f"the law of propose(row, choose, most={most}, least={show(least)})"
         yield ExerciseCase(
-            f"{asked}: the probability of each draft", partial(_drafts, draft, most, least)
+            f"{description}: the probability of each draft", partial(_drafts, draft, most, least)
         )
 
 
@@ -77,16 +79,16 @@ def _verified(
     choices: enumeration.EnumeratedChoices,
 ) -> hunt.Text:
     """Return the tokens that a round adds to a text: the accepted ones, and the target's own."""
-    kept: hunt.Text = ()
+    emitted: hunt.Text = ()
     for token in drafted:
-        p = target(text + kept)
-        q = draft(text + kept)
+        p = target(text + emitted)
+        q = draft(text + emitted)
         chance = min(ONE, p[token] / q[token])
         if choices.branch([chance, 1 - chance]):
-            rest = [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
-            return (*kept, choices.branch(rest))
-        kept += (token,)
-    return (*kept, choices.branch(target(text + kept)))
+            residual = [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
+            return (*emitted, choices.branch(residual))
+        emitted += (token,)
+    return (*emitted, choices.branch(target(text + emitted)))
 
 
 def _drafts(
@@ -112,11 +114,11 @@ CONFIDENCES = parts(6, 0, 2, 9, 4, of=10)
 
 def priced_drafts() -> Iterator[tuple[str, list[Any], float, dict[int, float]]]:
     """Yield drafts by name, the time of a pass that drafts, and the cost curve of the target."""
-    named: list[tuple[str, list[Any]]] = [("DRAFTS", DRAFTS)]
+    drafts_by_name: list[tuple[str, list[Any]]] = [("DRAFTS", DRAFTS)]
     for trace in data.recordings():
         if trace.stack == "nano:4 > target" and trace.meta["sampling"]["temperature"]:
-            named.append((f"the drafts of '{trace.stack}'", data.drafts_of(trace)))
-    for name, drafts in named:
+            drafts_by_name.append((f"the drafts of '{trace.stack}'", data.drafts_of(trace)))
+    for name, drafts in drafts_by_name:
         for draft, curve in product((0.1, 1.5), CURVES):
             yield name, drafts, draft, curve
 
@@ -129,18 +131,18 @@ def _priced(name: str, drafts: list[Any]) -> str:
 def times_of_stops() -> Inputs:
     for name, drafts, draft, curve in priced_drafts():
         for least in CONFIDENCES:
-            rest = f"least={show(least)}, draft={draft}, curve={show(curve)}"
-            asked = f"ms_per_token({_priced(name, drafts)}, {rest})"
-            yield ExerciseCase(asked, call(drafts, least, draft, curve))
+            arguments = f"least={show(least)}, draft={draft}, curve={show(curve)}"
+            description = f"ms_per_token({_priced(name, drafts)}, {arguments})"
+            yield ExerciseCase(description, call(drafts, least, draft, curve))
 
 
 @exercise("9.4")
 def best_confidences() -> Inputs:
     for name, drafts, draft, curve in priced_drafts():
-        rest = f"draft={draft}, curve={show(curve)}"
-        asked = f"best_confidence({_priced(name, drafts)}, {show(CONFIDENCES)}, {rest})"
-        yield ExerciseCase(asked, call(drafts, CONFIDENCES, draft, curve))
+        arguments = f"draft={draft}, curve={show(curve)}"
+        description = f"best_confidence({_priced(name, drafts)}, {show(CONFIDENCES)}, {arguments})"
+        yield ExerciseCase(description, call(drafts, CONFIDENCES, draft, curve))
     # No draft ever ends early: all confidences are equally fast.
-    sure = [([ONE] * 3, 3)]
-    asked = f"best_confidence({show(sure)}, {show(CONFIDENCES)}, draft=1, curve=…)"
-    yield ExerciseCase(asked, call(sure, CONFIDENCES, 1, CURVES[1]))
+    certain_draft = [([ONE] * 3, 3)]
+    description = f"best_confidence({show(certain_draft)}, {show(CONFIDENCES)}, draft=1, curve=…)"
+    yield ExerciseCase(description, call(certain_draft, CONFIDENCES, 1, CURVES[1]))

@@ -83,8 +83,8 @@ def expected_lengths() -> Inputs:
 def best_trees() -> Inputs:
     for parents, chances in small_trees():
         for budget in range(1, len(parents) + 1):
-            asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
-            yield ExerciseCase(asked, partial(_nodes, parents, chances, budget))
+            description = f"best_tree({parents}, {show(chances)}, budget={budget})"
+            yield ExerciseCase(description, partial(_nodes, parents, chances, budget))
 
 
 def _nodes(parents: list[int], chances: list[Fraction], budget: int, answer: Submission) -> Any:

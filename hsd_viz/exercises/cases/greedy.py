@@ -38,11 +38,11 @@ def verified_drafts() -> Inputs:
         # After the first difference the target's tokens are unknown and must not matter: they agree
         # with the draft.
         own = (r.own + r.draft[len(r.own) :] + r.draft[-1:])[: len(r.draft) + 1]
-        asked = (
+        description = (
             f"round {r.id} of '{r.trace.stack}', draft {r.words(r.draft)}, "
             f"the target's own tokens {r.words(own)}"
         )
-        yield ExerciseCase(asked, call(r.draft, own), partial(_verdict, r))
+        yield ExerciseCase(description, call(r.draft, own), partial(_verdict, r))
     for n in range(4):
         drafts = map(list, product((0, 1), repeat=n))
         yield from product(drafts, map(list, product((0, 1), repeat=n + 1)))
@@ -55,9 +55,11 @@ def _verdict(r: data.Round, value: Any) -> str:
 @exercise("2.2")
 def decoded_texts() -> Inputs:
     for seed, lookahead, length in product(range(6), (1, 2, 4), (1, 5, 12)):
-        asked = f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
+        description = (
+            f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
+        )
         yield ExerciseCase(
-            f"(text, calls of target) of {asked}", partial(_decoded, seed, length, lookahead)
+            f"(text, calls of target) of {description}", partial(_decoded, seed, length, lookahead)
         )
 
 

@@ -26,15 +26,15 @@ def advised_lengths() -> Inputs:
         ("chat.log", cheap),
         ("busy.log", {"plain_speed": 30}),
     ):
-        asked = f"best_length(path({name!r}), {times})"
-        yield ExerciseCase(asked, call(data.lab_log(name), times))
+        description = f"best_length(path({name!r}), {times})"
+        yield ExerciseCase(description, call(data.lab_log(name), times))
 
 
 @exercise("L3")
 def best_copiers() -> Inputs:
     for cost in ("cpu", "free16", "0.4"):
-        asked = f"best_copier(path('edits.jsonl'), cost={cost!r})"
-        yield ExerciseCase(asked, call(data.lab_log("edits.jsonl"), cost))
+        description = f"best_copier(path('edits.jsonl'), cost={cost!r})"
+        yield ExerciseCase(description, call(data.lab_log("edits.jsonl"), cost))
 
 
 @exercise("L4")

@@ -46,8 +46,8 @@ def repetition_shares() -> Inputs:
     for trace, ids, start in data.texts():
         for n in (0, 7, 40, len(ids)):
             output = ids[start : start + n]
-            asked = f"repetition_share of {len(output)} tokens of '{trace.stack}'"
-            yield ExerciseCase(asked, call(output))
+            description = f"repetition_share of {len(output)} tokens of '{trace.stack}'"
+            yield ExerciseCase(description, call(output))
     yield ([1] * 16,)
 
 

@@ -76,8 +76,8 @@ def paying_drafts() -> Inputs:
 def three_levels() -> Inputs:
     # The small model may draw every token: then no wrong row makes an answer divide by 0.
     for rows in product([row for row in THREE if all(row)], THREE, THREE):
-        asked = f"law of three_levels({', '.join(map(show, rows))}, choose)"
-        yield ExerciseCase(asked, partial(_emitted_law, rows), expected=rows[-1])
+        description = f"law of three_levels({', '.join(map(show, rows))}, choose)"
+        yield ExerciseCase(description, partial(_emitted_law, rows), expected=rows[-1])
 
 
 def _emitted_law(rows: Sequence[hunt.Row], answer: Submission) -> hunt.Row:

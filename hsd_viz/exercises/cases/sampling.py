@@ -17,11 +17,11 @@ from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, sh
 @exercise("3.1")
 def acceptance_tests() -> Inputs:
     for name, d in data.acceptance_tests():
-        asked = (
+        description = (
             f"{d.text!r} in round {d.round} of {name!r}, "
             f"accept(u={show(d.u)}, p={show(d.p)}, q={show(d.q)})"
         )
-        yield ExerciseCase(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
+        yield ExerciseCase(description, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
     # On this grid u * q = p occurs: the test is strict.
     yield from product(EIGHTHS[:-1], EIGHTHS, EIGHTHS[1:])
 
@@ -53,8 +53,8 @@ def capped_ratios() -> Inputs:
 @exercise("4.1")
 def tested_decoders() -> Inputs:
     for name, decode in hunt.RIGHT.items():
-        asked = f"the right decoder '{name}'"
-        yield ExerciseCase(asked, partial(_reason, decode), _verdict_and_why, "")
+        description = f"the right decoder '{name}'"
+        yield ExerciseCase(description, partial(_reason, decode), _verdict_and_why, "")
     for n, decode in enumerate(hunt.mutants, 1):
         yield ExerciseCase(f"mutant {n}", partial(_is_rejected, decode), _verdict, True)
 

@@ -23,8 +23,8 @@ from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.measure.bench.runner import read_stacks, run_bench
+from hsd_viz.measure.bench.sentences import answer, introduction, low_repetition, warnings
 from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.measure.bench.words import answer, introduction, low_repetition, warnings
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.results.page import page as whole_page

@@ -10,7 +10,7 @@ from math import ceil
 
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.what_if import EXTENDS
-from hsd_viz.records.settings import NGRAMS
+from hsd_viz.records.engine_settings import NGRAMS
 from hsd_viz.words import counted
 
 #: Where the times give more than the tokens per forward pass.

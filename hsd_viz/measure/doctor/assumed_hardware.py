@@ -12,7 +12,7 @@ from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.doctor.case import HardwareModel
 from hsd_viz.measure.doctor.observation import Observation
-from hsd_viz.records.settings import METHODS, NGRAMS, PARALLEL
+from hsd_viz.records.engine_settings import METHODS, NGRAMS, PARALLEL
 
 
 def load_hardware(hardware: HardwareModel) -> tuple[Machine, Shape, Shape]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hsd_viz.measure.doctor.findings import Finding
-from hsd_viz.measure.doctor.observation import TIMES, Observation
-from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
-from hsd_viz.measure.doctor.tables import (
+from hsd_viz.measure.doctor.diagnosis_tables import (
     batches_table,
     cells_table,
     course_table,
@@ -17,6 +14,9 @@ from hsd_viz.measure.doctor.tables import (
     positions_table,
     shares_table,
 )
+from hsd_viz.measure.doctor.findings import Finding
+from hsd_viz.measure.doctor.observation import TIMES, Observation
+from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import UNKNOWN, Estimate

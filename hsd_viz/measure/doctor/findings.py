@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 
 from hsd_viz.measure.doctor.observation import Observation, Served
-from hsd_viz.records.settings import NGRAMS
+from hsd_viz.records.engine_settings import NGRAMS
 from hsd_viz.records.time import Change, trend
 
 #: Fewest rounds, and requests on each side, of a judgement.

@@ -15,7 +15,7 @@ import numpy as np
 from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.speedup import Z, speed_up
 from hsd_viz.measure.doctor.observation import Observation
-from hsd_viz.records.settings import PARALLEL
+from hsd_viz.records.engine_settings import PARALLEL
 from hsd_viz.results.bootstrap import RESAMPLES, estimate, ratio, resample
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import structure_of

@@ -9,7 +9,7 @@ from typing import Unpack
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
-from hsd_viz.measure.plan import plan as planning
+from hsd_viz.measure.plan import search as planning
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.options import SamplingOptions, sampling_from

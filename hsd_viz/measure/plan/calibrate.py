@@ -27,9 +27,9 @@ from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import PromptError, UserError
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
 from hsd_viz.latency.traced_acceptance import rounds_of
+from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import TARGET, DraftSource, ModelPart, Stack, read_source

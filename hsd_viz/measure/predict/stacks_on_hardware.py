@@ -25,7 +25,7 @@ from hsd_viz.measure.predict.hardware_plan import (
     SecondDraft,
     SingleDraft,
 )
-from hsd_viz.records.settings import settings as engine_settings
+from hsd_viz.records.engine_settings import settings as engine_settings
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import DATABASE, ModelPart, Stack

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.errors import Unsupported
-from hsd_viz.measure.replay.text import Text
+from hsd_viz.measure.replay.text_replay import Text
 from hsd_viz.records.sample import RecordedVerification
 
 

@@ -1,9 +1,9 @@
 """Replay a log: the rounds that drafters would have needed for the outputs that a server wrote.
 
-Drafts of point masses never change the text (:mod:`hsd_viz.measure.replay.text`), so the forward
-passes of the target that each drafter would have saved follow from the log, exactly as a decode
-counts them at the same temperature. No model runs. Text is encoded again: a server may have written
-the same text in other tokens, and counts are then not exactly those of its decode.
+Drafts of point masses never change the text (:mod:`hsd_viz.measure.replay.text_replay`), so the
+forward passes of the target that each drafter would have saved follow from the log, exactly as a
+decode counts them at the same temperature. No model runs. Text is encoded again: a server may have
+written the same text in other tokens, and counts are then not exactly those of its decode.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from hsd_viz.measure.replay.figures import ReplaySettings
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.measure.replay.tally import Tally
-from hsd_viz.measure.replay.text import Replayed
-from hsd_viz.measure.replay.text import replay as replay_text
+from hsd_viz.measure.replay.text_replay import Replayed
+from hsd_viz.measure.replay.text_replay import replay as replay_text
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.ranges import MAX_BUDGET, check_budget, check_range

@@ -14,7 +14,7 @@ from hsd_viz.measure.replay.figures import (
     ReplaySettings,
     TokensAbove,
 )
-from hsd_viz.records.settings import settings as engine_settings
+from hsd_viz.records.engine_settings import settings as engine_settings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import CUT_SHORT, MALFORMED, UserError, no_panics
-from hsd_viz.measure.replay.text import Text
+from hsd_viz.measure.replay.text_replay import Text
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess

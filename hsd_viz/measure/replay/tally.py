@@ -17,7 +17,7 @@ from hsd_viz.measure.replay.figures import (
     TokensAbove,
 )
 from hsd_viz.measure.replay.requests import LoggedRequest
-from hsd_viz.measure.replay.text import Replayed
+from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import Estimate

@@ -6,8 +6,8 @@
 
 namespace hsd {
 
-// Tokens proposed to a verifier: hsd_viz.decoding.judge.Draft. `rows` is q of each, in order;
-// where the draft was not `sampled` it has point masses.
+// Tokens proposed to a verifier: hsd_viz.decoding.rejection_sampling.Draft. `rows` is q of each,
+// in order; where the draft was not `sampled` it has point masses.
 template <class T> struct Draft {
     std::vector<Node> nodes;
     RowStore<T> rows;

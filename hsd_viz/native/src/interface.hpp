@@ -88,7 +88,7 @@ struct IndexArrays {
     int32_t most_in_bucket;  // keys looked at in one bucket; 0: all
 };
 
-// The numbers of hsd_viz.drafting.semantic.SemanticDatabase.
+// The numbers of hsd_viz.drafting.semantic_database.SemanticDatabase.
 struct SemanticSettings {
     double least_cosine;  // of a copy
     double band_width;  // of the cosines that are trusted alike

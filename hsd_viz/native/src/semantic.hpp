@@ -1,4 +1,4 @@
-// SemanticDatabase of hsd_viz.drafting.semantic in C++: the same cosines, and the same copies.
+// SemanticDatabase of hsd_viz.drafting.semantic_database in C++: the same cosines and copies.
 #pragma once
 #include <cmath>
 #include "database.hpp"

@@ -1,4 +1,4 @@
-// From the logits of a forward pass to a verdict: hsd_viz.decoding.judge.
+// From the logits of a forward pass to a verdict: hsd_viz.decoding.rejection_sampling.
 #pragma once
 #include <memory>
 #include <vector>

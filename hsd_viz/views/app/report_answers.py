@@ -66,7 +66,7 @@ def report(asked: PageRequest) -> Answer:
     """Return a saved report, or the opened one: its answer, and all of it folded."""
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import page as page_of
-    from hsd_viz.measure.bench.words import answer
+    from hsd_viz.measure.bench.sentences import answer
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]

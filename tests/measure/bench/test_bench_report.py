@@ -12,10 +12,10 @@ from hsd_viz.measure.bench.output import Output, waits_between
 from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import BenchResult, page
 from hsd_viz.measure.bench.runner import Measurement
+from hsd_viz.measure.bench.sentences import warnings
 from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.measure.bench.words import warnings
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.results.text import plain
+from hsd_viz.results.plain_text import plain
 from tests.rows import column
 
 MACHINE = {"cpu": "some processor", "gpu": None}

@@ -14,7 +14,7 @@ import pytest
 from hsd_viz.measure.bench.block import impossible
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
-from hsd_viz.measure.bench.words import answer, warnings
+from hsd_viz.measure.bench.sentences import answer, warnings
 from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.results.table import Table
 from tests.rows import column, find

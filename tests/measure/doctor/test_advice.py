@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.measure.doctor.case import KnownFigures
+from hsd_viz.measure.doctor.diagnosis_tables import options_table
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
-from hsd_viz.measure.doctor.tables import options_table
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import Option
-from hsd_viz.records.settings import METHODS, method_of, settings
+from hsd_viz.records.engine_settings import METHODS, method_of, settings
 from tests.measure.doctor.observations import (
     HEALTHY,
 )

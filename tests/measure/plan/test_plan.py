@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.measure.plan.plan import plan, split
 from hsd_viz.measure.plan.result import PlanResult
+from hsd_viz.measure.plan.search import plan, split
 from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse

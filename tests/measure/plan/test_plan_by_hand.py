@@ -8,8 +8,8 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.output import Output
-from hsd_viz.measure.plan.plan import _against_best, _calibration, _errors, _planned_stack
 from hsd_viz.measure.plan.report import Compared, PairAcceptance, PlannedStack, Spread
+from hsd_viz.measure.plan.search import _against_best, _calibration, _errors, _planned_stack
 from hsd_viz.stack import parse
 
 

@@ -10,7 +10,7 @@ from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.errors import Unsupported
 from hsd_viz.measure.replay.above import Above, RecordedRounds, above
 from hsd_viz.measure.replay.api import replay
-from hsd_viz.measure.replay.text import Text
+from hsd_viz.measure.replay.text_replay import Text
 from hsd_viz.records.sample import RecordedVerification
 
 #: One token of the prefill, then rounds of 4, 2 and 1 tokens.

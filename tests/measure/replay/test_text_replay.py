@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.budgets import run_budgets, write_texts
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.measure.replay.text import Text, can_replay, replay
+from hsd_viz.measure.replay.text_replay import Text, can_replay, replay
 from hsd_viz.prompts.suites import load_suite
 from tests.rows import column
 

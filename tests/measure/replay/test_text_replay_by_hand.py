@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.measure.replay.text import Text, replay
+from hsd_viz.measure.replay.text_replay import Text, replay
 
 
 class Scripted(Drafter):

@@ -1,5 +1,5 @@
 """The report of a decode in device memory: a line of numbers for each verification, which
-:mod:`hsd_viz.torch_models.report` reads on the host.
+:mod:`hsd_viz.torch_models.read_verdicts` reads on the host.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hsd_viz.torch_models.judging import Decision
 from hsd_viz.torch_models.layout import LINE, MIN_P, TOP_K, TOP_P, USED, WARM, StackPlan, State
+from hsd_viz.torch_models.rejection_sampling import Decision
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, describe, distribution, likeliest
 
@@ -39,7 +39,7 @@ def write_line(
     decision: Decision,
 ) -> None:
     """Write the line of a verification of a draft of ``n`` of these ``tokens``: what
-    :func:`hsd_viz.torch_models.report.read_line` reads.
+    :func:`hsd_viz.torch_models.read_verdicts.read_line` reads.
     """
     marks = state.marks
     used = marks[USED] + torch.where(due, decision.used, 0)

@@ -47,7 +47,7 @@ def load_model(
     import torch
     from transformers import AutoModelForCausalLM
 
-    from hsd_viz.torch_models.forms import is_readable, load_module
+    from hsd_viz.torch_models.llama_modules import is_readable, load_module
 
     path = CODE.path(name) if name in CODE.models else Path(name)
     if not (path / "config.json").exists():

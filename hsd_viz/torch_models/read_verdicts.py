@@ -1,5 +1,5 @@
-"""Lines of the report of :mod:`hsd_viz.torch_models.lines` on the host: verdicts as the loop
-takes them.
+"""Read the verdicts of a decode on the host, as the loop takes them, from the lines that
+:mod:`hsd_viz.torch_models.write_verdicts` writes on the device.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.judge import Verdict
+from hsd_viz.decoding.rejection_sampling import Verdict
 from hsd_viz.torch_models.layout import StackPlan
-from hsd_viz.torch_models.lines import HEADS
+from hsd_viz.torch_models.write_verdicts import HEADS
 from hsd_viz.trace.tables import Top
 
 
 @dataclass(slots=True)
-class Line:
+class VerdictLine:
     """What one verification reports.
 
     Attributes:
@@ -30,7 +30,7 @@ class Line:
         used: the numbers used after it.
         tokens: the draft.
         nodes: the accepted nodes in order.
-        columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.judging.Decision`.
+        columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.rejection_sampling.Decision`.
         rest: the numbers of details and of what a drafter learns from.
     """
 
@@ -61,14 +61,14 @@ class Line:
         return [*tokens, self.token]
 
 
-def read_line(numbers: np.ndarray, places: int) -> Line:
+def read_line(numbers: np.ndarray, places: int) -> VerdictLine:
     """Return a line of the report of a verification of a draft of up to ``places`` tokens."""
     m = places
     due, at, n, count, token, row, mass, used = numbers[:HEADS].tolist()
     size = int(n)
     body = numbers[HEADS:]
     columns = body[2 * m : 6 * m].reshape(4, m)
-    return Line(
+    return VerdictLine(
         due=bool(due),
         at=int(at),
         n=size,
@@ -85,7 +85,7 @@ def read_line(numbers: np.ndarray, places: int) -> Line:
 
 
 def verdict_of(
-    plan: StackPlan, level: int, line: Line, places: int, parents: Sequence[int]
+    plan: StackPlan, level: int, line: VerdictLine, places: int, parents: Sequence[int]
 ) -> Verdict:
     """Return the verdict of a line on a draft with these ``parents``."""
     by_points = plan.by_points(level) or not line.n
@@ -98,7 +98,7 @@ def verdict_of(
     return verdict
 
 
-def _on_points(plan: StackPlan, line: Line, parents: Sequence[int]) -> Verdict:
+def _on_points(plan: StackPlan, line: VerdictLine, parents: Sequence[int]) -> Verdict:
     """Return the verdict on point masses."""
     accepted, compared, p, _ = line.columns.tolist()
     last = line.nodes[-1] if line.nodes else -1
@@ -119,7 +119,7 @@ def _on_points(plan: StackPlan, line: Line, parents: Sequence[int]) -> Verdict:
     )
 
 
-def _on_chain(plan: StackPlan, line: Line) -> Verdict:
+def _on_chain(plan: StackPlan, line: VerdictLine) -> Verdict:
     """Return the verdict on a chain that was sampled from rows."""
     p, q, u, h = line.columns.tolist()
     n = line.n
@@ -146,7 +146,9 @@ def _at_places(values: Sequence[float], places: range) -> list[float | None]:
     return kept
 
 
-def _add_details(plan: StackPlan, level: int, line: Line, rows: int, verdict: Verdict) -> None:
+def _add_details(
+    plan: StackPlan, level: int, line: VerdictLine, rows: int, verdict: Verdict
+) -> None:
     """Add to the target's verdict what the record and a drafter ask for of its ``rows``."""
     rest = line.rest
     most = plan.details

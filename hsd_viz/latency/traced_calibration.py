@@ -25,7 +25,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
-    costs, lookups, after = times_of(traces)
+    costs, lookups, after_models = times_of(traces)
     edges = {}
     for pair, rows in rounds.items():
         edges[pair] = estimate_edge(rows)
@@ -39,7 +39,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
         tiers=tiers,
         lookups=lookups,
         over=over_databases(traces),
-        after=after,
+        after=after_models,
         stops=unsure_stops(traces),
     )
 

@@ -45,10 +45,10 @@ class LiveModel:
             UserError: if there is none.
         """
         if kind not in self.prompts:
-            known = ", ".join(self.prompts)
+            kinds = ", ".join(self.prompts)
             raise UserError(
                 f"unknown kind {kind!r}: the prompts of {self.family.name} are of the kinds "
-                f"{known}{did_you_mean(kind, self.prompts)}"
+                f"{kinds}{did_you_mean(kind, self.prompts)}"
             )
         prompts = self.prompts[kind]
         if n not in range(len(prompts)):

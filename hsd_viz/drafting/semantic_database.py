@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hsd_viz.drafting.context import Continuation, Match
+from hsd_viz.drafting.context_database import Continuation, Match
 
 #: The name of the semantic database in a stack.
 SEMANTIC = "semantic"

@@ -27,9 +27,9 @@ def _table_lines(table: Table) -> list[str]:
     rows = table.cells()
     if not rows:
         return lines
-    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    label_width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     for name, *cells in rows:
-        texts = [name.ljust(first)]
+        texts = [name.ljust(label_width)]
         for cell, width in zip(cells, widths, strict=True):
             texts.append(cell.rjust(width))
         lines.append("  ".join(texts).rstrip())

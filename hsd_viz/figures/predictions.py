@@ -15,14 +15,14 @@ import plotly.express as px
 
 from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
-from hsd_viz.figures.charts import SAID, Figure, between, finish
+from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated
 from hsd_viz.latency.basis import Basis, Measured, basis_of, read_json
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
+from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
 from hsd_viz.words import counted
@@ -53,9 +53,11 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
         plan = read_json(plan)
     if isinstance(plan, Mapping) and "hierarchies" in plan:
         frame = plan_frame(plan)
-        at = source or f"calibrated and measured on {calibrated.place(plan.get('machine') or {})}"
-        where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
-        note = f"Law and measurements, {at}{where}."
+        provenance = (
+            source or f"calibrated and measured on {calibrated.place(plan.get('machine') or {})}"
+        )
+        measured_on = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
+        note = f"Law and measurements, {provenance}{measured_on}."
     else:
         basis = basis_of(plan, source)
         frame = basis_frame(basis)
@@ -64,14 +66,12 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
     frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values(
         "ms", ignore_index=True
     )
-    shown = frame[(frame.index < ROWS) | frame["dot"].notna() | (frame["remark"] != "")]
-    left = (
-        f" {counted(len(frame) - len(shown), 'slower stack')} not shown."
-        if len(shown) < len(frame)
-        else ""
-    )
-    text = f"Milliseconds per emitted token, without prefill, fastest first.{left}"
-    return compared(shown, "Stacks, fastest first", text=text, note=note, dark=dark)
+    rows = frame[(frame.index < ROWS) | frame["dot"].notna() | (frame["remark"] != "")]
+    remainder = ""
+    if len(rows) < len(frame):
+        remainder = f" {counted(len(frame) - len(rows), 'slower stack')} not shown."
+    text = f"Milliseconds per emitted token, without prefill, fastest first.{remainder}"
+    return compared(rows, "Stacks, fastest first", text=text, note=note, dark=dark)
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
@@ -84,11 +84,13 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         predicted = {
             str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]
         }
-        named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
+        stack_by_tag = {
+            name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")
+        }
         plain = next((stack for stack in predicted if " > " not in stack), None)
     except OF_ANOTHER_FORM:
         raise UserError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    return _frame(predicted, calibrated.plan_measured(plan), {**named, "plain": plain})
+    return _frame(predicted, calibrated.plan_measured(plan), {**stack_by_tag, "plain": plain})
 
 
 def basis_frame(basis: Basis) -> pd.DataFrame:
@@ -104,25 +106,27 @@ def basis_frame(basis: Basis) -> pd.DataFrame:
         with suppress(ValueError):  # never calibrated
             predicted.setdefault(stack, law.predict(stack).ms_per_token)
     single = choice.best_single_draft
-    named = {
+    stack_by_tag = {
         "picked": choice.picked.stack,
         "best_single_draft": single and single.stack,
         "plain": choice.plain.stack,
     }
-    return _frame(predicted, basis.measured, named)
+    return _frame(predicted, basis.measured, stack_by_tag)
 
 
 def _frame(
-    predicted: Mapping[str, float | None], runs: Mapping[str, Measured], named: Mapping[str, Any]
+    predicted: Mapping[str, float | None],
+    runs: Mapping[str, Measured],
+    stack_by_tag: Mapping[str, Any],
 ) -> pd.DataFrame:
     rows = []
     for stack in dict.fromkeys([*predicted, *runs]):
         run = runs.get(stack)
         ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
-        own = [name for name, of in named.items() if of == stack]
+        tags = [name for name, tagged in stack_by_tag.items() if tagged == stack]
         # One remark is enough where the fastest measured stack is the selected one.
         remark = ", ".join(
-            TAGS[name] for name in own if name != "best_measured" or "picked" not in own
+            TAGS[name] for name in tags if name != "best_measured" or "picked" not in tags
         )
         rows.append([stack, predicted.get(stack), ms, low, high, remark])
     frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
@@ -136,19 +140,19 @@ def compared(
     first column of the frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow;
     other columns are text.
     """
-    off = frame["predicted"] / frame["dot"] - 1
+    errors = frame["predicted"] / frame["dot"] - 1
     rows = frame.iloc[:, :1].assign(
         predicted=frame["predicted"].map(_figure), measured=frame["dot"].map(_figure)
     )
-    rows["law error"] = off.map(_signed)
+    rows["law error"] = errors.map(_signed)
     if frame["low"].notna().any():
         rows["95 % interval"] = list(map(between, frame["low"], frame["high"]))
-    rest = (
+    texts = (
         frame.iloc[:, 1:]
         .drop(columns=["predicted", "ms"], errors="ignore")
         .rename(columns={"remark": ""})
     )
-    rows = rows.join(rest).reset_index(drop=True)
+    rows = rows.join(texts).reset_index(drop=True)
     value = frame["predicted"].fillna(0.0).to_numpy()
     parts = pd.DataFrame({"row": range(len(rows)), "part": sources, "value": value})
     dots = "measured" if frame["dot"].notna().any() else ""
@@ -257,12 +261,12 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         markers=True,
         error_y="up",
         error_y_minus="down",
-        custom_data=["said"],
+        custom_data=["hover"],
         color_discrete_map=colours,
         line_dash_map=dashes,
         category_orders={"kind": list(colours)},
     )
-    figure.update_traces(hovertemplate=SAID, error_y_thickness=1)
+    figure.update_traces(hovertemplate=FIRST_HOVER, error_y_thickness=1)
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
@@ -301,7 +305,7 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
 def _prediction_row(row: Any) -> dict[str, Any]:
     speedup = row.speedup_over_plain
     low, high = row.speedup_over_plain_ci
-    named = row.stack if row.fits else f"{row.stack} (does not fit)"
+    label = row.stack if row.fits else f"{row.stack} (does not fit)"
     return {
         "kind": STRUCTURES[structure_of(row.levels)][0],
         "stack": row.stack,
@@ -310,5 +314,5 @@ def _prediction_row(row: Any) -> dict[str, Any]:
         "speedup": speedup,
         "up": high - speedup,
         "down": speedup - low,
-        "said": f"{named}<br>batch {row.batch}: {speedup:.2f} times plain decoding",
+        "hover": f"{label}<br>batch {row.batch}: {speedup:.2f} times plain decoding",
     }
