@@ -130,7 +130,8 @@ function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: 
 /** Lines and numbers of the axis upwards. */
 function axisTemplate({ most, y }: Scale, width: number) {
   return ticks(most, TICKS).map(
-    (p) => svg`<line class="hsd-grid" x1=${SIZE.left} x2=${width} y1=${y(p)} y2=${y(p)}></line>
+    (p) => svg`<line class="hsd-grid" x1=${SIZE.left} x2=${width}
+        y1=${y(p)} y2=${y(p)}></line>
       <text class="hsd-dt-tick" x=${SIZE.left - 6} y=${y(p) + 4}
         >${Number(p.toFixed(3))}</text>`,
   );
@@ -181,7 +182,8 @@ export function boardPicture(
       <text class="hsd-dt-axis" y="10">${axis}</text>
       ${axisTemplate(scale, width)}
       ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
-      <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
+      <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
+        y1=${scale.foot} y2=${scale.foot}></line>
       <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>
       <path class="hsd-dt-dart" d=${dots(scale, counted)}></path>
       ${isPiled(darts) ? shares : nothing}

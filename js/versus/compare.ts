@@ -265,7 +265,8 @@ export function tableOf(runs: Store[]) {
   );
   const times = names.map((name) => {
     const own = runs.map((_, k) => secondsOf(k, name));
-    return row(`in ${name}`, `Forward passes or look-ups of ${name} after prefill.`, own, ms, minus(ms), true);
+    const definition = `Forward passes or look-ups of ${name} after prefill.`;
+    return row(`in ${name}`, definition, own, ms, minus(ms), true);
   });
   const between = row("between calls", DEFINITIONS["between calls"], rest, ms, minus(ms), true);
   const figures = ROWS.map(([name, group, of, ...how]) => {

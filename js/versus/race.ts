@@ -153,7 +153,7 @@ interface Head {
   y: number;
   tokens: number;
 }
-/** The letters of the runs that are on their way, beside the clock; higher where two would touch. */
+/** The letters of runs on their way, beside the clock; higher where two would touch. */
 export function headsOf(
   runs: readonly Racing[],
   f: Pick<Frame, "x" | "y" | "width">,

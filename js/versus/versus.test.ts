@@ -71,7 +71,10 @@ test("runs on their way have their letter beside the clock, higher where two wou
   const rows = heads.map(({ y }) => y).toSorted((a, b) => a - b);
   assert.ok(rows[1] - rows[0] >= 18 && rows[2] - rows[1] >= 18);
   assert.ok(rows[2] <= 300);
-  assert.deepEqual(headsOf([plain, quick], frame, 6e6).map(({ letter }) => letter), ["A"]);
+  assert.deepEqual(
+    headsOf([plain, quick], frame, 6e6).map(({ letter }) => letter),
+    ["A"],
+  );
   assert.deepEqual(headsOf([plain, quick], frame, 0), []);
 });
 
