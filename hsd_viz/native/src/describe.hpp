@@ -8,46 +8,78 @@
 
 namespace hsd {
 
+// The largest numbers so far, at most `most`: largest first, the lower place first among equals.
+template <class T> class Ranking {
+  public:
+    Ranking(int most, int32_t* places, T* values) : most_(most), places_(places), values_(values) {}
+
+    void clear() { size_ = 0; }
+    // The least of them once there are `most`, before that -infinity: what is below it cannot be
+    // one of them.
+    T least() const { return size_ == most_ ? values_[most_ - 1] : -INFINITY; }
+
+    void offer(int place, T value) {
+        if (size_ == most_ && !is_before(most_ - 1, place, value)) return;
+        int k = size_ < most_ ? size_++ : most_ - 1;
+        for (; k > 0 && is_before(k - 1, place, value); --k) {
+            values_[k] = values_[k - 1];
+            places_[k] = places_[k - 1];
+        }
+        values_[k] = value;
+        places_[k] = place;
+    }
+
+  private:
+    // Whether a number ranks before number k.
+    bool is_before(int k, int place, T value) const {
+        return value > values_[k] || (value == values_[k] && place < places_[k]);
+    }
+
+    const int most_;
+    int size_ = 0;
+    int32_t* places_;
+    T* values_;
+};
+
+template <class T> constexpr int RANKED_COLUMNS = 4 * LANES<T>;
+
+// The largest of each column of x [rows][RANKED_COLUMNS], by whole vectors.
+template <class T> void column_maxima(const T* x, int rows, T* tops) {
+    constexpr int L = LANES<T>, VECTORS = RANKED_COLUMNS<T> / L;
+    vec<T> top[VECTORS];
+    for (int v = 0; v < VECTORS; ++v) top[v] = load(x + v * L);
+    for (int r = 1; r < rows; ++r) {
+        for (int v = 0; v < VECTORS; ++v) {
+            const vec<T> here = load(x + r * RANKED_COLUMNS<T> + v * L);
+            top[v] = choose<T>((typename Vector<T>::mask)(here > top[v]), here, top[v]);
+        }
+    }
+    for (int v = 0; v < VECTORS; ++v) store(tops + v * L, top[v]);
+}
+
 // The `most` largest of x [n], largest first, the lower place first among equals: places and
 // values.
 //
-// The elements are arranged in COLUMNS columns, row by row, and the largest of each column are
-// found by whole vectors. An element that is one of the `most` largest is in a column whose largest
-// is, too: these few columns are then gone through one by one.
+// The elements are arranged in columns, row by row. An element that is one of the `most` largest is
+// in a column whose largest is, too: only these few columns are gone through one by one.
 template <class T> void largest(const T* x, int n, int most, int32_t* places, T* values) {
-    constexpr int L = LANES<T>, VECTORS = 4, COLUMNS = VECTORS * L;
-    int found = 0;
-    auto offer = [&](int place, T value) {
-        auto before = [&](int k) {
-            return value > values[k] || (value == values[k] && place < places[k]);
-        };
-        if (found == most && !before(most - 1)) return;
-        int k = found < most ? found++ : most - 1;
-        for (; k > 0 && before(k - 1); --k) values[k] = values[k - 1], places[k] = places[k - 1];
-        values[k] = value, places[k] = place;
-    };
+    constexpr int COLUMNS = RANKED_COLUMNS<T>;
+    Ranking<T> ranking(most, places, values);
     const int rows = n / COLUMNS;
-    if (rows > 1) {
-        vec<T> top[VECTORS];
-        for (int v = 0; v < VECTORS; ++v) top[v] = load(x + v * L);
-        for (int r = 1; r < rows; ++r) {
-            for (int v = 0; v < VECTORS; ++v) {
-                const vec<T> here = load(x + r * COLUMNS + v * L);
-                top[v] = choose<T>((typename Vector<T>::mask)(here > top[v]), here, top[v]);
-            }
-        }
+    const int whole = rows > 1 ? rows * COLUMNS : 0;
+    if (whole) {
         T tops[COLUMNS];
-        for (int v = 0; v < VECTORS; ++v) store(tops + v * L, top[v]);
-        for (int c = 0; c < COLUMNS; ++c) offer(c, tops[c]);
-        const T least = found == most ? values[most - 1] : -INFINITY;
-        found = 0;
+        column_maxima(x, rows, tops);
+        for (int c = 0; c < COLUMNS; ++c) ranking.offer(c, tops[c]);
+        const T least = ranking.least();
+        ranking.clear();
         for (int c = 0; c < COLUMNS; ++c) {
             if (tops[c] < least) continue;
-            for (int i = c; i < rows * COLUMNS; i += COLUMNS)
-                if (x[i] >= least) offer(i, x[i]);
+            for (int i = c; i < whole; i += COLUMNS)
+                if (x[i] >= least) ranking.offer(i, x[i]);
         }
     }
-    for (int i = rows > 1 ? rows * COLUMNS : 0; i < n; ++i) offer(i, x[i]);
+    for (int i = whole; i < n; ++i) ranking.offer(i, x[i]);
 }
 
 // What hsd_viz.decoding.sampling.describe gives of a row of logits [n]: the probability of `token`,

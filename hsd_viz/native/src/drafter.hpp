@@ -50,7 +50,7 @@ class Drafter {
     }
     // The cost and the least slope of 0 to n - 1 nodes.
     void costs(const double* at, const double* slopes, int n, double least_slope, double floor) {
-        at_.assign(at, at + n);
+        cost_.assign(at, at + n);
         slopes_.assign(slopes, slopes + n);
         least_slope_ = least_slope;
         floor_ = floor;
@@ -65,7 +65,7 @@ class Drafter {
     // Whether it can draft `budget` nodes after the last n tokens of a text of `length`: tokens
     // that were not emitted must be among them.
     bool ready(int n, int64_t length, int budget) const {
-        return budget >= 1 && (size_t)budget < at_.size() && n <= length &&
+        return budget >= 1 && (size_t)budget < cost_.size() && n <= length &&
                std::max<int64_t>(0, length - context_.size()) <= n;
     }
 
@@ -85,6 +85,9 @@ class Drafter {
         matched_ = false;
         semantic_.find(context_, length, copies_);
         Spot spot{-1, 1.0, settings_.longest, 0, (int)copies_.size()};
+        // A tree of k nodes brings 1 + the sum of their scores tokens, as expected, for cost_[k]
+        // passes. It grows by the node of the highest score, and is cut where the ratio of the two
+        // was largest.
         double expected = 1.0, best_ratio = 1.0;
         int best = -1;
         for (;;) {
@@ -100,7 +103,7 @@ class Drafter {
             const Candidate& node = pick_first();
             spot = {picked, node.score, node.bound, node.copy, node.n_copies};
             expected += node.score;
-            const double ratio = expected / at_[picked + 1];
+            const double ratio = expected / cost_[picked + 1];
             if (ratio > best_ratio) {
                 best_ratio = ratio;
                 best = picked;
@@ -292,7 +295,7 @@ class Drafter {
     Semantic semantic_;
     int layer_ = -1;
     std::vector<Asked> databases_;
-    std::vector<double> at_, slopes_;
+    std::vector<double> cost_, slopes_;
     double least_slope_ = 0, floor_ = 0;
     std::vector<int32_t> ends_;
     bool matched_ = false;

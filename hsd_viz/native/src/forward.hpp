@@ -140,36 +140,45 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    // Add biases to, normalise and turn the keys of all rows and the queries from `first` on of one
-    // key-value head; put keys and values away.
+    // Add the biases of a key-value head and its queries to a row.
+    void add_biases(const std::vector<T>& bias, int h, T* row) const {
+        const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
+        auto add = [&](size_t first, int n) {
+            for (int i = 0; i < n; ++i) row[first + i] += bias[first + i];
+        };
+        add((size_t)h * group * dim, group * dim);
+        add((size_t)(s_.heads + h) * dim, dim);
+        add((size_t)(s_.heads + s_.kv_heads + h) * dim, dim);
+    }
+
+    // Normalise some heads, if the layer does, and turn them to a place of the text.
+    void turn(T* x, int heads, const std::vector<T>& norm, const Layer<T, W>& layer, const T* cos,
+              const T* sin) const {
+        const int dim = s_.head_dim;
+        for (T* head = x; head < x + heads * dim; head += dim) {
+            if (!norm.empty()) normalise(head, norm.data(), dim, s_.epsilon, head);
+            if (layer.turned) rotate(head, cos, sin, dim);
+        }
+    }
+
+    // Make the keys of all rows and the queries from `first` on of one key-value head ready; put
+    // keys and values away.
     void put_away(const Rows& rows, const Layer<T, W>& layer, const Memory& memory, int h,
                   int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         static thread_local Scratch<int8_t> room;
-        Head<T, W> c = head(memory, h, capacity_);
+        Head<T, W> cache = head(memory, h, capacity_);
         for (int m = 0; m < rows.n; ++m) {
-            T* q = rows.row(m) + (size_t)h * group * dim;
-            T* k = rows.row(m) + (size_t)(s_.heads + h) * dim;
-            T* v = k + (size_t)s_.kv_heads * dim;
-            const size_t turn = (size_t)places_[m] * (dim / 2);
-            auto place = [&](T* x, int heads, const std::vector<T>& norm) {
-                for (T* head = x; head < x + heads * dim; head += dim) {
-                    if (!norm.empty()) normalise(head, norm.data(), dim, s_.epsilon, head);
-                    if (layer.turned) rotate(head, cos + turn, sin + turn, dim);
-                }
-            };
-            if (!layer.bias.empty()) {
-                const T* bias = layer.bias.data() + (q - rows.row(m));
-                for (int i = 0; i < group * dim; ++i) q[i] += bias[i];
-                bias = layer.bias.data() + (k - rows.row(m));
-                for (int i = 0; i < dim; ++i) {
-                    k[i] += bias[i];
-                    v[i] += bias[(size_t)s_.kv_heads * dim + i];
-                }
-            }
-            place(k, 1, layer.k_norm);
-            c.put(cached + m, k, v, room);
-            if (m >= rows.first) place(q, group, layer.q_norm);
+            T* row = rows.row(m);
+            T* queries = row + (size_t)h * group * dim;
+            T* key = row + (size_t)(s_.heads + h) * dim;
+            T* value = key + (size_t)s_.kv_heads * dim;
+            const size_t place = (size_t)places_[m] * (dim / 2);  // in the tables of angles
+            if (!layer.bias.empty()) add_biases(layer.bias, h, row);
+            turn(key, 1, layer.k_norm, layer, cos + place, sin + place);
+            cache.put(cached + m, key, value, room);
+            if (m >= rows.first)
+                turn(queries, group, layer.q_norm, layer, cos + place, sin + place);
         }
     }
 

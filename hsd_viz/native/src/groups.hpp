@@ -56,10 +56,10 @@ struct ShortRows {
     float* sums;
 };
 
-// Vectors of columns that M rows take at a time.
+// Vectors of columns that M rows take at a time: as many as have their sums in registers.
 template <int M>
 constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
-// A single row hides the latency of its additions in two sums of every other pair.
+// A single row hides the latency of its additions in two sums, of every other pair of k.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
 // How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass
 // over fewer waits for memory only, and there the processor's own prefetchers do better alone: this
@@ -67,84 +67,138 @@ template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
 constexpr size_t GROUP_AHEAD = 16384;
 constexpr int FEW_ROWS = 3;
 
-// M rows from `first` on times one panel of `groups` blocks into y [M][ldy].
-template <int BITS, int M>
-APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y,
-                      size_t ldy, bool fetch) {
-    constexpr int C = GROUP_VECTORS<M>, L = LANES<float>, STEP = C * L, K = CHAINS<M>;
-    const int16_t* rows[M];
-    for (int m = 0; m < M; ++m) rows[m] = x.numbers + (first + m) * x.ld;
-    const float* group_sums = x.sums + first * (x.ld / GROUP);
-    for (int column = 0; column < GROUP_COLUMNS; column += STEP) {
-        f32v total[M][C];
+// The sums of one group for M rows and some columns, exact: [chain][row][vector of columns].
+template <int M> using GroupSums = i32v[CHAINS<M>][M][GROUP_VECTORS<M>];
+// The results so far for the same rows and columns.
+template <int M> using GroupTotals = f32v[M][GROUP_VECTORS<M>];
+
+template <int M> INLINE void clear(GroupSums<M>& sum) {
+#pragma GCC unroll 2
+    for (int chain = 0; chain < CHAINS<M>; ++chain)
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) total[m][c] = f32v{};
+            for (int c = 0; c < GROUP_VECTORS<M>; ++c) sum[chain][m][c] = i32v{};
+}
+template <int M> INLINE void clear(GroupTotals<M>& total) {
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+        for (int c = 0; c < GROUP_VECTORS<M>; ++c) total[m][c] = f32v{};
+}
+
+// Add the products of pair `pair` of k, whose weights are w, with the numbers from `k` on of the
+// rows.
+template <int M>
+INLINE void add_pair(GroupSums<M>& sum, int pair, const i16v (&w)[GROUP_VECTORS<M>],
+                     const int16_t* const (&rows)[M], int k) {
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+        const i16v x = pair_of(rows[m] + k);
+#pragma GCC unroll 8
+        for (int c = 0; c < GROUP_VECTORS<M>; ++c) {
+            i32v& to = sum[pair % CHAINS<M>][m][c];
+            to = add_pairs(to, w[c], x);
+        }
+    }
+}
+
+// Add the products of a group of 8-bit weights, [GROUP / 2][GROUP_COLUMNS][2] from the first column
+// on, with the numbers from `k` on of the rows.
+template <int M>
+INLINE void add_bytes(GroupSums<M>& sum, const uint8_t* weights, const int16_t* const (&rows)[M],
+                      int k) {
+    constexpr int C = GROUP_VECTORS<M>, VECTOR = LANES<float> * 2;
+#pragma GCC unroll 4
+    for (int pair = 0; pair < GROUP / 2; ++pair) {
+        const uint8_t* line = weights + pair * GROUP_COLUMNS * 2;
+        i16v w[C];
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c)
+            w[c] = __builtin_convertvector(*(const b8v*)(line + c * VECTOR), i16v);
+        add_pair<M>(sum, pair, w, rows, k + 2 * pair);
+    }
+}
+
+// Pair `pair` of the four that a line of 4-bit weights holds, the first in the lowest bits.
+INLINE i16v nibbles(n16v line, int pair) {
+    return (i16v)(pair == 3 ? line >> 12 : line >> 4 * pair & 15);
+}
+
+// Add the products of a group of 4-bit weights, [GROUP / 8][GROUP_COLUMNS][2] of 16 bits each.
+template <int M>
+INLINE void add_nibbles(GroupSums<M>& sum, const uint8_t* weights, const int16_t* const (&rows)[M],
+                        int k) {
+    constexpr int C = GROUP_VECTORS<M>, VECTOR = LANES<float> * 4;
+    for (int eight = 0; eight < GROUP / 8; ++eight) {
+        const uint8_t* at = weights + eight * GROUP_COLUMNS * 4;
+        n16v line[C];
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) line[c] = *(const n16v*)(at + c * VECTOR);
+#pragma GCC unroll 4
+        for (int pair = 0; pair < 4; ++pair) {
+            i16v w[C];
+#pragma GCC unroll 8
+            for (int c = 0; c < C; ++c) w[c] = nibbles(line[c], pair);
+            add_pair<M>(sum, pair, w, rows, k + 8 * eight + 2 * pair);
+        }
+    }
+}
+
+// total += scale * sum [+ minimum * sum of the row's group]: the rounding of the formula above.
+// `scales` are those of the block from the first column on, the minima behind them; row m has its
+// sum of the group at row_sums[m * stride].
+template <int BITS, int M>
+INLINE void add_scaled(GroupTotals<M>& total, const GroupSums<M>& sum, const uint8_t* scales,
+                       const float* row_sums, size_t stride) {
+    constexpr int L = LANES<float>;
+#pragma GCC unroll 8
+    for (int c = 0; c < GROUP_VECTORS<M>; ++c) {
+        const f32v scale = load_half(scales + c * L * 2);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m) {
+            i32v whole = sum[0][m][c];
+            if constexpr (CHAINS<M> == 2) whole += sum[1][m][c];
+            total[m][c] += scale * __builtin_convertvector(whole, f32v);
+        }
+        if constexpr (BITS == 4) {
+            const f32v minimum = load_half(scales + (GROUP_COLUMNS + c * L) * 2);
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m) total[m][c] += minimum * row_sums[m * stride];
+        }
+    }
+}
+
+template <int BITS> INLINE void fetch_block(const uint8_t* block) {
+    for (size_t i = 0; i < block_bytes(BITS); i += 64) __builtin_prefetch(block + i);
+}
+
+// M rows from `first` on times one panel of `groups` blocks into y [M][ldy]; `fetch`: have the
+// lines ahead on their way.
+template <int BITS, int M>
+APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y,
+                      size_t ldy, bool fetch) {
+    constexpr int C = GROUP_VECTORS<M>, L = LANES<float>;
+    const size_t groups_in_row = x.ld / GROUP;
+    const float* row_sums = x.sums + first * groups_in_row;
+    const int16_t* rows[M];
+    for (int m = 0; m < M; ++m) rows[m] = x.numbers + (first + m) * x.ld;
+
+    for (int column = 0; column < GROUP_COLUMNS; column += C * L) {
+        const bool reads_first = column == 0;  // the panel: later columns find it in the caches
+        GroupTotals<M> total;
+        clear<M>(total);
         const uint8_t* block = panel;
         for (int g = 0; g < groups; ++g, block += block_bytes(BITS)) {
-            if (M > FEW_ROWS && fetch && column == 0)
-                for (size_t i = 0; i < block_bytes(BITS); i += 64)
-                    __builtin_prefetch(block + GROUP_AHEAD + i);
-            i32v sum[K][M][C];
-#pragma GCC unroll 2
-            for (int k = 0; k < K; ++k)
-#pragma GCC unroll 8
-                for (int m = 0; m < M; ++m)
-#pragma GCC unroll 8
-                    for (int c = 0; c < C; ++c) sum[k][m][c] = i32v{};
-            if constexpr (BITS == 8) {
-#pragma GCC unroll 4
-                for (int p = 0; p < GROUP / 2; ++p) {
-                    const uint8_t* line = block + (p * GROUP_COLUMNS + column) * 2;
-                    i16v w[C];
-#pragma GCC unroll 8
-                    for (int c = 0; c < C; ++c)
-                        w[c] = __builtin_convertvector(*(const b8v*)(line + c * L * 2), i16v);
-#pragma GCC unroll 8
-                    for (int m = 0; m < M; ++m) {
-                        const i16v a = pair_of(rows[m] + g * GROUP + 2 * p);
-#pragma GCC unroll 8
-                        for (int c = 0; c < C; ++c)
-                            sum[p % K][m][c] = add_pairs(sum[p % K][m][c], w[c], a);
-                    }
-                }
-            } else {
-                for (int q = 0; q < GROUP / 8; ++q) {
-                    const uint8_t* line = block + (q * GROUP_COLUMNS + column) * 4;
-                    n16v four[C];
-#pragma GCC unroll 8
-                    for (int c = 0; c < C; ++c) four[c] = *(const n16v*)(line + c * L * 4);
-#pragma GCC unroll 4
-                    for (int p = 0; p < 4; ++p) {
-#pragma GCC unroll 8
-                        for (int m = 0; m < M; ++m) {
-                            const i16v a = pair_of(rows[m] + g * GROUP + 8 * q + 2 * p);
-#pragma GCC unroll 8
-                            for (int c = 0; c < C; ++c)
-                                sum[p % K][m][c] = add_pairs(
-                                    sum[p % K][m][c],
-                                    (i16v)(p == 3 ? four[c] >> 12 : four[c] >> 4 * p & 15), a);
-                        }
-                    }
-                }
-            }
+            if (M > FEW_ROWS && fetch && reads_first) fetch_block<BITS>(block + GROUP_AHEAD);
+            GroupSums<M> sum;
+            clear<M>(sum);
+            if constexpr (BITS == 8)
+                add_bytes<M>(sum, block + column * 2, rows, g * GROUP);
+            else
+                add_nibbles<M>(sum, block + column * 4, rows, g * GROUP);
             const uint8_t* scales = block + number_bytes(BITS) + column * 2;
-#pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) {
-                const f32v scale = load_half(scales + c * L * 2);
-#pragma GCC unroll 8
-                for (int m = 0; m < M; ++m) {
-                    const i32v whole = K == 2 ? sum[0][m][c] + sum[K - 1][m][c] : sum[0][m][c];
-                    total[m][c] += scale * __builtin_convertvector(whole, f32v);
-                }
-                if constexpr (BITS == 4) {
-                    const f32v minimum = load_half(scales + (GROUP_COLUMNS + c * L) * 2);
-#pragma GCC unroll 8
-                    for (int m = 0; m < M; ++m)
-                        total[m][c] += minimum * group_sums[m * (x.ld / GROUP) + g];
-                }
-            }
+            add_scaled<BITS, M>(total, sum, scales, row_sums + g, groups_in_row);
         }
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m)

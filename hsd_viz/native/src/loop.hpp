@@ -5,10 +5,10 @@
 // accepts until it has at least its lookahead, then proposes what it holds, each token with its own
 // full row. What keeps that lossless is listed in loop.py.
 #pragma once
-#include "drafter.hpp"
+#include "database_level.hpp"
 #include "draws.hpp"
 #include "interface.hpp"
-#include "level.hpp"
+#include "level_stack.hpp"
 #include "record.hpp"
 #include "recorder.hpp"
 #include "verifier.hpp"
@@ -37,6 +37,7 @@ template <class T> class Loop : public Decode {
           drafter_(drafter),
           draws_(settings.seed),
           text_(prompt, prompt + n_prompt),
+          stack_(settings, levels, n, drafter),
           ends_(ends, ends + n_ends),
           none_(s_.vocab),
           target_rows_(s_.vocab),
@@ -44,10 +45,8 @@ template <class T> class Loop : public Decode {
           greedy_(verifier_.greedy()),
           verdict_(verifier_.verdict),
           recorder_(record, verifier_) {
-        if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab, 0);
-        for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab, (int)levels_.size());
-        stack_top_ = (int)levels_.size() - 1;
-        if (drafter && drafter->layer() >= 0) levels_.back().spec.session->watch(drafter->layer());
+        if (drafter_.watches_states())
+            stack_.top_level().spec.session->watch(drafter_.watched_layer());
         leave_full_levels();
     }
 
@@ -56,42 +55,31 @@ template <class T> class Loop : public Decode {
         record.resume_at(now);
         const int64_t end = now + ns;
         bool more;
-        do more = filling_ <= top_ ? prefill() : round();
+        do more = filling_ <= stack_.top() ? prefill() : round();
         while (more && record.now() < end);
         return more;
     }
 
   private:
-    // Remove the draft models whose context the text fills: decoding continues without them. reach_
-    // is the length of text up to which all others can draft.
     void leave_full_levels() {
-        const int64_t length = (int64_t)text_.size();
-        reach_ = s_.limit;
-        for (int i = (int)levels_.size() - 2; i >= 0; --i) {
-            const int64_t positions = levels_[i].spec.positions;
-            if (levels_[i].is_database() || !positions) continue;
-            if (positions > length)
-                reach_ = std::min(reach_, positions);
-            else
-                levels_.erase(levels_.begin() + i);
-        }
-        top_ = (int)levels_.size() - 1;
-        none_.why = stack_top_ ? RoundRow::NO_ROOM : RoundRow::OFF;
+        stack_.leave_full((int64_t)text_.size());
+        none_.why = stack_.target_place() ? RoundRow::NO_ROOM : RoundRow::OFF;
     }
 
     // Feed the next part of the prompt, all but its last token, to a level; whether there is more
     // to decode.
     bool prefill() {
-        Level<T>& level = levels_[filling_];
-        const int n = (int)text_.size() - 1, here = std::min(PREFILL_CHUNK, n - level.length);
+        Level<T>& level = stack_[filling_];
+        const int n = (int)text_.size() - 1;
+        const int here = std::min(PREFILL_CHUNK, n - level.length);
         const int64_t start = record.now();
         if (level.is_database()) {
-            drafter_->extend(text_.data(), n + 1);
+            drafter_.extend(text_.data(), n + 1);
             record.call(filling_++, CallRow::PREFILL, start, n + 1);
         } else if (here > 0) {
             fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
             const int cached = level.feed(fed_, nullptr, 1, verifier_.logits(1));
-            if (level.place == stack_top_) observe_states(level, here, {});
+            if (level.place == stack_.target_place()) drafter_.observe_states(level, here, {});
             record.call(level.place, CallRow::PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
         } else {
@@ -103,42 +91,39 @@ template <class T> class Loop : public Decode {
     // One verification by the target; whether the text continues.
     bool round() {
         if ((int64_t)text_.size() >= s_.limit) return false;
-        if ((int64_t)text_.size() >= reach_) leave_full_levels();
-        const int64_t room = reach_ - (int64_t)text_.size();
+        if ((int64_t)text_.size() >= stack_.reach()) leave_full_levels();
+        const int top = stack_.top();
+        const int64_t room = stack_.reach() - (int64_t)text_.size();
         record.open();
-        const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
+        const Draft<T>& drafted = draft(top - 1, (int)room - 1);
         target_rows_.clear();
-        verify(top_, drafted, target_rows_);
-        recorder_.tokens(drafted, verified_, target_rows_, stack_top_, s_.details,
-                         [this](int start) { return path_from(start); });
-        if (drafter_) {
-            const int64_t start = record.now();
-            observe_states(levels_[top_], verified_.pending, verified_.accepted);
-            drafter_->extend(verified_.emitted.data(), (int)verified_.emitted.size());
-            record.call(0, CallRow::UPDATE, start, (int)verified_.emitted.size());
-        }
-        text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
-        close(top_, drafted);
+        verify(top, drafted, target_rows_);
+        recorder_.tokens(drafted, verified_, target_rows_, stack_.target_place(), s_.details,
+                         [this](int start) { return stack_.path_from(start); });
+        if (drafter_) update_drafter();
+        append_emitted();
+        close(top, drafted);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
 
-    // Pass the states of the last forward pass to the drafter: those of the tokens of the text that
-    // were fed, and of the accepted nodes.
-    void observe_states(const Level<T>& target, int n, const std::vector<int>& nodes) {
-        if (!drafter_ || drafter_->layer() < 0) return;
-        const Session& session = *target.spec.session;
-        states_.resize((size_t)session.width() * (n + nodes.size()));
-        int8_t* to = states_.data();
-        for (int i = 0; i < n; ++i, to += session.width()) session.state(i, to);
-        for (int node : nodes) session.state(n + node, to), to += session.width();
-        drafter_->observe_states(states_.data(), n + (int)nodes.size(), session.width());
+    // The drafter learns from the tokens that the target emitted.
+    void update_drafter() {
+        const int64_t start = record.now();
+        const int emitted = (int)verified_.emitted.size();
+        drafter_.observe_states(stack_.top_level(), verified_.pending, verified_.accepted);
+        drafter_.extend(verified_.emitted.data(), emitted);
+        record.call(0, CallRow::UPDATE, start, emitted);
+    }
+
+    void append_emitted() {
+        text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
     }
 
     // call(i): at most `room` tokens that follow the text, distributed as level i's own (a
     // database's: point masses).
     const Draft<T>& draft(int i, int room) {
         if (i < 0) return none_;
-        Level<T>& level = levels_[i];
+        Level<T>& level = stack_[i];
         Draft<T>& out = level.draft;
         out.clear();
         out.why = RoundRow::NO_ROOM;
@@ -146,6 +131,15 @@ template <class T> class Loop : public Decode {
         if (level.is_database()) return look_up(out, room);
         const int wanted = std::min(level.spec.lookahead, room);
         if (i == 0) return sample(level, wanted);
+        return collect(i, wanted, room);
+    }
+
+    // Level i verifies drafts of the level below until it has `wanted` tokens of its own, an end
+    // token, or too little confidence that the target will come to the next place. The text has
+    // these tokens meanwhile.
+    const Draft<T>& collect(int i, int wanted, int room) {
+        Level<T>& level = stack_[i];
+        Draft<T>& out = level.draft;
         const size_t base = text_.size();
         double reach = 1;
         while (out.size() < wanted && reach >= level.spec.confidence &&
@@ -154,13 +148,21 @@ template <class T> class Loop : public Decode {
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
             verify(i, below, out.rows);
-            propose(i, below);
+            propose(level, below);
             if (level.spec.confidence > 0) reach *= chance_of_emitted(out);
-            text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
+            append_emitted();
             close(i, below);
         }
         text_.resize(base);
         level.set_end(wanted, ends_text(out.nodes.back().token));
+        return out;
+    }
+
+    // At most `room` tokens of the databases.
+    const Draft<T>& look_up(Draft<T>& out, int room) {
+        const int64_t start = record.now();
+        drafter_.look_up(text_, room, s_.budget, stack_.target_place() + 1, out);
+        record.call(0, CallRow::LOOKUP, start, out.size());
         return out;
     }
 
@@ -185,8 +187,9 @@ template <class T> class Loop : public Decode {
     // Feed level i its uncached tokens and the draft once: verified_ then has the accepted tokens
     // and one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
-        Level<T>& level = levels_[i];
-        const int base = (int)text_.size(), cached = level.length;
+        Level<T>& level = stack_[i];
+        const int base = (int)text_.size();
+        const int cached = level.length;
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
         verified_.pending = base - cached;
@@ -196,17 +199,18 @@ template <class T> class Loop : public Decode {
         record.inside += record.now() - start;
 
         accept(draft);
-        const int kept = (int)verified_.accepted.size();
-        if (!chain) {
-            places_.clear();
-            for (int node : verified_.accepted) places_.push_back(base + node);
-            level.spec.session->keep(base, places_.data(), kept);
-        }
-        level.length = base + kept;
-        for (int below = 0; below < i; ++below)
-            levels_[below].length = std::min(levels_[below].length, base + kept);
+        if (!chain) keep_accepted(level, base);
+        level.length = base + (int)verified_.accepted.size();
+        stack_.shorten_below(i, level.length);
         record.call(level.place, CallRow::VERIFY, start, verified_.pending + draft.size(), cached);
         add_own_token(draft);
+    }
+
+    // Of a tree that was fed from place `base` of the cache on, only the accepted nodes stay.
+    void keep_accepted(Level<T>& level, int base) {
+        places_.clear();
+        for (int node : verified_.accepted) places_.push_back(base + node);
+        level.spec.session->keep(base, places_.data(), (int)places_.size());
     }
 
     // Feed a level its uncached tokens and the draft, for the logits after the text and each node.
@@ -256,7 +260,7 @@ template <class T> class Loop : public Decode {
         int places = 1;
         for (const Node& node : draft.nodes) places = std::max(places, 1 + node.depth);
         fresh(u_, draft.sampled ? draft.size() : 0);
-        if (i < top_) return fresh(r_, places);
+        if (i < stack_.top()) return fresh(r_, places);
         r_.resize(places);
         for (int k = 0; k < places; ++k) r_[k] = draws_.at((int64_t)text_.size() + k);
     }
@@ -290,37 +294,9 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // Ask the databases; nodes beyond the limit are left out (by position, independent of the
-    // token).
-    const Draft<T>& look_up(Draft<T>& out, int room) {
-        const int64_t start = record.now();
-        const auto& tree =
-            drafter_->draft(text_.data(), (int)text_.size(), (int64_t)text_.size(), s_.budget);
-        kept_.assign(tree.size(), -1);
-        for (size_t k = 0; k < tree.size(); ++k) {
-            const auto& it = tree[k];
-            if (it.depth > room) continue;
-            kept_[k] = out.size();
-            Node node;
-            node.token = it.token;
-            node.parent = it.parent < 0 ? -1 : kept_[it.parent];
-            node.depth = it.depth;
-            node.source = stack_top_ + 1 + it.which;
-            node.key_length = it.length;
-            node.position = it.position;
-            node.count = it.count;
-            node.score = it.score;
-            node.cosine = it.cosine;
-            out.nodes.push_back(node);
-        }
-        out.why = drafter_->matched() ? RoundRow::NOT_WORTH_IT : RoundRow::NO_MATCH;
-        record.call(0, CallRow::LOOKUP, start, out.size());
-        return out;
-    }
-
-    // Add what level i emitted to its own draft, with its full rows.
-    void propose(int i, const Draft<T>& from) {
-        Draft<T>& out = levels_[i].draft;
+    // Add what a level emitted to its own draft, with its full rows.
+    void propose(Level<T>& level, const Draft<T>& from) {
+        Draft<T>& out = level.draft;
         out.sampled = !greedy_;
         for (int k = 0; k < (int)verified_.emitted.size(); ++k) {
             Node node;
@@ -328,7 +304,7 @@ template <class T> class Loop : public Decode {
                 node = from.nodes[verified_.accepted[k]];
             } else {
                 node.token = verified_.emitted[k];
-                node.source = node.start = levels_[i].place;
+                node.source = node.start = level.place;
             }
             node.parent = out.size() - 1;
             node.depth = out.size() + 1;
@@ -337,18 +313,9 @@ template <class T> class Loop : public Decode {
         if (out.sampled) out.rows.keep(out.size());
     }
 
-    // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of
-    // their places.
-    double path_from(int start) const {
-        double path = 0;
-        for (const Level<T>& level : levels_)
-            if (level.place >= start) path += std::ldexp(1.0, level.place);
-        return path;
-    }
-
     // Record the draft of level i's verification and end the round.
     void close(int i, const Draft<T>& draft) {
-        const Level<T>& level = levels_[i];
+        const Level<T>& level = stack_[i];
         recorder_.draft(level.place, draft, verified_);
         recorder_.close_round(level.place, draft, verified_, level.spec.rule);
     }
@@ -362,13 +329,11 @@ template <class T> class Loop : public Decode {
     }
 
     const DecodeSettings s_;
-    std::vector<Level<T>> levels_;  // the lowest first, the drafter's among them
-    int top_ = 0, filling_ = 0;
-    int stack_top_ = 0;  // the place of the target
-    int64_t reach_ = 0;
-    Drafter* drafter_;
+    DatabaseLevel<T> drafter_;
     Draws draws_;
     std::vector<int32_t> text_;
+    LevelStack<T> stack_;
+    int filling_ = 0;  // the level whose prefill is next
     const std::vector<int32_t> ends_;
     Draft<T> none_;
     RowStore<T> target_rows_;
@@ -380,8 +345,6 @@ template <class T> class Loop : public Decode {
     Recorder<T> recorder_;
     // Room.
     std::vector<int32_t> fed_, parents_, places_;
-    std::vector<int> kept_;
-    std::vector<int8_t> states_;
     std::vector<double> u_, r_;
 };
 

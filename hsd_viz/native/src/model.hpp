@@ -4,9 +4,10 @@
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
-#include "attention.hpp"
-#include "int8.hpp"
+#include "byte_attention.hpp"
+#include "float_attention.hpp"
 #include "groups.hpp"
+#include "int8.hpp"
 #include "interface.hpp"
 #include "panels.hpp"
 #include "pool.hpp"

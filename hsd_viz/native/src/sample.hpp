@@ -71,6 +71,40 @@ template <class T> void multiply_row(T* p, int n, T by) {
     for (int i = 0; i < n; ++i) p[i] *= by;
 }
 
+// Set what is below the k-th largest of x [n] to -infinity.
+template <class T> void keep_largest(T* x, int n, int k, T* spare) {
+    std::copy(x, x + n, spare);
+    std::nth_element(spare, spare + k - 1, spare + n, std::greater<T>());
+    const T border = spare[k - 1];
+    for (int i = 0; i < n; ++i)
+        if (x[i] < border) x[i] = -INFINITY;
+}
+
+// x [n] = e^x; returns the sum in the lanes of LaneSum.
+template <class T> T exponentiate(T* x, int n, T* spare) {
+    auto replace = [](T* at) {
+        const vec<T> e = exponential(load(at));
+        store(at, e);
+        return e;
+    };
+    LaneSum<T> sum;
+    int i = 0;
+    for (; i + 64 <= n; i += 64) sum.add([&](int k) { return replace(x + i + k); });
+    if (i < n) {
+        std::fill(spare, spare + 64, -INFINITY);
+        std::copy(x + i, x + n, spare);
+        sum.add([&](int k) { return replace(spare + k); });
+        std::copy(spare, spare + (n - i), x + i);
+    }
+    return sum.fold();
+}
+
+// Set the probabilities below `least` to 0, and scale the others to a sum of 1.
+template <class T> void keep_likely(T* p, int n, T least, T* spare) {
+    for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
+    multiply_row(p, n, T(1) / lane_sum(p, n, spare));
+}
+
 // p [n] from logits [n]; `spare` has room for n and 64 more. As
 // hsd_viz.decoding.sampling.distribution, to the last bit.
 template <class T>
@@ -78,42 +112,10 @@ void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, 
     const T top = max_of(logits, n);
     const T temperature = (T)std::max(sampling.temperature, (double)std::numeric_limits<T>::min());
     for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;
-    if (sampling.top_k > 0 && sampling.top_k < n) {
-        std::copy(p, p + n, spare);
-        std::nth_element(spare, spare + sampling.top_k - 1, spare + n, std::greater<T>());
-        const T border = spare[sampling.top_k - 1];
-        for (int i = 0; i < n; ++i)
-            if (p[i] < border) p[i] = -INFINITY;
-    }
-    LaneSum<T> sum;
-    int i = 0;
-    for (; i + 64 <= n; i += 64)
-        sum.add([&](int k) {
-            const vec<T> e = exponential(load(p + i + k));
-            store(p + i + k, e);
-            return e;
-        });
-    if (i < n) {
-        std::fill(spare, spare + 64, -INFINITY);
-        std::copy(p + i, p + n, spare);
-        sum.add([&](int k) {
-            const vec<T> e = exponential(load(spare + k));
-            store(spare + k, e);
-            return e;
-        });
-        std::copy(spare, spare + (n - i), p + i);
-    }
-    multiply_row(p, n, T(1) / sum.fold());
-    if (sampling.top_p < 1) {
-        const T least = nucleus_border(p, n, sampling.top_p, spare);
-        for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
-        multiply_row(p, n, T(1) / lane_sum(p, n, spare));
-    }
-    if (sampling.min_p > 0) {
-        const T least = max_of(p, n) * (T)sampling.min_p;
-        for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
-        multiply_row(p, n, T(1) / lane_sum(p, n, spare));
-    }
+    if (sampling.top_k > 0 && sampling.top_k < n) keep_largest(p, n, sampling.top_k, spare);
+    multiply_row(p, n, T(1) / exponentiate(p, n, spare));
+    if (sampling.top_p < 1) keep_likely(p, n, nucleus_border(p, n, sampling.top_p, spare), spare);
+    if (sampling.min_p > 0) keep_likely(p, n, max_of(p, n) * (T)sampling.min_p, spare);
 }
 
 // The sums of p [n] in float64 of every block of 64, in order. Eight blocks are summed side by

@@ -77,86 +77,94 @@ struct ShortHead {
 
 struct ShortScratch {
     Scratch<int16_t> queries, weights;
-    Scratch<float> scores, scaled, places;
+    Scratch<float> scores, scaled, ordered;
 };
 
-// Turn n scores into weights of 14 bits: q = round(w * (16383 / largest)), ties to even, of w =
-// e^(score - largest score) times the scale of its place. Returns the sum of the e^...; the scale
-// of q goes to `scale`.
-inline float weigh_shorts(float* s, const float* place_scales, int n, int16_t* q, float* scale) {
+// The queries of a head as rows of 12-bit numbers [n][2 * pairs]; their scales go to `scales`.
+inline const int16_t* short_queries(const Query<float>* queries, int n, float scale,
+                                    const ShortHead& head, float* scales, ShortScratch& scratch) {
+    const size_t depth = head.pairs() * 2;
+    int16_t* rows = scratch.queries.at_least(n * depth);
+    float* scaled = scratch.scaled.at_least(head.dim);
+    for (int m = 0; m < n; ++m) {
+        for (int d = 0; d < head.dim; ++d) scaled[d] = queries[m].q[d] * scale;
+        scales[m] = quantise_shorts(scaled, head.dim, ShortHead::MOST_KEY, rows + m * depth, 2);
+    }
+    return rows;
+}
+
+// The scores of n rows of queries at the places up to `end` and some behind: scores [n][ld].
+inline void score_shorts(const int16_t* rows, const float* scales, int n, const ShortHead& head,
+                         size_t end, float* scores, size_t ld) {
+    const size_t depth = head.pairs() * 2;
+    for (size_t place = 0; place < end; place += SHORT_COLUMNS)
+        by_rows(n, [&](auto count, int m) {
+            constexpr int M = decltype(count)::value;
+            short_products<M>(head.key((int)place), head.pairs(), rows + m * depth, depth,
+                              head.key_scales + place, scales + m, scores + m * ld + place, ld);
+        });
+}
+
+// Turn the scores of a query, by place, into weights of 14 bits, by place: q = round(w * (16383 /
+// largest w)), ties to even. What follows up to `room` is zero. The scale of q goes to `scale`;
+// returns the sum of the e[t].
+inline float short_weights(const View& view, float* scores, const ShortHead& head, int16_t* weights,
+                           size_t room, float* scale, Scratch<float>& ordered) {
     constexpr int L = LANES<float>;
-    f32v top{};
-    const float total = soften(s, n, [&](int i, f32v e) {
-        const f32v w = e * load(place_scales + i);
-        store(s + i, w);
-        top = choose<float>(w > top, w, top);
-    });
-    const float largest = largest_lane<float>(top);
-    const float by = largest >= SMALLEST ? ShortHead::MOST_WEIGHT / largest : 0.0f;
-    *scale = largest >= SMALLEST ? largest / ShortHead::MOST_WEIGHT : 0.0f;
+    const int n = view.length();
+    to_text_order(view, scores);
+    const float* scales = scales_in_text_order(view, head.value_scales, ordered);
+    float largest;
+    const float total = weigh_scaled(scores, scales, n, &largest);
+    const bool some = largest >= SMALLEST;
+    const float by = some ? ShortHead::MOST_WEIGHT / largest : 0.0f;
+    *scale = some ? largest / ShortHead::MOST_WEIGHT : 0.0f;
     for (int i = 0; i < n; i += L)
-        *(i16half*)(q + i) = __builtin_convertvector(rounded(load(s + i) * by), i16half);
+        *(i16half*)(weights + i) = __builtin_convertvector(rounded(load(scores + i) * by), i16half);
+    std::fill(weights + n, weights + room, int16_t(0));
+    to_cache_order(view, weights);
     return total;
 }
 
-// At most ShortHead::MOST queries.
-inline void attend(const Query<float>* queries, int n, float scale, const ShortHead& c,
-                   ShortScratch& scratch) {
-    int end = 0;
-    for (int m = 0; m < n; ++m) end = std::max(end, queries[m].view.end());
-    const size_t depth = c.pairs() * 2, wide = round_up(end, SHORT_COLUMNS), ld = wide + 64;
-    float* scores = scratch.scores.at_least(n * ld);
-    float* scaled = scratch.scaled.at_least(c.dim);
-    int16_t* q = scratch.queries.at_least(n * depth);
-    float q_scales[ShortHead::MOST], parts[ShortHead::MOST], totals[ShortHead::MOST];
-    for (int m = 0; m < n; ++m) {
-        for (int d = 0; d < c.dim; ++d) scaled[d] = queries[m].q[d] * scale;
-        q_scales[m] = quantise_shorts(scaled, c.dim, ShortHead::MOST_KEY, q + m * depth, 2);
-    }
-    for (size_t place = 0; place < wide; place += SHORT_COLUMNS)
+// Values times weights [n][ld], which have these scales, and sum to totals[m] before they had any.
+inline void blend_shorts(const Query<float>* queries, int n, const ShortHead& head, int end,
+                         const int16_t* weights, size_t ld, const float* scales,
+                         const float* totals) {
+    alignas(64) float sums[ShortHead::MOST * SHORT_COLUMNS];
+    const int pairs = (end + 1) / 2;
+    for (int d = 0; d < head.dim; d += SHORT_COLUMNS) {
         by_rows(n, [&](auto count, int m) {
-            short_products<decltype(count)::value>(c.key((int)place), c.pairs(), q + m * depth,
-                                                   depth, c.key_scales + place, q_scales + m,
-                                                   scores + m * ld + place, ld);
+            constexpr int M = decltype(count)::value;
+            deep_products<M>(head.value(0, d), pairs, weights + m * ld, ld, scales + m,
+                             sums + m * SHORT_COLUMNS, SHORT_COLUMNS);
         });
-
-    int16_t* weights = scratch.weights.at_least(n * ld);
-    for (int m = 0; m < n; ++m) {
-        const View& v = queries[m].view;
-        float* s = scores + m * ld;  // s[place]
-        int16_t* w = weights + m * ld;
-        const float* place_scales = c.value_scales;
-        if (v.more) {
-            float* listed = scratch.places.at_least(v.length() + 64);
-            std::copy_n(c.value_scales, v.run, listed);
-            for (int t = 0; t < v.more; ++t) {
-                listed[v.run + t] = c.value_scales[v.list[t]];
-                s[v.run + t] = s[v.list[t]];
-            }
-            place_scales = listed;
-        }
-        totals[m] = weigh_shorts(s, place_scales, v.length(), w, parts + m);
-        std::fill(w + v.length(), w + ld, int16_t(0));
-        for (int t = v.more - 1; t >= 0;
-             --t) {  // from the order of the text to the places, which are never before
-            if (v.list[t] == v.run + t) continue;
-            w[v.list[t]] = w[v.run + t];
-            w[v.run + t] = 0;
-        }
-    }
-    alignas(64) float sum[ShortHead::MOST * SHORT_COLUMNS];
-    for (int d = 0; d < c.dim; d += SHORT_COLUMNS) {
-        by_rows(n, [&](auto count, int m) {
-            deep_products<decltype(count)::value>(c.value(0, d), (end + 1) / 2, weights + m * ld,
-                                                  ld, parts + m, sum + m * SHORT_COLUMNS,
-                                                  SHORT_COLUMNS);
-        });
+        const int columns = std::min(SHORT_COLUMNS, head.dim - d);
         for (int m = 0; m < n; ++m) {
             const float share = 1.0f / totals[m];
-            for (int i = 0; i < std::min(SHORT_COLUMNS, c.dim - d); ++i)
-                queries[m].out[d + i] = sum[m * SHORT_COLUMNS + i] * share;
+            float* out = queries[m].out + d;
+            for (int i = 0; i < columns; ++i) out[i] = sums[m * SHORT_COLUMNS + i] * share;
         }
     }
+}
+
+// At most ShortHead::MOST queries.
+inline void attend(const Query<float>* queries, int n, float scale, const ShortHead& head,
+                   ShortScratch& scratch) {
+    const int end = end_of(queries, n);
+    const size_t whole = round_up(end, SHORT_COLUMNS);
+    const size_t ld = whole + 64;  // of scores and weights: soft-max reads a vector more
+
+    float query_scales[ShortHead::MOST];
+    const int16_t* rows = short_queries(queries, n, scale, head, query_scales, scratch);
+    float* scores = scratch.scores.at_least(n * ld);  // [n][place]
+    score_shorts(rows, query_scales, n, head, whole, scores, ld);
+
+    int16_t* weights = scratch.weights.at_least(n * ld);
+    float weight_scales[ShortHead::MOST], totals[ShortHead::MOST];
+    for (int m = 0; m < n; ++m)
+        totals[m] = short_weights(queries[m].view, scores + m * ld, head, weights + m * ld, ld,
+                                  weight_scales + m, scratch.ordered);
+    blend_shorts(queries, n, head, end, weights, ld, weight_scales, totals);
 }
 
 }  // namespace hsd
