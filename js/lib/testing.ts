@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /**
- * What tests/js/test_scripts.py writes: runs with their metrics as Python has them, the state of
+ * What tests/js/references.py has: runs with their metrics as Python has them, the state of
  * each view, and the page's facts.
  */
 const written: {
@@ -12,9 +12,20 @@ const written: {
   about: any;
   stacks: [text: string, printed: string | null][];
   games: any[];
+  verdicts: any[];
+  one_draft: any[];
 } = process.env.HSD_SNAPSHOTS
   ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
-  : { runs: {}, metrics: {}, states: {}, about: null, stacks: [], games: [] };
+  : {
+      runs: {},
+      metrics: {},
+      states: {},
+      about: null,
+      stacks: [],
+      games: [],
+      verdicts: [],
+      one_draft: [],
+    };
 /** The recorded runs by name, and their metrics. */
 export const RECORDED = Object.fromEntries(
   Object.entries(written.runs).filter(([name]) => name !== "made"),
@@ -26,6 +37,10 @@ export const STATES = written.states;
 export const ABOUT = written.about;
 /** The texts of the game, with their recorded runs by the player. */
 export const GAMES = written.games;
+/** Verdicts of the rules in Python. */
+export const VERDICTS = written.verdicts;
+/** Speeds of one draft model by the law in Python. */
+export const ONE_DRAFT = written.one_draft;
 /** Texts, and how Python prints the stack; null: it is not one. */
 export const STACKS = written.stacks;
 

@@ -1,5 +1,6 @@
-// The law of one draft model, by hand.
+// The law of one draft model: by hand, and as Python has it.
 import { expect, test } from "vitest";
+import { ONE_DRAFT } from "../lib/testing";
 import { bestOf, leastAcceptance, speedOf, tokensOf } from "./law";
 
 test("a round emits the accepted tokens and one more", () => {
@@ -21,4 +22,11 @@ test("the best lookahead is the shortest of equals, and longer where a draft cos
 test("a draft that costs a pass pays off at no acceptance", () => {
   expect(leastAcceptance({ acceptance: 0, cost: 0, slope: 0 })).toBe(1);
   expect(leastAcceptance({ acceptance: 0, cost: 1, slope: 0.5 })).toBeUndefined();
+});
+
+test.skipIf(!ONE_DRAFT.length)("the law is that of Python", () => {
+  for (const { acceptance, cost, slope, lookahead, tokens, speed } of ONE_DRAFT) {
+    expect(tokensOf(acceptance, lookahead)).toBeCloseTo(tokens, 10);
+    expect(speedOf(acceptance, cost, slope, lookahead)).toBeCloseTo(speed, 10);
+  }
 });

@@ -1,13 +1,14 @@
 // The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows
 // of probabilities.
 import { html, nothing } from "lit-html";
+import { isWhole } from "../lib/facts";
 import { slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 import { figure } from "../lib/words";
 import {
   disagreeing,
-  isWhole,
   lawOf,
+  type Models,
   RULES,
   type Rule,
   type Step,
@@ -25,96 +26,116 @@ interface Traits {
   epsilon: number;
   seed: number;
 }
+/** A slider of the form: its trait, its words, and its range. */
 const SLIDERS = [
   ["lookahead", "Lookahead", 1, 3, 1],
   ["disagreement", "Disagreement of the draft model", 0, 1, 0.05],
   ["epsilon", "Threshold ε of typical acceptance", 0.02, 0.6, 0.02],
 ] as const;
-const f = figure;
+/** A distance below this is rounding. */
+const ROUNDING = 1e-9;
+
+/** A draft in the lab, and what its tokens are called. */
+interface Trial {
+  tokens: readonly string[];
+  models: Models;
+  /** Drafted tokens, by their numbers. */
+  draft: number[];
+}
+
+const isLossless = (rule: Rule) => rule !== "typical";
 
 /** The comparison at one place, as text. */
-function said(rule: Rule, { place, left, right, accepted }: Step) {
+export function stepWords(rule: Rule, { place, left, right, accepted }: Step) {
+  const at = `Place ${place + 1}`;
   if (rule === "typical")
-    return `Place ${place + 1}: p = ${f(right)} ${accepted ? "≥" : "<"} threshold ${f(left)}`;
-  const [a, b] = isWhole(rule) ? ["u", "h"] : ["u·q", "p"];
-  return `Place ${place + 1}: ${a} = ${f(left)} ${accepted ? "<" : "≥"} ${b} = ${f(right)}`;
+    return `${at}: p = ${figure(right)} ${accepted ? "≥" : "<"} threshold ${figure(left)}`;
+  const [low, high] = isWhole(rule) ? ["u", "h"] : ["u·q", "p"];
+  return `${at}: ${low} = ${figure(left)} ${accepted ? "<" : "≥"} ${high} = ${figure(right)}`;
+}
+
+/** The verdict on each token of a draft of `n`. */
+export function fatesOf(rule: Rule, accepted: number, n: number) {
+  const examined = isWhole(rule) ? n : accepted + 1;
+  const fate = (k: number) => {
+    if (k < accepted) return "accepted";
+    return k < examined ? "rejected" : "unreached";
+  };
+  return Array.from({ length: n }, (_, k) => fate(k));
+}
+
+/** The draft's tokens with their verdicts, and the rule's own token. */
+function chainOf({ tokens, draft }: Trial, rule: Rule, { accepted, token }: Verdict) {
+  const chip = (t: number, verdict: string, title = verdict) =>
+    html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
+  const fates = fatesOf(rule, accepted, draft.length);
+  const own = accepted === draft.length ? "bonus token" : "correction";
+  return html`<div class="hsd-rl-tokens">
+    ${draft.map((t, k) => chip(t, fates[k]))}${chip(token, "own", own)}
+  </div>`;
+}
+
+/** How the rule came to its verdict, step by step. */
+function stepsOf({ tokens, models, draft }: Trial, rule: Rule, verdict: Verdict) {
+  const fromP = verdict.accepted === draft.length || !isLossless(rule);
+  const h = isWhole(rule) ? thresholds(rule, models, draft).map(figure) : [];
+  return html`<ol class="hsd-rl-steps">
+    ${verdict.steps.map((step) => html`<li>${stepWords(rule, step)}</li>`)}
+    <li>“${tokens[verdict.token]}” drawn from ${fromP ? "p" : "the residual"}</li>
+    ${h.length ? html`<li>h = ${h.join(", ")}</li>` : nothing}
+  </ol>`;
+}
+
+/** The law of the first emitted token, as bars with a mark at the target's own. */
+function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
+  const most = Math.max(...first, ...p);
+  const percent = (share: number) => `${(100 * share) / most}%`;
+  const bar = (share: number, t: number) =>
+    html`<code>${tokens[t]}</code>
+      <div class="hsd-rl-track">
+        <div class="hsd-rl-fill" .style=${`width: ${percent(share)}`}></div>
+        <div
+          class="hsd-rl-mark"
+          .style=${`left: ${percent(p[t])}`}
+          title="target: ${figure(p[t])}"
+        ></div>
+      </div>
+      <span>${figure(share)}</span>`;
+  return html`<div class="hsd-rl-bars">${first.map(bar)}</div>`;
+}
+
+/** A rule: its verdict on the draft, and the law of what it emits. */
+function ruleCard(trial: Trial, rule: Rule, verdict: Verdict) {
+  const [name, how] = WORDS[rule];
+  const law = lawOf(rule, trial.models, trial.draft.length);
+  const lossless = isLossless(rule);
+  return html`<section
+    class="hsd-rl-rule"
+    aria-label=${name}
+    data-rule=${rule}
+    ?data-lossy=${!lossless}
+  >
+    <div class="hsd-rl-name">
+      <strong>${name}</strong> <span>${lossless ? "lossless" : "not lossless"}</span>
+    </div>
+    <p class="hsd-note">${how}</p>
+    ${chainOf(trial, rule, verdict)} ${stepsOf(trial, rule, verdict)} ${barsOf(trial, law.first)}
+    <dl class="hsd-rl-sum">
+      <dt>Tokens per round</dt>
+      <dd>${law.tokens.toFixed(3)}</dd>
+      <dt>Distance from the target</dt>
+      <dd>${law.distance < ROUNDING ? "0" : law.distance.toFixed(3)}</dd>
+    </dl>
+  </section>`;
 }
 
 export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab" }, (get, put) => {
   const p = get("p");
   const tokens = get("tokens");
-  const n = get("lookahead");
   const models = { p, q: disagreeing(p, get("disagreement")), epsilon: get("epsilon") };
-  const { draft, u, verdicts } = tried(models, n, get("seed"));
-  const rows = tokens.map((token, t) => `${token} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
-
-  /** The draft's tokens with their verdicts, and the rule's own token. */
-  const chain = (rule: Rule, { accepted, token }: Verdict) => {
-    const chip = (t: number, verdict: string, title = verdict) =>
-      html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
-    const examined = isWhole(rule) ? n : accepted + 1;
-    const fate = (k: number) =>
-      k < accepted ? "accepted" : k < examined ? "rejected" : "unreached";
-    return html`<div class="hsd-rl-tokens">
-      ${draft.map((t, k) => chip(t, fate(k)))}${chip(
-        token,
-        "own",
-        accepted === n ? "bonus token" : "correction",
-      )}
-    </div>`;
-  };
-  const card = (rule: Rule, k: number) => {
-    const [name, how] = WORDS[rule];
-    const found = verdicts[k];
-    const law = lawOf(rule, models, n);
-    const lossy = rule === "typical";
-    const most = Math.max(...law.first, ...p);
-    return html`<section
-      class="hsd-rl-rule"
-      aria-label=${name}
-      data-rule=${rule}
-      ?data-lossy=${lossy}
-    >
-      <div class="hsd-rl-name">
-        <strong>${name}</strong> <span>${lossy ? "not lossless" : "lossless"}</span>
-      </div>
-      <p class="hsd-note">${how}</p>
-      ${chain(rule, found)}
-      <ol class="hsd-rl-steps">
-        ${found.steps.map((step) => html`<li>${said(rule, step)}</li>`)}
-        <li>
-          “${tokens[found.token]}” drawn from
-          ${found.accepted === n || lossy ? "p" : "the residual"}
-        </li>
-        ${
-          isWhole(rule)
-            ? html`<li>h = ${thresholds(rule, models, draft).map(f).join(", ")}</li>`
-            : nothing
-        }
-      </ol>
-      <div class="hsd-rl-bars">
-        ${law.first.map(
-          (share, t) =>
-            html`<code>${tokens[t]}</code>
-              <div class="hsd-rl-track">
-                <div class="hsd-rl-fill" .style=${`width: ${(100 * share) / most}%`}></div>
-                <div
-                  class="hsd-rl-mark"
-                  .style=${`left: ${(100 * p[t]) / most}%`}
-                  title="target: ${f(p[t])}"
-                ></div>
-              </div>
-              <span>${f(share)}</span>`,
-        )}
-      </div>
-      <dl class="hsd-rl-sum">
-        <dt>Tokens per round</dt>
-        <dd>${law.tokens.toFixed(3)}</dd>
-        <dt>Distance from the target</dt>
-        <dd>${law.distance < 1e-9 ? "0" : law.distance.toFixed(3)}</dd>
-      </dl>
-    </section>`;
-  };
+  const { draft, u, verdicts } = tried(models, get("lookahead"), get("seed"));
+  const trial = { tokens, models, draft };
+  const rows = tokens.map((token, t) => `${token} ${figure(p[t])} / ${figure(models.q[t])}`);
   return html`<h3>One draft, four verification rules</h3>
     <div class="hsd-rl-form">
       ${SLIDERS.map(
@@ -126,9 +147,9 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
       )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button>
     </div>
     <p class="hsd-note">
-      Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}.
-      Probabilities p / q: ${rows}.
+      Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(figure).join(", ")}.
+      Probabilities p / q: ${rows.join(", ")}.
     </p>
-    <div class="hsd-rl-rules">${RULES.map(card)}</div>
+    <div class="hsd-rl-rules">${RULES.map((rule, k) => ruleCard(trial, rule, verdicts[k]))}</div>
     <p class="hsd-source">${WORDS.note}</p>`;
 });

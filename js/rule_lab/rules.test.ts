@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { numbers } from "../darts/board";
+import { VERDICTS } from "../lib/testing";
 import type { Models } from "./rules";
 import { disagreeing, drawFrom, judge, lawOf, outcomes, RULES } from "./rules";
 
@@ -19,6 +20,19 @@ const CASES = Array.from({ length: 30 }, (_, seed) => ({
   models: random(seed + 1, 3 + (seed % 2)),
   n: 1 + (seed % 3),
 }));
+
+test("the rules decide as those of Python", { skip: !VERDICTS.length }, () => {
+  for (const { rule, p, q, draft, u, r, accepted, token, h } of VERDICTS) {
+    const verdict = judge(rule, { p, q, epsilon: 0.2 }, draft, u, r);
+    assert.deepEqual([verdict.accepted, verdict.token], [accepted, token], rule);
+    if (!h) continue;
+    const found = verdict.steps.map((step) => step.right).reverse();
+    assert.equal(found.length, h.length, rule);
+    found.forEach((own, k) => {
+      assert.ok(Math.abs(own - h[k]) < 1e-12, `${rule}: h ${own} and ${h[k]}`);
+    });
+  }
+});
 
 test("the lossless rules emit the target's law; typical acceptance does not", () => {
   let lossy = 0;

@@ -2,11 +2,10 @@
 // given random numbers.
 // The models have no memory: p and q are the same row at every place.
 import { numbers } from "../darts/board";
+import { isWhole } from "../lib/facts";
 
 export const RULES = ["token", "block", "branch", "typical"] as const;
 export type Rule = (typeof RULES)[number];
-/** Rules that judge a draft as a whole, from its end. */
-export const isWhole = (rule: Rule) => rule === "block" || rule === "branch";
 export type Row = readonly number[];
 
 export interface Models {
@@ -37,8 +36,8 @@ export interface Outcome {
 }
 
 const sum = (row: Row) => row.reduce((a, b) => a + b, 0);
-const over = (row: Row, by: number) => row.map((x) => x / by);
-const left = (w: number, { p, q }: Models) => p.map((x, t) => Math.max(w * x - q[t], 0));
+/** The residual (w p - q)+, not normalized. */
+const residual = (w: number, { p, q }: Models) => p.map((x, t) => Math.max(w * x - q[t], 0));
 
 /** A token drawn with the uniform number `r`, as in `hsd_viz.decoding.sampling.draw`. */
 export function drawFrom(row: Row, r: number): number {
@@ -75,42 +74,47 @@ function weights(rule: Rule, { p, q }: Models, draft: number[]) {
 export function thresholds(rule: Rule, m: Models, draft: number[]) {
   const w = weights(rule, m, draft);
   return draft.map((_, k) => {
-    const s = sum(left(w[k + 1], m));
+    const s = sum(residual(w[k + 1], m));
     return k + 1 === draft.length || w[k + 1] >= 1 ? w[k + 1] : s / (s + 1 - w[k + 1]);
   });
 }
-/** The chance of accepting exactly k tokens, k = 0 .. n. */
-function chances(rule: Rule, m: Models, draft: number[]) {
-  const n = draft.length;
-  if (isWhole(rule)) {
-    const h = thresholds(rule, m, draft);
-    const found = new Array(n + 1).fill(0);
-    let open = 1;
-    for (let k = n; k > 0; k--) {
-      found[k] = open * h[k - 1];
-      open *= 1 - h[k - 1];
-    }
-    found[0] = open;
-    return found;
+/** The chance of accepting exactly k tokens, k = 0 .. n, of a rule that judges from the end. */
+function chancesFromEnd(rule: Rule, m: Models, draft: number[]): number[] {
+  const h = thresholds(rule, m, draft);
+  const chances = new Array(draft.length + 1).fill(0);
+  let open = 1;
+  for (let k = draft.length; k > 0; k--) {
+    chances[k] = open * h[k - 1];
+    open *= 1 - h[k - 1];
   }
+  chances[0] = open;
+  return chances;
+}
+/** The same, of a rule that judges token by token. */
+function chancesInOrder(rule: Rule, m: Models, draft: number[]): number[] {
+  const { p, q } = m;
   const passes = (d: number) =>
-    rule === "token" ? Math.min(1, m.p[d] / m.q[d]) : Number(m.p[d] >= typicalThreshold(m));
-  const found: number[] = [];
+    rule === "token" ? Math.min(1, p[d] / q[d]) : Number(p[d] >= typicalThreshold(m));
+  const chances: number[] = [];
   let reach = 1;
   for (const d of draft) {
-    found.push(reach * (1 - passes(d)));
+    chances.push(reach * (1 - passes(d)));
     reach *= passes(d);
   }
-  return [...found, reach];
+  return [...chances, reach];
 }
+const chances = (rule: Rule, m: Models, draft: number[]) =>
+  isWhole(rule) ? chancesFromEnd(rule, m, draft) : chancesInOrder(rule, m, draft);
+
 /** The row of the token after k accepted ones, not normalized. */
 function after(rule: Rule, m: Models, draft: number[], k: number): Row {
   if (k === draft.length || rule === "typical") return m.p;
-  const rest = left(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m);
+  const rest = residual(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m);
   // Where p and q agree, nothing is left and a rejection has probability 0.
   return sum(rest) > 0 ? rest : m.p;
 }
 
+/** All texts of n tokens. */
 function* texts(vocabulary: number, n: number): Generator<number[]> {
   if (n === 0) yield [];
   else
@@ -136,37 +140,49 @@ export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> 
     }
   }
 }
+/** The laws of texts of 0 to `most` tokens, each by the text's digits in base |V|. */
+function lawsOf(rounds: readonly Outcome[], vocabulary: number, most: number): number[][] {
+  const laws: number[][] = [[1]];
+  for (let length = 1; length <= most; length++) {
+    const law = new Array(vocabulary ** length).fill(0);
+    for (const { tokens, chance } of rounds) {
+      const head = tokens.slice(0, length);
+      const place = head.reduce((at, t) => at * vocabulary + t, 0);
+      // The text continues with more rounds.
+      const rest = laws[length - head.length];
+      for (let k = 0; k < rest.length; k++) law[place * rest.length + k] += chance * rest[k];
+    }
+    laws.push(law);
+  }
+  return laws;
+}
+
+/** The chance that the target writes the text at a place of a law of texts of n tokens. */
+function chanceByTarget(p: Row, place: number, n: number): number {
+  let chance = 1;
+  let rest = place;
+  for (let k = 0; k < n; k++) {
+    chance *= p[rest % p.length];
+    rest = Math.floor(rest / p.length);
+  }
+  return chance;
+}
+
 /**
  * The law of the text that rounds of a rule emit, with drafts of `n` tokens: of its first token;
  * the total variation distance between texts of n + 1 tokens by the rule's rounds and by the
  * target; the expected tokens of a round, accepted ones and one more.
  */
 export function lawOf(rule: Rule, m: Models, n: number) {
-  const v = m.p.length;
   const rounds = [...outcomes(rule, m, n)];
-  // texts[r]: the law of a text of r tokens, by its digits in base v.
-  const laws: number[][] = [[1]];
-  for (let r = 1; r <= n + 1; r++) {
-    const law = new Array(v ** r).fill(0);
-    for (const { tokens, chance } of rounds) {
-      const head = tokens.slice(0, r);
-      const place = head.reduce((at, t) => at * v + t, 0);
-      const rest = laws[r - head.length];
-      for (let k = 0; k < rest.length; k++) law[place * rest.length + k] += chance * rest[k];
-    }
-    laws.push(law);
-  }
-  const last = laws[n + 1];
-  let distance = 0;
-  last.forEach((found, place) => {
-    let expected = 1;
-    for (let k = 0, at = place; k <= n; k++, at = Math.floor(at / v)) expected *= m.p[at % v];
-    distance += Math.abs(found - expected) / 2;
-  });
+  const laws = lawsOf(rounds, m.p.length, n + 1);
+  const differences = laws[n + 1].map((chance, place) =>
+    Math.abs(chance - chanceByTarget(m.p, place, n + 1)),
+  );
   return {
     first: laws[1],
-    distance,
-    tokens: rounds.reduce((e, o) => e + o.chance * o.tokens.length, 0),
+    distance: sum(differences) / 2,
+    tokens: sum(rounds.map(({ tokens, chance }) => chance * tokens.length)),
   };
 }
 
@@ -174,27 +190,34 @@ export function lawOf(rule: Rule, m: Models, n: number) {
  * The verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at place k.
  */
 export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: number[]): Verdict {
-  const n = draft.length;
+  const { accepted, steps } = isWhole(rule)
+    ? judgeFromEnd(rule, m, draft, u)
+    : judgeInOrder(rule, m, draft, u);
+  return { accepted, token: drawFrom(after(rule, m, draft, accepted), r[accepted]), steps };
+}
+/** Accept up to the last place with u < h. */
+function judgeFromEnd(rule: Rule, m: Models, draft: number[], u: number[]) {
+  const h = thresholds(rule, m, draft);
   const steps: Step[] = [];
-  let k = 0;
-  if (isWhole(rule)) {
-    const h = thresholds(rule, m, draft);
-    for (k = n; k > 0; k--) {
-      const accepted = u[k - 1] < h[k - 1];
-      steps.push({ place: k - 1, left: u[k - 1], right: h[k - 1], accepted });
-      if (accepted) break;
-    }
-  } else {
-    for (; k < n; k++) {
-      const d = draft[k];
-      const [low, high] =
-        rule === "typical" ? [typicalThreshold(m), m.p[d]] : [u[k] * m.q[d], m.p[d]];
-      const accepted = rule === "typical" ? high >= low : low < high;
-      steps.push({ place: k, left: low, right: high, accepted });
-      if (!accepted) break;
-    }
+  for (let place = draft.length - 1; place >= 0; place--) {
+    const accepted = u[place] < h[place];
+    steps.push({ place, left: u[place], right: h[place], accepted });
+    if (accepted) return { accepted: place + 1, steps };
   }
-  return { accepted: k, token: drawFrom(after(rule, m, draft, k), r[k]), steps };
+  return { accepted: 0, steps };
+}
+/** Accept up to the first token that is rejected. */
+function judgeInOrder(rule: Rule, m: Models, draft: number[], u: number[]) {
+  const steps: Step[] = [];
+  for (const [place, d] of draft.entries()) {
+    const isTypical = rule === "typical";
+    const left = isTypical ? typicalThreshold(m) : u[place] * m.q[d];
+    const right = m.p[d];
+    const accepted = isTypical ? left <= right : left < right;
+    steps.push({ place, left, right, accepted });
+    if (!accepted) return { accepted: place, steps };
+  }
+  return { accepted: draft.length, steps };
 }
 
 /** A row between `p` (0: the draft model agrees) and its reverse order (1). */
@@ -204,7 +227,8 @@ export function disagreeing(p: Row, share: number): number[] {
     (_, t) => order[order.length - 1 - order.findIndex(([, at]) => at === t)][0],
   );
   const row = p.map((x, t) => (1 - share) * x + share * turned[t]);
-  return over(row, sum(row));
+  const whole = sum(row);
+  return row.map((x) => x / whole);
 }
 
 /** A draft of `n` tokens drawn from q by a seed, with its verdict by each rule. */

@@ -14,18 +14,12 @@ from pathlib import Path
 
 import pytest
 
-import hsd_viz as hsd
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.stack import StackError, parse
-from hsd_viz.views import run_data
-from hsd_viz.views.page_data import BUNDLE, STATIC, about, offered, recorded_runs
+from hsd_viz.views.page_data import BUNDLE, STATIC
+from tests.js.references import references
 from tests.rows import column
-from tests.views.make_trace import make_trace
 
 JS = Path(__file__).parents[2] / "js"
 NODE = shutil.which("node")
-#: Traits that a host sets.
-HOSTED = ("bundle", "layout", "tabbable", "tooltip", "comm")
 MISSING = (
     "node or js/node_modules is missing, so the page is not tested: install node 20 or newer, "
     "for example with apt-get install nodejs npm, then run npm ci in js/"
@@ -48,91 +42,9 @@ def run(*arguments: str, **environment: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def own_state(view) -> dict:
-    """The synchronized traits of a view but for those of its host."""
-    state = {}
-    for name, value in view.get_state().items():
-        if not name.startswith("_") and name not in HOSTED:
-            state[name] = value
-    return state
-
-
-def states() -> dict[str, list[dict]]:
-    """The synchronized traits of every public view, linked where they can be, by the name of its
-    script.
-    """
-    trace = load_bundled("both")
-    basis = hsd.views.recorded()
-    stream = hsd.views.TokenStream(trace)
-    linked = ("DraftGame", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
-    made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
-    made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
-    made.append(hsd.views.Chart(hsd.figures.acceptance(trace)))
-    made.append(
-        hsd.views.Versus(
-            [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
-        )
-    )
-    states_by_view = {view.view: [own_state(view)] for view in made}
-    assert len(states_by_view) == len(made)
-    return states_by_view
-
-
-def games() -> list[dict]:
-    """The texts of the game, with their recorded runs in place of the runs' names."""
-    runs = recorded_runs()
-    played = []
-    for game in about()["games"]:
-        shown = {}
-        for player, name in game["runs"].items():
-            shown[player] = run_data.snapshot(runs[name](), name)
-        played.append(game | {"runs": shown})
-    return played
-
-
-#: Texts that are stacks and that are not, between bars.
-STACKS = """
-target | db>nano:4 > target | db[ context ]>nano:auto > target | hd[model,context] > target |
-auto > target | auto[db,nano] > target | lookup[original] > target | a/b:3 > ./my model |
-"my model":2 > target | x > y > z |  | > | db | db > | > target | target:4 | nano:0 > target |
-nano:65 > target | nano > db > target | db[] > target | db[x] > target |
-db[context,context] > target | nano > nano > target | auto > nano > target | db:4 > target |
-nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target |
-nano:8?0.4 > target | nano ? .25 > small:auto?0.5 > target | nano:8?1 > target | nano?x > target |
-target?0.4 | db?0.4 > target | auto[nano?0.4] > target | "./a?0.4":2?0.001 > target |
-./a?b > target | nano?0.4:8 > target | target[int8]:6 > target |
-nano>target[ bfloat16 ]?0.5 > target | "./a b" [float32] > target | auto[db,x[int8]] > target |
-target[int4] > target | nano > target[int8] | x[int8] > x[int8] > target | "./a[int8]" > target |
-target[int8 > target | target[int8]] > target | auto[x[int8]:2] > target | nano:2[int8] > target |
-db[int8] > target | target[] > x""".split("|")
-
-
-def printed(text: str) -> str | None:
-    try:
-        return str(parse(text))
-    except StackError:
-        return None
-
-
 def test_the_scripts_do_what_their_tests_say(tmp_path):
-    traces = {"made": make_trace()}
-    for name in offered():
-        traces[name] = recorded_runs()[name]()
-    shown = {}
-    metrics = {}
-    for name, trace in traces.items():
-        shown[name] = run_data.snapshot(trace, name)
-        metrics[name] = trace.metrics()
-    content = {
-        "runs": shown,
-        "metrics": metrics,
-        "states": states(),
-        "about": about(),
-        "games": games(),
-        "stacks": [[text, printed(text)] for text in map(str.strip, STACKS)],
-    }
     snapshots = tmp_path / "snapshots.json"
-    snapshots.write_text(json.dumps(content), encoding="utf-8")
+    snapshots.write_text(json.dumps(references()), encoding="utf-8")
     run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
 
 

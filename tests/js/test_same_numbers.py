@@ -1,0 +1,45 @@
+"""Numbers that the page repeats are those of Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.decoding import decode, verify
+from hsd_viz.engine import tab
+from hsd_viz.measure.bench import block, report
+from hsd_viz.trace import SCHEMA_VERSION, metrics
+from hsd_viz.views import run_data
+
+JS = Path(__file__).parents[2] / "js"
+
+
+def declared(file: str, name: str) -> str:
+    """The expression that a module of the page declares a name as."""
+    source = (JS / file).read_text(encoding="utf-8")
+    [expression] = re.findall(rf"const {name}(?:: [^=]+)? = ([^;]+);", source)
+    return expression
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value"),
+    [
+        ("lib/metrics.ts", "NGRAM", metrics.NGRAM),
+        ("lib/metrics.ts", "NOISE", block.NOISE),
+        ("lib/metrics.ts", "REPETITIVE", report.LOW_REPETITION),
+        ("elements/file.ts", "SCHEMA", SCHEMA_VERSION),
+        ("tab/decode.ts", "PREFILL_CHUNK", decode.PREFILL_CHUNK),
+        ("tab/manifest.ts", "FORMAT", tab.FORMAT),
+        ("lib/facts.ts", "RULES", list(verify.RULES)),
+    ],
+)
+def test_a_number_of_the_page_is_that_of_python(file, name, value):
+    assert json.loads(declared(file, name)) == value
+
+
+def test_a_seed_is_text_from_the_same_size_on():
+    assert run_data.MOST_EXACT == 2**53 - 1  # Number.MAX_SAFE_INTEGER of js/lib/seed.ts
+    assert declared("lib/seed.ts", "END") == "2n ** 63n"
