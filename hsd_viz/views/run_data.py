@@ -25,6 +25,8 @@ MAX_UNPACKED = 64_000_000
 MOST_TOKENS = 10_000
 #: Token ids are below this (the end of Unicode): look-up stores ids as characters.
 MOST_IDS = 0x110000
+#: The largest whole number up to which JavaScript has all.
+MOST_EXACT = 2**53 - 1
 #: Fields of the meta that are numbers, by the part that has them, and texts; all may be missing.
 _NUMBERS = {
     "": ("max_new_tokens", "threads", "fastest_of"),
@@ -46,7 +48,7 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
     ``asked`` as written.
     """
     asked = str(meta.get("stack") or "")
-    sampling = meta.get("sampling") or {}
+    sampling = _sampling_of(meta)
     own = {"stack": str(meta.get("stack_resolved") or asked), "asked": asked, "sampling": sampling}
     return {
         "prompt": str(meta.get("prompt", "")),
@@ -54,6 +56,23 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
         "levels": level_names(meta),
         "meta": {"prefill_ns": None, "wall_ns": None} | meta | own,
     }
+
+
+def _sampling_of(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return the sampling of a run; a seed that a JavaScript number does not hold is text."""
+    sampling = dict(meta.get("sampling") or {})
+    seed = sampling.get("seed")
+    if isinstance(seed, int) and seed > MOST_EXACT:
+        sampling["seed"] = str(seed)
+    return sampling
+
+
+def _exact_sampling(sampling: dict[str, Any]) -> dict[str, Any]:
+    """Return the sampling of a run that a browser kept, with its seed as a number."""
+    seed = sampling.get("seed")
+    if isinstance(seed, str) and seed.isdecimal():
+        return sampling | {"seed": int(seed)}
+    return sampling
 
 
 def level_names(meta: dict[str, Any]) -> list[str]:
@@ -95,7 +114,11 @@ def trace_from(run: dict[str, Any]) -> Trace:
     Raises:
         TraceError: if it is not one.
     """
-    meta = run["meta"] | {"stack": run["meta"]["asked"], "stack_resolved": run["meta"]["stack"]}
+    meta = run["meta"] | {
+        "stack": run["meta"]["asked"],
+        "stack_resolved": run["meta"]["stack"],
+        "sampling": _exact_sampling(run["meta"]["sampling"]),
+    }
     return checked(Trace.from_dict(Trace({}).to_dict() | run | {"meta": meta}), "the run")
 
 

@@ -30,6 +30,27 @@ def test_a_recording_is_sent_as_columns_saved_and_opened_again(page, name):
     assert json.loads(opened)["tokens"] == json.loads(json.dumps(run_data.tables(trace)))["tokens"]
 
 
+@pytest.mark.parametrize("seed", [0, 2**53 - 1, 2**53, 2**62 + 1, 2**63 - 1])
+def test_a_seed_survives_a_browser_to_the_last_digit(page, seed):
+    trace = make_trace()
+    trace.meta["sampling"]["seed"] = seed
+    sent = json.dumps(run_data.snapshot(trace, "r"))
+    # Numbers of JavaScript have 53 bits.
+    kept = json.loads(sent, parse_int=lambda digits: int(float(digits)))
+    assert run_data.trace_from(kept).meta["sampling"]["seed"] == seed
+    assert page.ask("take", snapshot=kept)[0]["kind"] == "done"
+    _, (content,) = page.ask("file", about="trace", run="r")
+    assert run_data.read_trace(content, "r").meta["sampling"]["seed"] == seed
+
+
+@pytest.mark.parametrize("seed", ["luck", "-1", "1.5"])
+def test_a_run_whose_seed_is_another_text_is_refused(page, seed):
+    trace = make_trace()
+    kept = run_data.snapshot(trace, "r")
+    kept["meta"]["sampling"] = {"seed": seed}
+    assert page.ask("take", snapshot=kept)[0]["kind"] == "failed"
+
+
 def test_the_page_of_a_run_is_that_of_the_export(page):
     page.ask("recording", name="both")
     assert page.ask("file", about="page", run="both")[1][0].decode() == run_page(
