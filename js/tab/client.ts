@@ -2,12 +2,12 @@
 // (any more).
 import { type DecodeRequest, lostError, type Progress } from "../host";
 import { listeners } from "../lib/listeners";
-import type { Append, Snapshot } from "../lib/run";
+import type { Append, Snapshot } from "../lib/run_data";
 
 type Settings = Omit<DecodeRequest, "prompt" | "stack" | "seed">;
 /**
- * What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed of more
- * than 53 bits is text.
+ * What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed from 2^53
+ * on is text or a bigint.
  */
 export type Request = Pick<DecodeRequest, "prompt" | "stack"> &
   Partial<Settings> & { seed?: number | string | bigint };
@@ -57,9 +57,11 @@ export type On = Partial<Progress>;
 export type Finished = Pick<Extract<Answer, { kind: "done" }>, "run" | "result" | "memory">;
 type Loading = Omit<Extract<Answer, { kind: "loading" }>, "kind">;
 const NOTHING: Loading = { done: 0, total: 0, file: "", ready: [] };
+/** The answers that end a request. */
+type Ended = Extract<Answer, { kind: "done" | "timed" }>;
 interface Pending {
   on: On;
-  resolve(value: never): void;
+  resolve(answer: Ended): void;
   reject(error: Error): void;
 }
 /** A long forward pass of the ladder takes a few seconds. */
@@ -121,13 +123,11 @@ export class Client {
   }
 
   /** Decode; resolves also when `signal` cancelled it after the first token. */
-  decode(request: Request, on: On = {}, signal?: AbortSignal): Promise<Finished> {
-    const { seed } = request;
-    return this.request(
-      (id) => ({ kind: "decode", id, request: { ...request, seed: String(seed ?? 0) } }),
-      on,
-      signal,
-    );
+  async decode(request: Request, on: On = {}, signal?: AbortSignal): Promise<Finished> {
+    const ask = (id: number): Ask => ({ kind: "decode", id, request });
+    const answer = await this.request(ask, on, signal);
+    if (answer.kind !== "done") throw new Error("the worker gave the answer to another question");
+    return answer;
   }
 
   /** Milliseconds of a model's forward passes by width. */
@@ -137,16 +137,19 @@ export class Client {
     on: On = {},
     signal?: AbortSignal,
   ): Promise<Record<string, number>> {
-    return this.request((id) => ({ kind: "time", id, model, widths }), on, signal);
+    const ask = (id: number): Ask => ({ kind: "time", id, model, widths });
+    const answer = await this.request(ask, on, signal);
+    if (answer.kind !== "timed") throw new Error("the worker gave the answer to another question");
+    return answer.milliseconds;
   }
 
-  private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
+  private request(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<Ended> {
     this.wake();
     if (this.why) return Promise.reject(lostError(this.why));
     if (signal?.aborted)
       return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
     const id = this.next++;
-    return new Promise<T>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.pending.set(id, { on, resolve, reject });
       signal?.addEventListener("abort", () => this.ask({ kind: "cancel", id }));
       this.silent = 0;
@@ -183,12 +186,9 @@ export class Client {
     else if (answer.kind === "append") pending.on.append?.(answer.steps);
     else {
       this.pending.delete(answer.id);
-      if (answer.kind === "failed") {
-        pending.reject(new Error(answer.message));
-        if (answer.memory) this.lost(answer.message);
-      } else {
-        pending.resolve((answer.kind === "timed" ? answer.milliseconds : answer) as never);
-      }
+      if (answer.kind !== "failed") return pending.resolve(answer);
+      pending.reject(new Error(answer.message));
+      if (answer.memory) this.lost(answer.message);
     }
   }
 

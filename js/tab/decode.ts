@@ -1,5 +1,6 @@
 // One decode of the runtime, run a part at a time: prefill, then rounds. What
 // hsd_viz/native/decode.py is for the library.
+import { tablesFrom } from "../lib/run_data";
 import type { Tables } from "../lib/tables";
 import { columnsOf, type Names } from "./rows";
 import type { Model, Runtime } from "./runtime";
@@ -183,14 +184,13 @@ export class Decode {
   rounds(ms: number): Tables | null {
     if (this.more === 0) return null;
     this.run(ms * 1e6);
-    const tables: Record<string, unknown> = {};
-    for (const [name, columns] of Object.entries(this.runtime.manifest.tables)) {
+    const tables = tablesFrom((name) => {
       const before = name === "calls" ? this.filled.splice(0) : [];
-      tables[name] = columnsOf([...before, ...this.rows(name)], columns, this.words);
-    }
-    const found = tables as unknown as Tables;
-    for (const token of found.tokens.token_id) this.emitted.push(token);
-    return found;
+      const columns = this.runtime.manifest.tables[name];
+      return columnsOf([...before, ...this.rows(name)], columns, this.words);
+    });
+    this.emitted.push(...tables.tokens.token_id);
+    return tables;
   }
 
   close() {

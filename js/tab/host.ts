@@ -1,7 +1,7 @@
 // The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs
 // from this tab.
 import type { About, DecodeRequest, Host, Progress } from "../host";
-import type { Head, Snapshot } from "../lib/run";
+import { headOf, type Snapshot } from "../lib/run_data";
 import type { Client } from "./client";
 import { type FamilyTab, offerPanel } from "./offers";
 
@@ -18,17 +18,11 @@ type Decode = (
 export const besidePlain =
   (decode: Decode): NonNullable<Host["decode"]> =>
   async (request, on, signal) => {
-    const {
-      run: name,
-      seq,
-      prompt,
-      prompt_ids,
-      levels,
-      meta,
-      tokens,
-    } = (await decode(request, on, signal)).run;
-    if (!tokens.token_id?.length) throw new DOMException("The decode was cancelled.", "AbortError");
-    const head: Head = { run: name, seq, prompt, prompt_ids, levels, meta };
+    const { run } = await decode(request, on, signal);
+    if (!run.tokens.token_id?.length)
+      throw new DOMException("The decode was cancelled.", "AbortError");
+    const head = headOf(run);
+    const { levels, meta } = head;
     if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
     on.stage("plain decoding, for comparison");
     const plain = { ...request, stack: levels[levels.length - 1], max_new_tokens: PLAIN_TOKENS };

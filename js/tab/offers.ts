@@ -1,6 +1,7 @@
 // Families that a tab decodes with after a download that its reader asks for.
 import { make } from "../lib/dom";
 import { listeners } from "../lib/listeners";
+import { megabytes } from "../lib/words";
 import { Client } from "./client";
 import { keeps, keptBytes, storeOf } from "./files";
 
@@ -22,7 +23,6 @@ const ROOM_BYTES = 64e6;
 const LEAST_GB = 2;
 /** A prompt of hundreds of tokens is one message of a slow worker. */
 const PATIENCE_S = 120;
-const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
 
 /** A family, and its worker while it is loaded. */
 export class FamilyTab {
@@ -133,7 +133,7 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
     }
     words.classList.toggle("hsd-warning", stage === "failed");
     words.textContent = wordsOf(tab);
-    const load = whole ? "Load" : `Download ${megabytes(offer.bytes - kept)}`;
+    const load = whole ? "Load" : `Download ${megabytes(offer.bytes - kept)} MB`;
     const shown = {
       absent: [
         button(load, () => tab.load(), true),
@@ -157,14 +157,14 @@ function wordsOf({ name, stage, why, offer, kept, client, memory }: FamilyTab): 
   if (stage === "failed") return why;
   if (stage === "loading") {
     const { done, total } = client?.loading ?? { done: 0, total: 0 };
-    return total ? `${megabytes(done)} of ${megabytes(total)}` : "Starting";
+    return total ? `${megabytes(done)} MB of ${megabytes(total)} MB` : "Starting";
   }
-  const estimated = `in an estimated ${megabytes(memory)} of memory`;
+  const estimated = `in an estimated ${megabytes(memory)} MB of memory`;
   if (stage === "ready") return `${name} is loaded: it decodes in this tab, ${estimated}.`;
   if (kept >= offer.bytes)
     return `${name} is kept in this browser. It decodes in this tab, ${estimated}.`;
   const stays = keeps() ? "The browser keeps it." : "Over plain HTTP the browser does not keep it.";
-  const rest = kept ? ` ${megabytes(kept)} have arrived.` : "";
-  const download = `after a download of ${megabytes(offer.bytes)}`;
+  const rest = kept ? ` ${megabytes(kept)} MB have arrived.` : "";
+  const download = `after a download of ${megabytes(offer.bytes)} MB`;
   return `${name} decodes in this tab ${download}, ${estimated}. ${stays}${rest}`;
 }

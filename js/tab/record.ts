@@ -1,5 +1,12 @@
 // The run of a decode as it grows: its steps with the texts of their tokens, for the page. Pure.
-import { type Append, joined, type Meta, type Snapshot, type Step } from "../lib/run";
+import {
+  type Append,
+  joined,
+  type Meta,
+  type Snapshot,
+  type Step,
+  tablesFrom,
+} from "../lib/run_data";
 import type { Tables } from "../lib/tables";
 import type { Manifest } from "./manifest";
 import type { Tokenizer } from "./tokenizer";
@@ -17,10 +24,10 @@ export interface RunFacts {
 
 /** A step without rows. */
 function emptyStep({ tables }: Manifest): Step {
-  const step: Record<string, unknown> = { pieces: {} };
-  for (const [table, columns] of Object.entries(tables))
-    step[table] = Object.fromEntries(columns.map(([name]) => [name, []]));
-  return step as unknown as Step;
+  const empty = tablesFrom((table) =>
+    Object.fromEntries(tables[table].map(([name]) => [name, []])),
+  );
+  return { ...empty, pieces: {} };
 }
 
 /** Fill in the texts of tokens. */

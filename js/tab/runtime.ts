@@ -15,15 +15,19 @@ export interface Model {
   cos: number;
   sin: number;
 }
-/** The tensors of a layer by their slots. */
-const LAYER = [
-  ...["q", "k", "v", "o"].map((slot) => [slot, `self_attn.${slot}_proj`]),
-  ...["gate", "up", "down"].map((slot) => [slot, `mlp.${slot}_proj`]),
-  ...["q_norm", "k_norm"].map((slot) => [slot, `self_attn.${slot}`]),
-  ...[
-    ["input_norm", "input_layernorm"],
-    ["post_norm", "post_attention_layernorm"],
-  ],
+/** The tensors of a layer by the slots of the module. */
+const LAYER: readonly (readonly [slot: string, tensor: string])[] = [
+  ["q", "self_attn.q_proj"],
+  ["k", "self_attn.k_proj"],
+  ["v", "self_attn.v_proj"],
+  ["o", "self_attn.o_proj"],
+  ["gate", "mlp.gate_proj"],
+  ["up", "mlp.up_proj"],
+  ["down", "mlp.down_proj"],
+  ["q_norm", "self_attn.q_norm"],
+  ["k_norm", "self_attn.k_norm"],
+  ["input_norm", "input_layernorm"],
+  ["post_norm", "post_attention_layernorm"],
 ];
 
 /** The clock of most pages has steps of 0.1 ms: short passes are timed together for this long. */
@@ -35,6 +39,28 @@ function meanTime(pass: () => number): number {
   let passes = 0;
   while (performance.now() - started < TIMED_MS) passes += pass();
   return (performance.now() - started) / passes;
+}
+
+/** Memory that the module only reads during calls: it copies what it keeps. */
+class Lent {
+  private readonly addresses: number[] = [];
+
+  constructor(private readonly module: Module) {}
+
+  put(content: ArrayBufferView): number {
+    return this.add(this.module.put(content));
+  }
+  structure(kind: string, fields: Record<string, number | bigint>): number {
+    return this.add(this.module.structures(kind, [fields]));
+  }
+  free() {
+    for (const address of this.addresses.splice(0)) this.module.free(address);
+  }
+
+  private add(address: number): number {
+    this.addresses.push(address);
+    return address;
+  }
 }
 
 export class Runtime {
@@ -195,37 +221,43 @@ export class Runtime {
 
   /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
   drafter(databases: string[], verifier: string, target: string, temperature: number): number {
+    const { module, manifest } = this;
+    const lent = new Lent(module);
+    const settings = lent.structure("DrafterSettings", manifest.drafting.settings);
+    const drafter = module.make("hsd_drafter_new", settings);
+    for (const name of databases) this.ask(drafter, name, target, temperature, lent);
+    const { ends } = manifest.text;
+    module.make("hsd_drafter_ends", drafter, lent.put(Int32Array.from(ends)), ends.length);
+    this.setCosts(drafter, verifier, lent);
+    lent.free();
+    return drafter;
+  }
+
+  /** Let a drafter ask a database after those before it. */
+  private ask(drafter: number, name: string, target: string, temperature: number, lent: Lent) {
     const { module } = this;
-    const { drafting, text } = this.manifest;
-    /** Addresses that are freed at the end: the module has copied what they hold. */
-    const lent: number[] = [];
-    const lend = (address: number) => {
-      lent.push(address);
-      return address;
-    };
-    const rules = lend(module.structures("DrafterSettings", [drafting.settings]));
-    const handle = module.make("hsd_drafter_new", rules);
-    for (const name of databases) {
-      const rates = lend(module.put(this.rates(name, temperature)));
-      const discount = drafting.discounts[name];
-      if (name === "semantic") {
-        const settings = lend(module.structures("SemanticSettings", [drafting.semantic]));
-        module.make("hsd_drafter_add_semantic", handle, settings, rates, discount);
-        module.call("hsd_drafter_watch", handle, this.watchedLayer(target));
-      } else {
-        const database = this.databases.get(name) ?? 0;
-        module.make("hsd_drafter_add", handle, database, rates, discount);
-      }
+    const { discounts, semantic } = this.manifest.drafting;
+    const rates = lent.put(this.rates(name, temperature));
+    const discount = discounts[name];
+    if (name === "semantic") {
+      const settings = lent.structure("SemanticSettings", semantic);
+      module.make("hsd_drafter_add_semantic", drafter, settings, rates, discount);
+      module.call("hsd_drafter_watch", drafter, this.watchedLayer(target));
+    } else {
+      // Without a file it is the text's own.
+      const file = this.databases.get(name) ?? 0;
+      module.make("hsd_drafter_add", drafter, file, rates, discount);
     }
-    const ends = lend(module.put(Int32Array.from(text.ends)));
-    module.make("hsd_drafter_ends", handle, ends, text.ends.length);
+  }
+
+  /** Give a drafter the costs of its verifier's passes. */
+  private setCosts(drafter: number, verifier: string, lent: Lent) {
     const { costs } = this.model(verifier).facts;
-    const at = lend(module.put(Float64Array.from(costs.at)));
-    const slopes = lend(module.put(Float64Array.from(costs.slopes)));
-    const { nodes, floor } = drafting;
-    module.make("hsd_drafter_costs", handle, at, slopes, nodes + 1, costs.least_slope, floor);
-    for (const address of lent) module.free(address);
-    return handle;
+    const { nodes, floor } = this.manifest.drafting;
+    const at = lent.put(Float64Array.from(costs.at));
+    const slopes = lent.put(Float64Array.from(costs.slopes));
+    const { least_slope } = costs;
+    this.module.make("hsd_drafter_costs", drafter, at, slopes, nodes + 1, least_slope, floor);
   }
 
   /** Acceptance rates of a database: between those of greedy decoding and of temperature 1. */
