@@ -5,7 +5,7 @@
 import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
-import type { Append, Head, Snapshot } from "./lib/run";
+import type { Append, Head, Snapshot } from "./lib/run_data";
 import type { Sources } from "./lib/stack";
 
 /** A recording that the host has. */
@@ -27,8 +27,6 @@ export interface Family {
   prompt: string;
   prompts: About["prompts"];
   chat: boolean;
-  /** The stack that the form has at first. */
-  stack?: string;
   installed: boolean;
 }
 /** A speed-up over the prompts of a suite, from a saved report. */

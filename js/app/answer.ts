@@ -6,10 +6,10 @@ import { make } from "../lib/dom";
 import { field, menu } from "../lib/fields";
 import { foldOf } from "../lib/fold";
 import { drawNotice, troubleOf } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
+import { save } from "../lib/save";
 import { folded } from "../lib/table";
 import { type Mounted, mount } from "../views";
-import { save } from "./files";
 import { foldSections } from "./sections";
 
 /** What to run in Python where a host lacks an answer. */

@@ -4,7 +4,8 @@ import type { About } from "../host";
 import { make } from "../lib/dom";
 import { area, menu } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
-import type { Snapshot, Store } from "../lib/run";
+import type { Store } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { brief, cut } from "../lib/words";
 import { bestOf, fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
 import { type Mounted, mount } from "../views";
@@ -101,8 +102,8 @@ class Comparison {
     // What is known of the first run stands for all.
     const [first] = stores;
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
-    const { suites = [], families } = this.context.host.about;
-    this.origin = first ? chipsOf(first, prompt, kind, { families }) : [];
+    this.origin = first ? chipsOf(first, prompt, kind) : [];
+    const { suites = [] } = this.context.host.about;
     if (this.headline) this.origin.push(...suiteChips(bestOf(stores), suites));
     // Before the first choice there is nothing to refuse.
     this.root.append(this.versus.el);

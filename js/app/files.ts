@@ -2,17 +2,17 @@
 import { html } from "lit-html";
 import type { File, Host, Question } from "../host";
 import { make } from "../lib/dom";
+import { save } from "../lib/save";
+import { megabytes } from "../lib/words";
 
 /** Most bytes of a file sent to a kernel: the web server refuses messages of 10 MiB. */
 export const MOST_BYTES = 8_000_000;
-
-const megabytes = (bytes: number, digits: number) => (bytes / 1e6).toFixed(digits);
 
 export async function read(file: globalThis.File): Promise<File> {
   if (file.size > MOST_BYTES)
     throw new Error(
       `${file.name} has ${megabytes(file.size, 1)} MB; ` +
-        `the maximum here is ${megabytes(MOST_BYTES, 0)} MB: use the command`,
+        `the maximum here is ${megabytes(MOST_BYTES)} MB: use the command`,
     );
   return { name: file.name, type: file.type, bytes: await file.arrayBuffer() };
 }
@@ -32,18 +32,6 @@ export async function download(host: Host, question: Question) {
     throw new Error("saving needs Python, which this page does not have: use hsd-viz export");
   save(await host.file(question));
 }
-/** Start the download of a file. */
-export function save({ name, type, bytes }: Omit<File, "bytes"> & { bytes: BlobPart }) {
-  const address = URL.createObjectURL(new Blob([bytes], { type }));
-  const link = make("a");
-  Object.assign(link, { href: address, download: name, hidden: true });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  // The download has started; release the memory.
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
 /**
  * Open a file that is dropped on `page`, unless a field takes it. Returns a function that stops.
  */

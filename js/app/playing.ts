@@ -2,8 +2,8 @@
 import { openGame } from "../game";
 import { seedOf } from "../game/score";
 import { make } from "../lib/dom";
-import type { Snapshot } from "../lib/run";
-import { save } from "./files";
+import type { Snapshot } from "../lib/run_data";
+import { saveDrawing } from "../lib/save";
 import type { Runs } from "./runs";
 import type { Shell } from "./shell";
 import { kept, YOUR_GAME } from "./state";
@@ -39,7 +39,7 @@ export class Playing {
       seed,
       recording: host.recording,
       leave: (played) => this.leave(played),
-      save: (name, drawing) => save({ name, type: "image/svg+xml", bytes: drawing }),
+      save: saveDrawing,
       address: this.addressOf(seed),
       alone: true,
       skip: "to_explorer",

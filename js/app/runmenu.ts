@@ -2,9 +2,10 @@
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
 import { menu } from "../lib/fields";
+import { save } from "../lib/save";
 import { SPEEDS } from "../staircase/controls";
 import { drawingOf } from "./drawing";
-import { choose, download, save } from "./files";
+import { choose, download } from "./files";
 import type { Page } from "./parts";
 import { KEYS, STOPS } from "./tour";
 

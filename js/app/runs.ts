@@ -3,7 +3,7 @@
 import { chanceOf, type Parent, prefixOf, remaining } from "../branch/fork";
 import { type DecodeRequest, isLost, type Progress } from "../host";
 import { metricsOf } from "../lib/metrics";
-import type { Head, Snapshot } from "../lib/run";
+import type { Head, Snapshot } from "../lib/run_data";
 import { read } from "./files";
 import type { Shell } from "./shell";
 import * as kept from "./state";

@@ -1,7 +1,7 @@
 // A part of a tab, and what it is made from.
 import type { Host } from "../host";
 import type { Group } from "../lib/group";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import type { Store } from "./state";
 
 /** A part of a tab: an element that may have to be asked for again when the run changes. */

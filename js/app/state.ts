@@ -3,7 +3,7 @@ import type { Branch } from "../branch/fork";
 import type { DecodeRequest } from "../host";
 import type { Trouble } from "../lib/notice";
 import { SETTING_NAMES, SETTINGS, type SettingName } from "../lib/options";
-import type { Snapshot } from "../lib/run";
+import type { Sampling, Snapshot } from "../lib/run_data";
 
 /** Names of the run decoded on the page, and of an opened file. */
 export const [HERE, OPENED] = ["here", "opened file"];
@@ -74,12 +74,12 @@ export function createState(first: State, changed: (now: State, before: State) =
 // --- the form
 
 /** The fields of the form that are numbers, in its order: the length is the last one. */
-export const NUMBERS = [
-  ...SETTING_NAMES.filter((name) => name !== "max_new_tokens"),
-  "max_new_tokens",
-] as SettingName[];
+const SAMPLED = SETTING_NAMES.filter((name) => name !== "max_new_tokens");
+export const NUMBERS: readonly SettingName[] = [...SAMPLED, "max_new_tokens"];
 type Numbers = SettingName;
-const written = (x: number) => String(Number(x.toPrecision(12)));
+/** A number as the form has it. Whole ones are exact, also a seed that is text. */
+const written = (x: number | string) =>
+  typeof x === "string" || Number.isInteger(x) ? String(x) : String(Number(x.toPrecision(12)));
 
 export function formOf(request: Omit<DecodeRequest, "parent">): Form {
   const numbers = Object.fromEntries(
@@ -100,11 +100,11 @@ export function formOf(request: Omit<DecodeRequest, "parent">): Form {
 /** The fields that would decode a run again. */
 export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
   const { meta } = run;
-  const sampling: Partial<Record<string, unknown>> = meta.sampling ?? {};
+  const sampling: Sampling = meta.sampling ?? {};
   const [rule, chat] = [meta.sampling?.rule || "token", Boolean(meta.chat)];
-  const numbers = NUMBERS.filter((name) => name !== "max_new_tokens").map((name) => {
+  const numbers = SAMPLED.map((name) => {
     const value = sampling[name];
-    return [name, written(typeof value === "number" ? value : SETTINGS[name].usual)];
+    return [name, written(value ?? SETTINGS[name].usual)];
   });
   return {
     family: meta.family ?? "",

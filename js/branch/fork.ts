@@ -1,6 +1,7 @@
 // A run continued from a place of it with another token: what both have in common, and how likely
 // each is. Pure.
-import type { Meta, Snapshot, Store } from "../lib/run";
+import type { Store } from "../lib/run";
+import type { Meta, Snapshot } from "../lib/run_data";
 import type { Token } from "../lib/tables";
 
 /** Where a run begins that continues another one. */

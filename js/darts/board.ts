@@ -1,6 +1,6 @@
 // One position as a dart board: the area under p, split into what the drafter's darts win
 // (accepted) and what is left (residual). Pure.
-import type { Sampling } from "../lib/run";
+import type { Sampling } from "../lib/run_data";
 import type { Draft, Token } from "../lib/tables";
 import { workedBack } from "./residual";
 

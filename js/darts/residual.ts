@@ -1,6 +1,6 @@
 // The distribution of a correction (p and q as sampled), worked back from what the trace has of it.
 // Pure.
-import type { Sampling } from "../lib/run";
+import type { Sampling } from "../lib/run_data";
 import type { Draft, Token } from "../lib/tables";
 
 type Correction = Pick<Token, "token_id" | "p" | "top" | "residual_top" | "q_top" | "residual_sum">;

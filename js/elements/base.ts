@@ -3,7 +3,7 @@
 import css from "hsd-viz:elements-style";
 import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import type { Sources } from "../lib/stack";
 import FACTS from "./facts.json";
 import { fetchRun } from "./file";

@@ -2,7 +2,8 @@
 // hsd_viz/trace/tables.py packs them, as a run.
 
 import { unpacked } from "../lib/dom";
-import type { Meta, Snapshot } from "../lib/run";
+import { type Meta, type Snapshot, tablesFrom } from "../lib/run_data";
+import { parseTrace } from "../lib/seed";
 import { parseStack, type Sources } from "../lib/stack";
 import type { Tables } from "../lib/tables";
 import FACTS from "./facts.json";
@@ -11,7 +12,6 @@ import { runOfRounds } from "./rounds";
 const FORMAT = "hsd_viz trace";
 /** The newest form of a file that is read. */
 export const SCHEMA = 2;
-const TABLES = ["tokens", "drafts", "rounds", "calls"] as const;
 /** A null among 32-bit integers. */
 const NULL = -(2 ** 31);
 
@@ -65,14 +65,17 @@ export function levelsOf(stack: string, sources: Sources): string[] {
   }
 }
 
-/** Add the columns that traces of earlier versions do not have. */
-function addLaterColumns(tables: Tables) {
-  for (const [table, columns] of Object.entries(FACTS.later)) {
-    const known = tables[table as keyof Tables] as unknown as Record<string, Cell[]>;
-    const rows = Object.values(known)[0]?.length ?? 0;
-    for (const [column, value] of Object.entries(columns))
-      known[column] ??= Array(rows).fill(value);
-  }
+/** Values of columns that traces of earlier versions do not have, by table. */
+const LATER: Partial<Record<keyof Tables, Record<string, Cell>>> = FACTS.later;
+
+/** The columns of a saved table. */
+function columnsOf(table: keyof Tables, saved: Record<string, Packed> = {}) {
+  const columns: Record<string, Cell[]> = {};
+  for (const [name, packed] of Object.entries(saved)) columns[name] = unpackColumn(packed);
+  const rows = Object.values(columns)[0]?.length ?? 0;
+  for (const [name, value] of Object.entries(LATER[table] ?? {}))
+    columns[name] ??= Array(rows).fill(value);
+  return columns;
 }
 
 /** The run of a trace's JSON. Throws an error with a one-line message if it is not one. */
@@ -90,18 +93,7 @@ export function runOfTrace(data: unknown, name: string, sources: Sources): Snaps
       `${name} has schema version ${trace.schema}; this module reads up to ${SCHEMA}`,
     );
   const saved = data as Record<string, Record<string, Packed>>;
-  const tables = Object.fromEntries(
-    TABLES.map((table) => [
-      table,
-      Object.fromEntries(
-        Object.entries(saved[table] ?? {}).map(([column, packed]) => [
-          column,
-          unpackColumn(packed),
-        ]),
-      ),
-    ]),
-  ) as unknown as Tables;
-  addLaterColumns(tables);
+  const tables = tablesFrom((table) => columnsOf(table, saved[table]));
   const given = trace.meta as Meta & {
     stack_resolved?: string;
     prompt?: string;
@@ -147,7 +139,7 @@ export async function fetchRun(source: string, sources: Sources): Promise<Snapsh
   const text = isPacked ? await unpacked(bytes) : new TextDecoder().decode(bytes);
   let data: unknown;
   try {
-    data = JSON.parse(text);
+    data = parseTrace(text);
   } catch {
     throw new Error(`${name} is not an hsd_viz trace: it is not JSON`);
   }

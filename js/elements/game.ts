@@ -1,18 +1,11 @@
 // <hsd-game src="plain.json.gz">: beat the drafter on a recorded run of the model alone.
 import { openGame } from "../game";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
+import { saveDrawing } from "../lib/save";
 import { HsdElement, PALETTE } from "./base";
 
 /** Other players, by the attribute that names the file of their run. */
 const PLAYERS = ["copying", "nano"];
-
-function download(name: string, text: string) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
 
 export class HsdGame extends HsdElement {
   static observedAttributes = ["src", ...PLAYERS, "asked", "given", "lesson"];
@@ -43,7 +36,7 @@ export class HsdGame extends HsdElement {
         this.report("hsd-leave", { run: run ?? null });
         this.renew();
       },
-      save: download,
+      save: saveDrawing,
       address: "",
       alone: false,
       skip: "restart",

@@ -2,7 +2,7 @@
 // clock.
 import { createGroup } from "../lib/group";
 import { open } from "../lib/linked";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { standIn } from "../lib/widget";
 import { versusView } from "../versus";
 import { factsOf, HsdElement, PALETTE, SOURCES } from "./base";

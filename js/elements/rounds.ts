@@ -1,6 +1,6 @@
 // A run from counts alone: how many tokens each round drafted and accepted, as any engine can
 // report them. Pure.
-import type { Meta, Snapshot } from "../lib/run";
+import type { Meta, Snapshot } from "../lib/run_data";
 import type { Columns } from "../lib/tables";
 
 export interface RoundCounts {

@@ -1,7 +1,7 @@
 // <hsd-staircase src="run.json.gz">: the staircase of a run, to play and to drag.
 import { createGroup } from "../lib/group";
 import { open } from "../lib/linked";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { standIn } from "../lib/widget";
 import { staircaseView } from "../staircase";
 import { factsOf, HsdElement, PALETTE, SOURCES } from "./base";

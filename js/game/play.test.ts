@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { metricsOf } from "../lib/metrics";
-import { type Snapshot, storeOf } from "../lib/run";
+import { storeOf } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { GAMES } from "../lib/testing";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";

@@ -1,7 +1,8 @@
 // The visitor's game as a run: every view of the explorer opens on it as on a recording. Pure.
 
 import { YOU } from "../lib/palette";
-import type { Meta, Snapshot, Store } from "../lib/run";
+import type { Store } from "../lib/run";
+import type { Meta, Snapshot } from "../lib/run_data";
 import {
   type Call,
   COLUMNS,

@@ -1,6 +1,6 @@
 // The state of an open game, and the steps that change it. Pure: every step returns a new state.
 
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { begin, type GameText, givenOf, isLast, isOver, next, type Play, read } from "./play";
 import { type Played, runOf } from "./run";
 import { type Price, priceOf } from "./score";

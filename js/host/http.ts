@@ -3,7 +3,8 @@
 import type { Progress } from "../host";
 import { metricsOf } from "../lib/metrics";
 import { SETTING_NAMES } from "../lib/options";
-import { type Head, joined, type Meta, type Snapshot, type Step, storeOf } from "../lib/run";
+import { storeOf } from "../lib/run";
+import { type Head, joined, type Meta, type Snapshot, type Step } from "../lib/run_data";
 import { besidePlain } from "../tab/host";
 
 /** The fields of a request that the server takes. */

@@ -13,7 +13,7 @@ import {
   type Progress,
   type Question,
 } from "../host";
-import type { Append, Head, Snapshot } from "../lib/run";
+import type { Append, Head, Snapshot } from "../lib/run_data";
 import type { Model } from "../lib/widget";
 import { type Kernel, kernelOf, watchKernel } from "./watch";
 

@@ -1,5 +1,5 @@
 // Sentences about a run: its machine, its sampling, whether it is lossless. Pure.
-import type { Meta } from "./run";
+import type { Meta } from "./run_data";
 import { draftsWithModels, isPlain, type Sources, targetOf } from "./stack";
 import { plural } from "./words";
 

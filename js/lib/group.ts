@@ -1,66 +1,18 @@
 // A group is one run and one cursor, identified by name.
+import { type Cursor, isSame, locate, NOWHERE, type Place, type Where } from "./cursor";
 import { press } from "./dom";
+import type { Speed } from "./events";
 import { listeners } from "./listeners";
-import { advance, createStore, lasts, type Snapshot, type Speed } from "./run";
+import { Playback } from "./playback";
+import { createStore } from "./run";
+import type { Snapshot } from "./run_data";
 import type { Model } from "./widget";
-
-/** A place in the run: one of an event, a token, or a round of any level. */
-export interface Where {
-  step?: number;
-  token?: number;
-  round?: number;
-}
-/**
- * An event (-1: none), its token (-1: none), its target round, and a selected round of a lower
- * level within it.
- */
-export interface Place {
-  step: number;
-  token: number;
-  round: number | null;
-  inner: number | null;
-}
-/** What is under the cursor; replaced, never changed. */
-export interface Cursor extends Readonly<Place> {
-  /** Whether it stays when the pointer leaves. */
-  readonly pinned: boolean;
-  /** What is under the pointer; equals the cursor unless something is pinned or played. */
-  readonly hover: Place | null;
-  /** Highlighted text positions (0: first prompt token); `reveal`: scroll to the first. */
-  readonly lit: { readonly positions: readonly number[]; readonly reveal: boolean } | null;
-  /**
-   * Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts.
-   */
-  readonly shown: number | null;
-  readonly playing: boolean;
-  readonly speed: Speed;
-}
-
-const NOWHERE: Cursor = Object.freeze({
-  token: -1,
-  round: null,
-  inner: null,
-  step: -1,
-  pinned: false,
-  hover: null,
-  lit: null,
-  shown: null,
-  playing: false,
-  speed: 4,
-});
 
 /** Milliseconds without a view after which a group forgets its run. */
 const FORGET = 1000;
-/** Milliseconds that a frame of a played run counts at most, and between two of its steps. */
-const LONGEST_FRAME = 1000;
-const TICK = { least: 16, most: 200 };
-
 /** Elements that have keys of their own, and those that Enter and Space activate. */
 const FIELDS = "input, select, textarea";
 const BUTTONS = "button, summary, a";
-
-const isSame = (a: Place | null, b: Place | null) =>
-  a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
 
 /** The marks of a cursor: what is under the pointer, where keys start from, and what is pinned. */
 type Marks = Record<"hover" | "key" | "pin", Place | null>;
@@ -81,13 +33,16 @@ export class Group {
   private lit: Cursor["lit"] = null;
   /** The run that the cursor belongs to. */
   private run = "";
-  private isPlaying = false;
   /** Whether only the text up to the cursor is shown. */
   private isFollowing = false;
-  private speed = NOWHERE.speed;
-  private timer = 0;
+  private readonly playback: Playback;
 
   constructor() {
+    this.playback = new Playback(this.store, NOWHERE.speed, {
+      step: () => this.base(),
+      go: (step) => this.go({ step }),
+      end: () => this.pause(),
+    });
     this.store.listeners.add((what) => {
       if (what === "reset") this.onReset();
     });
@@ -95,14 +50,14 @@ export class Group {
 
   // --- the cursor
   hover(where: Where | null) {
-    const place = this.resolve(where);
+    const place = locate(this.store, where);
     if (isSame(place, this.at.hover)) return;
     this.at.hover = place;
     this.tell();
   }
 
   pin(where: Where | null) {
-    const place = this.resolve(where);
+    const place = locate(this.store, where);
     if (where && !place) return;
     this.at.pin = place;
     if (place) this.at.key = place;
@@ -110,7 +65,7 @@ export class Group {
   }
 
   go(where: Where | null) {
-    const place = this.resolve(where);
+    const place = locate(this.store, where);
     if (!place) return;
     this.at.key = place;
     this.at.hover = null;
@@ -175,37 +130,21 @@ export class Group {
   }
 
   play() {
-    if (this.isPlaying || this.last() < 0) return;
-    this.isPlaying = true;
+    if (this.playback.isPlaying || this.last() < 0) return;
+    this.playback.start();
     this.isFollowing = true;
     const here = this.base();
     this.go({ step: here < 0 || here >= this.last() ? 0 : here });
     this.tell();
-    let before = performance.now();
-    let left = 0;
-    const tick = () => {
-      const now = performance.now();
-      // After a hidden page is shown again, playing resumes where it was.
-      const passed = left + Math.min(now - before, LONGEST_FRAME);
-      const [step, rest] = advance(this.store, this.base(), passed, this.speed);
-      before = now;
-      left = rest;
-      if (step !== this.base()) this.go({ step });
-      if (step >= this.last()) return this.pause();
-      const wait = lasts(this.store, step, this.speed) - left;
-      this.timer = setTimeout(tick, Math.max(TICK.least, Math.min(TICK.most, wait)));
-    };
-    this.timer = setTimeout(tick, 0);
   }
 
   pause() {
-    clearTimeout(this.timer);
-    this.isPlaying = false;
+    this.playback.stop();
     this.tell();
   }
 
   pace(value: Speed) {
-    this.speed = value;
+    this.playback.speed = value;
     this.tell();
   }
 
@@ -219,7 +158,7 @@ export class Group {
       Home: () => this.go({ step: 0 }),
       End: () => this.go({ step: this.last() }),
       Enter: () => this.base() >= 0 && this.pin({ step: this.base() }),
-      " ": () => (this.isPlaying ? this.pause() : this.play()),
+      " ": () => (this.playback.isPlaying ? this.pause() : this.play()),
       Escape: () => this.release(),
     };
     // Fields handle their own keys; Enter and Space activate buttons.
@@ -269,22 +208,6 @@ export class Group {
   }
 
   // --- state
-  private resolve(where: Where | null): Place | null {
-    if (!where) return null;
-    const { events, rounds, placeOf, stepOf } = this.store.index();
-    let { step } = where;
-    if (step === undefined && where.token !== undefined) step = stepOf[where.token];
-    if (step === undefined && where.round !== undefined) {
-      const top = this.store.topRound(where.round) ?? NaN;
-      step = rounds[placeOf.get(top) ?? -1]?.begin;
-    }
-    const event = events[step ?? -1];
-    if (step === undefined || !event) return null;
-    const isLower = where.round !== undefined && where.round !== event.round;
-    const inner = isLower ? (where.round ?? null) : null;
-    return { step, token: event.token, round: event.round, inner };
-  }
-
   /** The event that keys start from, ignoring hover. */
   private base(): number {
     return (this.at.pin || this.at.key)?.step ?? -1;
@@ -301,7 +224,7 @@ export class Group {
   /** The place of the cursor: what is pinned, else under the pointer unless the run is played. */
   private place(): Place {
     const { pin, hover, key } = this.at;
-    return pin || (this.isPlaying ? key : hover || key) || NOWHERE;
+    return pin || (this.playback.isPlaying ? key : hover || key) || NOWHERE;
   }
 
   /** Make the cursor, and call the listeners if it has changed. */
@@ -318,8 +241,8 @@ export class Group {
       hover: this.at.hover,
       lit: this.lit,
       shown: isCut ? (this.store.index().events[mark.step]?.shown ?? null) : null,
-      playing: this.isPlaying,
-      speed: this.speed,
+      playing: this.playback.isPlaying,
+      speed: this.playback.speed,
     };
     const before = this.cursor;
     const names = Object.keys(next) as (keyof Cursor)[];
@@ -334,13 +257,12 @@ export class Group {
     this.run = this.store.run;
     if (!isSameRun) {
       this.isFollowing = false;
-      this.isPlaying = false;
+      this.playback.stop();
       this.lit = null;
-      clearTimeout(this.timer);
     }
     for (const name of ["hover", "key", "pin"] as const) {
       const place = this.at[name];
-      this.at[name] = isSameRun && place ? this.resolve({ step: place.step }) : null;
+      this.at[name] = isSameRun && place ? locate(this.store, { step: place.step }) : null;
     }
     this.tell();
   }

@@ -1,9 +1,10 @@
 // The run, its events and the rules of the cursor.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { advance } from "./events";
 import { createGroup, hsdGroup } from "./group";
 import { paletteOf } from "./palette";
-import { advance, createStore } from "./run";
+import { createStore } from "./run";
 import { draft, RECORDED, round, small, snapshot, tables, token } from "./testing";
 import { duration, eventWords, figure, glyphs, visible } from "./words";
 

@@ -6,11 +6,13 @@
 // card in its place; the others are not affected. Model output is only set by textContent; a view
 // requests nothing.
 import { onResize } from "./chart";
+import type { Cursor } from "./cursor";
 import { followTheme, make, suppressShortcuts } from "./dom";
-import { type Cursor, type Group, hsdGroup, release } from "./group";
+import { type Group, hsdGroup, release } from "./group";
 import { failure } from "./notice";
 import { type Palette, type PaletteData, paletteOf } from "./palette";
-import type { Change, Snapshot, Store } from "./run";
+import type { Change, Store } from "./run";
+import type { Snapshot } from "./run_data";
 import type { Drawing, Model, Widget } from "./widget";
 
 export interface LinkedTraits {

@@ -1,140 +1,19 @@
-// A run in the browser, and its events. Pure: no document, no widget model.
+// A run in the browser, as its views read it. Pure: no document, no widget model.
+import { type Index, indexOf } from "./events";
 import { listeners } from "./listeners";
-import type { SettingName } from "./options";
-import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
-
-export type Sampling = Partial<Record<Exclude<SettingName, "max_new_tokens">, number | null>> & {
-  rule?: string;
-};
-/** Events per second, or "recorded". */
-export type Speed = number | "recorded";
-type Texts =
-  | "family"
-  | "device"
-  | "device_name"
-  | "dtype"
-  | "runtime"
-  | "runtime_note"
-  | "created"
-  | "clock"
-  | "stop_reason";
-type Counts = "threads" | "fastest_of" | "max_new_tokens";
-/**
- * The meta of a trace that views read; the times (ns) of prefill and of the decode are null during
- * the run.
- */
-export interface Meta
-  extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
-  /** The stack as decoded. */
-  stack: string;
-  /** The stack as written. */
-  asked?: string;
-  sampling: Sampling;
-  prefill_ns: number | null;
-  wall_ns: number | null;
-  /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */
-  plain?: {
-    tokens_per_second?: number;
-    speedups?: number[];
-    load_average?: number;
-    cores?: number;
-  } | null;
-  models?: {
-    name: string;
-    model?: string;
-    weights?: string | null;
-    parameters?: number | null;
-  }[];
-  chat?: boolean;
-  /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
-  modelled?: boolean;
-  /** The run that this one continues, from a place of its text with another token. */
-  parent?: { run: string; token: number; text: string } | null;
-  cancelled?: boolean;
-  /** How a verification rule of another package describes itself. */
-  rule_words?: string;
-  /** Of a request that an engine served: the engine. */
-  imported?: { engine: string };
-}
-/** The tables of one or more target rounds; `pieces` are token texts by id. */
-export interface Step extends Tables {
-  pieces: Record<string, string>;
-}
-/** What a run is: `run` identifies it, `seq` counts its steps so far. */
-export interface Head {
-  run: string;
-  seq: number;
-  prompt: string;
-  prompt_ids: number[];
-  levels: string[];
-  meta: Meta;
-}
-/** A whole run, finished or not. */
-export interface Snapshot extends Head, Step {}
-/** The message with steps `first` to `seq` of a live run. */
-export interface Append {
-  kind: "append";
-  run: string;
-  first: number;
-  seq: number;
-  steps: Step[];
-}
-/**
- * An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's
- * own token is drawn. `token` indexes the text's token at that position, `shown` counts the tokens
- * emitted after the event.
- */
-export interface Event {
-  kind: "draft" | "verdict" | "token";
-  round: number;
-  token: number;
-  shown: number;
-  draft: Draft | null;
-}
+import {
+  type Append,
+  type Head,
+  joined,
+  type Meta,
+  rowsOf,
+  type Snapshot,
+  type Step,
+} from "./run_data";
+import type { Call, Draft, Round, Token } from "./tables";
 
 /** What happened to a run: another one, or new steps of the same. */
 export type Change = "reset" | "append";
-/** The events and tokens of a target round. */
-export interface Span {
-  id: number;
-  begin: number;
-  end: number;
-  first: number;
-  count: number;
-}
-export interface Index {
-  events: Event[];
-  rounds: Span[];
-  /** The places of target rounds in `rounds`, and the event that emitted each token. */
-  placeOf: Map<number, number>;
-  stepOf: number[];
-}
-
-const TABLES = ["tokens", "drafts", "rounds", "calls"] as const;
-
-/** The columns of several steps as those of one. */
-export function joined(steps: readonly Step[]): Step {
-  const pieces = Object.assign({}, ...steps.map((step) => step.pieces));
-  const all = TABLES.map((table) => {
-    const parts = steps.map((step) => step[table] as Record<string, unknown[]>);
-    const names = new Set(parts.flatMap(Object.keys));
-    return [
-      table,
-      Object.fromEntries(
-        [...names].map((name) => [name, parts.flatMap((part) => part[name] ?? [])]),
-      ),
-    ];
-  });
-  return { ...Object.fromEntries(all), pieces } as Step;
-}
-
-/** The rows of a table, which arrives as columns. */
-function rowsOf<Row>(columns: Columns<Row>): Row[] {
-  const named = Object.entries(columns) as [string, unknown[]][];
-  return (named[0]?.[1] ?? []).map(
-    (_, k) => Object.fromEntries(named.map(([name, values]) => [name, values[k]])) as Row,
-  );
-}
 const isTimed = (meta?: Meta) => (meta?.wall_ns ?? null) !== null;
 const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
@@ -278,74 +157,6 @@ export class Store extends RunTables {
 
 export const createStore = (letter = "") => new Store(letter);
 
-/**
- * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if
- * any); each accepted or rejected draft token gets its verdict (kind "verdict", by depth, rejected
- * before accepted); the round's own token is drawn (kind "token": correction, bonus or plain).
- */
-export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownDraft">): Index {
-  const { tokens } = store;
-  const events: Event[] = [];
-  const rounds: Span[] = [];
-  const stepOf: number[] = [];
-  const placeOf = new Map<number, number>();
-  let i = 0;
-  for (const round of store.order.keys()) {
-    const begin = events.length;
-    const first = i;
-    const drafts = store.drafts.get(round) || [];
-    const refused = drafts
-      .filter((d) => d.verdict === "rejected")
-      .sort((a, b) => a.depth - b.depth || a.node - b.node);
-    let told = 0;
-    const refuse = (depth: number) => {
-      while (told < refused.length && refused[told].depth <= depth)
-        events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[told++] });
-    };
-    if (drafts.length) events.push({ kind: "draft", round, token: i, shown: i, draft: null });
-    for (; i < tokens.length && tokens[i].round === round; i++) {
-      const t = tokens[i];
-      refuse(t.kind === "accepted" ? t.depth : Infinity);
-      stepOf.push(events.length);
-      const kind = t.kind === "accepted" ? "verdict" : "token";
-      events.push({ kind, round, token: i, shown: i + 1, draft: store.ownDraft(t) });
-    }
-    refuse(Infinity);
-    placeOf.set(round, rounds.length);
-    rounds.push({ id: round, begin, end: events.length, first, count: i - first });
-  }
-  // Tokens rejected after the last one are listed with it.
-  for (const e of events) e.token = Math.min(e.token, tokens.length - 1);
-  return { events, rounds, placeOf, stepOf };
-}
-
-/**
- * Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its
- * share of the round's time.
- */
-export function lasts(store: Store, step: number, speed: Speed) {
-  if (speed !== "recorded") return 1000 / speed;
-  const { events, rounds, placeOf } = store.index();
-  const round = rounds[placeOf.get(events[step].round) ?? 0];
-  return (store.rounds.get(round.id)?.duration_ns ?? 0) / 1e6 / (round.end - round.begin);
-}
-
-/** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
-export function advance(
-  store: Store,
-  step: number,
-  ms: number,
-  speed: Speed,
-): [step: number, rest: number] {
-  const last = store.index().events.length - 1;
-  while (step < last) {
-    const need = lasts(store, step, speed);
-    if (ms < need) return [step, ms];
-    ms -= need;
-    step += 1;
-  }
-  return [step, 0];
-}
 /** A whole run. */
 export function storeOf(run: Snapshot, letter = "") {
   const store = createStore(letter);

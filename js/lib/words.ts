@@ -1,6 +1,7 @@
 // Words for tokens, events and figures. Pure.
 import type { Palette } from "./palette";
-import type { Sampling, Store } from "./run";
+import type { Store } from "./run";
+import type { Sampling } from "./run_data";
 
 export const KIND_WORDS: Record<string, string> = {
   accepted: "accepted draft token",
@@ -95,6 +96,8 @@ export const duration = (ns: number | null | undefined) => {
       ? `${digits(ns / 1e6)} ms`
       : `${digits(ns / 1e3)} µs`;
 };
+/** Format bytes as megabytes, without the unit. */
+export const megabytes = (bytes: number, digits = 0) => (bytes / 1e6).toFixed(digits);
 /** A signed difference; one that rounds to zero is ±0. */
 export function signed(x: number, write: (x: number) => string): string {
   const words = write(Math.abs(x));

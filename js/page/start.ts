@@ -8,7 +8,7 @@ import type { About, Host } from "../host";
 import { serverDecode } from "../host/http";
 import { moduleOf, unpacked } from "../lib/dom";
 import { failure } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { standIn } from "../lib/widget";
 import { type Plotly, provide } from "../plot/library";
 import { mount } from "../views";

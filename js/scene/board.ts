@@ -73,19 +73,6 @@ function boardOfVerdict(
 }
 
 /**
- * The title of the board of a correction. A draft without a q, of a database, has one draw of the
- * target: its share that keeps the draft, and what was drawn.
- */
-function titleOf({ board, names, recorded }: Drawn, position: number): string {
-  const drawn = recorded?.token ?? null;
-  if (board.rule === "ratio" || board.left === null || drawn === null)
-    return `Position ${position}: darts under p and q`;
-  const kept = Math.round(100 * (1 - board.left));
-  const name = names[drawn];
-  return `Position ${position}: ${kept} % of draws keep the draft; this one was “${name}”`;
-}
-
-/**
  * The board of a chip that was decided in `round`, whose own token is `own`: of its verdict alone
  * where it was accepted or nothing was drawn in its place, else of the round's correction. Null at
  * temperature 0.
@@ -103,7 +90,8 @@ export function boardOfChip(
   if (chip && isAlone) return boardOfVerdict(store, palette, chip, draft, round);
   const drawn = boardOfRound(store, palette, round, own?.row ?? null);
   if (!drawn) return null;
-  return { ...drawn, key: `${round.id}`, title: titleOf(drawn, round.accepted + 1) };
+  const title = `Position ${round.accepted + 1}: darts under p and q`;
+  return { ...drawn, key: `${round.id}`, title };
 }
 
 /** Whether the darts of a round can be drawn, and fall on both sides. */

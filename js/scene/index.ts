@@ -3,8 +3,8 @@
 import { nothing, render } from "lit-html";
 import { createDarts } from "../darts/stage";
 import { createCard } from "../lib/card";
+import type { Cursor } from "../lib/cursor";
 import { make, press } from "../lib/dom";
-import type { Cursor } from "../lib/group";
 import { lessonOf } from "../lib/lesson";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";

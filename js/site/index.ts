@@ -2,6 +2,8 @@
 // window.hsd for scripts.
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
+import { saveDrawing } from "../lib/save";
+import { megabytes } from "../lib/words";
 import type { Request, Result } from "../tab/client";
 import { Client, type On } from "../tab/client";
 import { clientOf, recording, tabHost } from "../tab/host";
@@ -21,7 +23,6 @@ declare global {
   }
 }
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
-const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
 
 /**
  * What is loaded, or the one card that says why nothing can be decoded; `waiting`: what it says
@@ -34,8 +35,8 @@ function status(client: Client, waiting: string) {
     const all = done >= total;
     const names = ready.length ? `ready: ${ready.join(", ")}` : "models and databases are loading";
     bar.textContent = all
-      ? `Live in this tab: ${megabytes(total)} MB loaded. Nothing more is requested.`
-      : `${megabytes(done)} of ${megabytes(total)} MB, ${names}`;
+      ? `Live in this tab: ${megabytes(total, 1)} MB loaded. Nothing more is requested.`
+      : `${megabytes(done, 1)} of ${megabytes(total, 1)} MB, ${names}`;
     bar.style.setProperty("--share", `${total ? (100 * done) / total : 0}%`);
   });
   const lost = (why: string) => {
@@ -103,12 +104,6 @@ function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
   });
 }
 
-function saveDrawing(name: string, text: string) {
-  const link = make("a", "", "", { download: name });
-  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  link.click();
-}
-
 /** Wake a client when an element comes into the upper part of the view. */
 function wakeNear(el: Element, client: Client) {
   const seen = new IntersectionObserver(
@@ -130,7 +125,7 @@ async function start() {
   status(
     client,
     first
-      ? `${megabytes(data.bytes)} MB of models load with the scenes below.`
+      ? `${megabytes(data.bytes, 1)} MB of models load with the scenes below.`
       : "Loading the runtime …",
   );
   const ready = new Promise<void>((resolve, reject) => {

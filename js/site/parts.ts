@@ -2,7 +2,7 @@
 // runs, and the recorded runs that it shows at first.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot } from "../lib/run_data";
 import { recording } from "../tab/host";
 import type { Article, Run, Work } from "./article";
 

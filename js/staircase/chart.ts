@@ -1,7 +1,7 @@
 // The picture of the player: the staircase of a run, and its cursor.
 import { nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
-import type { Cursor } from "../lib/group";
+import type { Cursor } from "../lib/cursor";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { drawRamp, drawStairs } from "./drawing";

@@ -1,8 +1,9 @@
 // The controls of the player: buttons to play and to step, the speed, and words for the place of
 // the cursor.
 import { html, nothing } from "lit-html";
+import type { Cursor } from "../lib/cursor";
 import { menu } from "../lib/fields";
-import type { Cursor, Group } from "../lib/group";
+import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { stackWords } from "../lib/stack";

@@ -1,7 +1,9 @@
 // The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a
 // riser what it brought. Pure.
+
+import type { Span } from "../lib/events";
 import { gainOf } from "../lib/metrics";
-import type { Span, Store } from "../lib/run";
+import type { Store } from "../lib/run";
 
 export type Stairs = ReturnType<typeof stairsOf>;
 

@@ -2,7 +2,7 @@
 // sources. All rounds are equally wide: it is to find a round, not to compare times.
 import { nothing, svg } from "lit-html";
 import { mark } from "../lib/chart";
-import type { Cursor } from "../lib/group";
+import type { Cursor } from "../lib/cursor";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Picture } from "./picture";

@@ -2,9 +2,9 @@
 // drafts as ghosts, and a card of details.
 import { html, render } from "lit-html";
 import { createCard } from "../lib/card";
+import type { Cursor, Where } from "../lib/cursor";
 import { make } from "../lib/dom";
 import { check } from "../lib/fields";
-import type { Cursor, Where } from "../lib/group";
 import { exampleOf } from "../lib/lesson";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";

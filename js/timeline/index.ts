@@ -1,8 +1,8 @@
 // The strip of a run over time, in nanoseconds from the start of the decode (rows.ts). A slider
 // zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render } from "lit-html";
+import type { Cursor } from "../lib/cursor";
 import { make, press } from "../lib/dom";
-import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
 import type { Call } from "../lib/tables";

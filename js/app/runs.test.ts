@@ -1,0 +1,223 @@
+// @vitest-environment happy-dom
+// Runs of the page: decoded, cancelled, lost, late, and continued by another token.
+import assert from "node:assert/strict";
+import { beforeEach, test, vi } from "vitest";
+import { lostError } from "../host";
+import { RECORDED } from "../lib/testing";
+import { button, emptyBrowser, opened, PAGE_TEST, text, waitingHost } from "./testing";
+
+beforeEach(emptyBrowser);
+
+test(
+  "a run is streamed, measured as it grows, kept, and an error is a card",
+  PAGE_TEST,
+  async () => {
+    const whole = RECORDED.sampled;
+    const empty = Object.fromEntries(
+      ["tokens", "drafts", "rounds", "calls"].map((name) => [
+        name,
+        Object.fromEntries(Object.keys(whole[name]).map((k) => [k, []])),
+      ]),
+    );
+    const { tokens, drafts, rounds, calls, pieces, ...head } = whole;
+    const requests: any[] = [];
+    let fails = false;
+    let finish = () => {};
+    const host = {
+      async decode(request: any, on: any, signal: AbortSignal) {
+        requests.push(request);
+        const run = `live ${requests.length}`;
+        if (fails) throw new Error("no model");
+        on.stage("loading the models");
+        on.begin({
+          ...head,
+          run,
+          seq: 0,
+          ...empty,
+          pieces: {},
+          meta: { ...head.meta, wall_ns: null },
+        });
+        on.append({
+          kind: "append",
+          run,
+          first: 1,
+          seq: 1,
+          steps: [{ tokens, drafts, rounds, calls, pieces }],
+        });
+        await new Promise<void>((done) => {
+          finish = done;
+          signal.addEventListener("abort", () => done());
+        });
+        return { ...head, run, seq: 1, meta: { ...head.meta, cancelled: signal.aborted } };
+      },
+    };
+    const { el, close } = opened(host);
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+    button(el, "New run").click();
+    button(el, "Run").click();
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+    assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
+    assert.equal(button(el, "Run").disabled, true);
+    await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
+    // What is typed while the page redraws is kept, and decoded by the next run.
+    const stack = el.querySelector<HTMLInputElement>(
+      ".hsd-controls input.hsd-mono",
+    ) as HTMLInputElement;
+    stack.value = "db > small > target";
+    stack.dispatchEvent(new Event("input"));
+    finish();
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+    assert.equal(stack.value, "db > small > target");
+    assert.equal(requests[0].beside_plain, true);
+    assert.ok(sessionStorage.getItem("hsd_viz.run"));
+    button(el, "Run").click();
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+    assert.equal(requests[1].stack, "db > small > target");
+    button(el, "Cancel").click();
+    await vi.waitFor(() => assert.match(text(el, ".hsd-foot"), /cancelled/));
+    fails = true;
+    button(el, "Run").click();
+    await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /Run failed ?no model/));
+    assert.equal(button(el, "Run").disabled, false);
+    close();
+  },
+);
+
+test(
+  "a recording that arrives late replaces neither a newer choice nor a run",
+  PAGE_TEST,
+  async () => {
+    const arrivals: Record<string, () => void> = {};
+    const recording = (name: string) =>
+      new Promise((done) => {
+        arrivals[name] = () => done(RECORDED[name]);
+      });
+    let finish = (_head: object) => {};
+    const decode = (_: unknown, on: any) => {
+      on.begin({ ...RECORDED.sampled, run: "live" });
+      return new Promise((done) => {
+        finish = done;
+      });
+    };
+    const { el, close } = opened({ recording, decode });
+    const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
+    const [first, second, third] = [...select.options].map((option) => option.value);
+    const pick = (name: string) => {
+      select.value = name;
+      select.dispatchEvent(new Event("change"));
+    };
+    await vi.waitFor(() => assert.ok(arrivals[first]));
+    pick(second);
+    await vi.waitFor(() => assert.ok(arrivals[second]));
+    arrivals[second]();
+    await vi.waitFor(() => assert.equal(select.value, second));
+    arrivals[first]();
+    pick(third);
+    await vi.waitFor(() => assert.ok(arrivals[third]));
+    assert.equal(select.value, second);
+    button(el, "New run").click();
+    button(el, "Run").click();
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+    arrivals[third]();
+    const { tokens, drafts, rounds, calls, pieces, ...head } = RECORDED.sampled;
+    finish({ ...head, run: "live" });
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+    assert.equal(select.value, "here");
+    close();
+  },
+);
+
+test(
+  "a host that is lost during a run frees the page, and what was decoded is kept",
+  PAGE_TEST,
+  async () => {
+    const { host, hold } = waitingHost();
+    const { el, close } = opened(host);
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+    button(el, "New run").click();
+    button(el, "Run").click();
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+    hold.lose("The kernel of this page ended.");
+    hold.fail(lostError("The kernel of this page ended."));
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+    assert.match(text(el, ".hsd-lost"), /kernel of this page ended/);
+    assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", "the banner says it alone");
+    assert.equal(el.querySelectorAll("progress.hsd-meter").length, 0);
+    assert.equal(el.querySelector<HTMLSelectElement>(".hsd-run-select")?.disabled, false);
+    assert.match(text(el, ".hsd-verdict"), /Stopped: the host was lost/);
+    const kept = JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "null");
+    assert.equal(kept.tokens.token_id.length, RECORDED.sampled.tokens.token_id.length);
+    const forms = [...el.querySelectorAll(".hsd-run-menu [role=group] [role=menuitem]")].map(
+      (one) => one.textContent ?? "",
+    );
+    assert.ok(
+      forms.length === 2 && forms.every((words) => /svg|pdf/.test(words)),
+      "only what needs no host can be saved",
+    );
+    close();
+  },
+);
+
+test("nothing can be saved while a run is in progress", PAGE_TEST, async () => {
+  const { host } = waitingHost();
+  const { el, close } = opened(host);
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  const items = () => [
+    ...el.querySelectorAll<HTMLButtonElement>(".hsd-run-menu [role=group] [role=menuitem]"),
+  ];
+  assert.deepEqual(
+    items().map(({ disabled }) => disabled),
+    [false, false],
+  );
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  assert.deepEqual(
+    items().map(({ disabled }) => disabled),
+    [true, true],
+  );
+  close();
+});
+
+test(
+  "another token continues the run, and both are shown from their common root",
+  PAGE_TEST,
+  async () => {
+    const requests: any[] = [];
+    const root = RECORDED.sampled;
+    const decode = async (request: any, on: any) => {
+      requests.push(request);
+      const name = `branch ${requests.length}`;
+      on.begin({ ...root, run: name, meta: { ...root.meta, wall_ns: null } });
+      const { tokens, drafts, rounds, calls, pieces, ...head } = root;
+      return { ...head, run: name };
+    };
+    const { el, close } = opened({ decode });
+    const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+    select.value = "sampled";
+    select.dispatchEvent(new Event("change"));
+    await vi.waitFor(() => assert.equal(text(el, ".hsd-origin-stack"), root.meta.stack));
+    const place = root.tokens.top.findIndex((top: any) => top?.length > 1);
+    el.querySelector<HTMLElement>(`.hsd-tok[data-i="${place}"]`)?.click();
+    await vi.waitFor(() => assert.ok(el.querySelector(".hsd-stream .hsd-branch")));
+    const other = el.querySelector<HTMLElement>(".hsd-stream .hsd-branch") as HTMLElement;
+    other.click();
+    await vi.waitFor(() => assert.equal(el.querySelectorAll(".hsd-br-list button").length, 2));
+    const before = root.tokens.text.slice(0, place).join("");
+    assert.ok(requests[0].prompt.startsWith(root.prompt + before));
+    assert.deepEqual([requests[0].parent.run, requests[0].parent.token], ["sampled", place]);
+    assert.equal(requests[0].max_new_tokens, root.meta.max_new_tokens - place - 1);
+    assert.match(text(el, ".hsd-branches"), /mean p/);
+    assert.equal(
+      JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "{}").meta.parent.token,
+      place,
+    );
+    el.querySelector<HTMLElement>(".hsd-br-list button")?.click();
+    assert.equal(el.querySelector(".hsd-br-list button")?.getAttribute("aria-pressed"), "true");
+    select.value = "plain";
+    select.dispatchEvent(new Event("change"));
+    await vi.waitFor(() => assert.equal(el.querySelectorAll(".hsd-br-list button").length, 0));
+    close();
+  },
+);

@@ -1,0 +1,68 @@
+// The cursor of a run: where it is, and what is under it. Pure.
+import type { Speed } from "./events";
+import type { Store } from "./run";
+
+/** A place in the run: one of an event, a token, or a round of any level. */
+export interface Where {
+  step?: number;
+  token?: number;
+  round?: number;
+}
+/**
+ * An event (-1: none), its token (-1: none), its target round, and a selected round of a lower
+ * level within it.
+ */
+export interface Place {
+  step: number;
+  token: number;
+  round: number | null;
+  inner: number | null;
+}
+/** What is under the cursor; replaced, never changed. */
+export interface Cursor extends Readonly<Place> {
+  /** Whether it stays when the pointer leaves. */
+  readonly pinned: boolean;
+  /** What is under the pointer; equals the cursor unless something is pinned or played. */
+  readonly hover: Place | null;
+  /** Highlighted text positions (0: first prompt token); `reveal`: scroll to the first. */
+  readonly lit: { readonly positions: readonly number[]; readonly reveal: boolean } | null;
+  /**
+   * Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts.
+   */
+  readonly shown: number | null;
+  readonly playing: boolean;
+  readonly speed: Speed;
+}
+
+export const NOWHERE: Cursor = Object.freeze({
+  token: -1,
+  round: null,
+  inner: null,
+  step: -1,
+  pinned: false,
+  hover: null,
+  lit: null,
+  shown: null,
+  playing: false,
+  speed: 4,
+});
+
+export const isSame = (a: Place | null, b: Place | null) =>
+  a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
+
+/** The place of a run that is named by an event, a token or a round; null: there is none. */
+export function locate(store: Store, where: Where | null): Place | null {
+  if (!where) return null;
+  const { events, rounds, placeOf, stepOf } = store.index();
+  let { step } = where;
+  if (step === undefined && where.token !== undefined) step = stepOf[where.token];
+  if (step === undefined && where.round !== undefined) {
+    const top = store.topRound(where.round) ?? NaN;
+    step = rounds[placeOf.get(top) ?? -1]?.begin;
+  }
+  const event = events[step ?? -1];
+  if (step === undefined || !event) return null;
+  const isLower = where.round !== undefined && where.round !== event.round;
+  const inner = isLower ? (where.round ?? null) : null;
+  return { step, token: event.token, round: event.round, inner };
+}
