@@ -146,7 +146,7 @@ def _one_by_one(
 def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
     """Measure one point of the grid."""
     settings, (layers, noise), texts, others = work
-    sampling = Sampling(settings["temperature"], seed=settings["seed"])
+    sampling = Sampling(temperature=settings["temperature"], seed=settings["seed"])
     drafts = drafts_for(settings["drafts"], settings["target"], layers)
     with tempfile.TemporaryDirectory() as folder:
         engine = hsd_viz.load_engine(
@@ -272,7 +272,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
             "--drafts lists one or more draft models, smallest first, each once: "
             "such as nano,small,base"
         )
-    Sampling(args.temperature, seed=args.seed)
+    Sampling(temperature=args.temperature, seed=args.seed)
     load_suite(args.suite)
     names = ("target", "temperature", "seed", "suite", *_SIZES, "threads", "runtime")
     settings = {name: getattr(args, name) for name in names}

@@ -26,7 +26,7 @@ from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 
-_AS_IS = Sampling(1.0)
+_AS_IS = Sampling(temperature=1.0)
 KINDS = ("int8", "float32")
 
 

@@ -139,7 +139,7 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     from hsd_viz.decoding.sampling import Draws, Sampling
 
     session = engine.model().session()
-    sampling = Sampling(temperature)
+    sampling = Sampling(temperature=temperature)
     draws = Draws(0)
     session.feed(prompt[:-1])
     numbers = None

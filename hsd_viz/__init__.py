@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hsd_viz.latency.select import choose
     from hsd_viz.measure.bench.api import bench
     from hsd_viz.measure.doctor.api import doctor
+    from hsd_viz.measure.doctor.options import Hardware, Known
     from hsd_viz.measure.plan.api import plan
     from hsd_viz.measure.predict.api import predict
     from hsd_viz.measure.replay.api import replay
@@ -47,6 +48,7 @@ _MODULES = {
     ".records.imported": ("import_records",),
     ".latency.select": ("choose",),
     ".measure.doctor.api": ("doctor",),
+    ".measure.doctor.options": ("Hardware", "Known"),
     ".measure.replay.api": ("replay",),
     ".measure.bench.api": ("bench",),
     ".measure.plan.api": ("plan",),

@@ -10,7 +10,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from numbers import Real
@@ -18,7 +18,8 @@ from typing import Annotated as A
 from typing import Any, TypedDict
 
 from hsd_viz.declare import (
-    DeclaredField,
+    CliOption,
+    FormField,
     Setting,
     check_settings,
     fields_of,
@@ -26,7 +27,7 @@ from hsd_viz.declare import (
     settings_of,
 )
 from hsd_viz.errors import UserError
-from hsd_viz.words import did_you_mean
+from hsd_viz.ranges import Range
 
 #: The rule that verifies drafts unless another is chosen.
 DEFAULT_RULE = "block"
@@ -43,9 +44,11 @@ def _rule_help() -> str:
     return f"{text}; of other packages, unchecked: {', '.join(others)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn, and how sampled drafts are verified.
+    """Sampling.
+
+    How tokens are drawn, and how sampled drafts are verified.
 
     Attributes:
         temperature: 0 is greedy decoding.
@@ -63,76 +66,54 @@ class Sampling:
     temperature: A[
         float,
         Setting(
-            metavar="T",
-            help="0-100; 0 is greedy decoding, with which small models repeat themselves",
-            words="the temperature",
-            low=0.0,
-            high=100,
-            parse_range=False,
-            label="Temperature",
+            "0-100; 0 is greedy decoding, with which small models repeat themselves",
+            CliOption("T", shows_range=False),
+            Range(0.0, 100),
+            FormField("Temperature"),
+            noun="the temperature",
         ),
     ] = 0.0
     top_k: A[
         int,
         Setting(
-            metavar="K",
-            help="sample among the K likeliest tokens; 0: all",
-            words="top-k",
-            low=0,
-            off=0,
-            label="Top-k",
-            form_high=1_000_000,
+            "sample among the K likeliest tokens; 0: all",
+            CliOption("K"),
+            Range(0, off=0),
+            FormField("Top-k", high=1_000_000),
+            noun="top-k",
         ),
     ] = 0
     top_p: A[
         float,
         Setting(
-            metavar="P",
-            help="sample among the likeliest tokens with total probability P, 0 < P <= 1",
-            words="top-p",
-            low=0.0,
-            high=1.0,
-            above_low=True,
-            off=1,
-            parse_range=False,
-            label="Top-p",
-            form_low=0.01,
+            "sample among the likeliest tokens with total probability P, 0 < P <= 1",
+            CliOption("P", shows_range=False),
+            Range(0.0, 1.0, above_low=True, off=1),
+            FormField("Top-p", low=0.01),
+            noun="top-p",
         ),
     ] = 1.0
     min_p: A[
         float,
         Setting(
-            metavar="P",
-            help="sample among tokens at least P times as likely as the likeliest; 0: all",
-            words="min-p",
-            low=0.0,
-            high=1.0,
-            off=0,
-            parse_range=False,
-            label="Min-p",
+            "sample among tokens at least P times as likely as the likeliest; 0: all",
+            CliOption("P", shows_range=False),
+            Range(0.0, 1.0, off=0),
+            FormField("Min-p"),
+            noun="min-p",
         ),
     ] = 0.0
     seed: A[
         int,
         Setting(
-            metavar="N",
-            help="0 to 2^63-1; the same seed gives the same text",
-            words="the seed",
-            low=0,
-            high=2**63 - 1,
-            parse_range=False,
-            label="Seed",
-            form_high=2**31 - 1,
+            "0 to 2^63-1; the same seed gives the same text",
+            CliOption("N", shows_range=False),
+            Range(0, 2**63 - 1),
+            FormField("Seed", high=2**31 - 1),
+            noun="the seed",
         ),
     ] = 0
-    rule: A[
-        str,
-        Setting(
-            metavar="RULE",
-            help=_rule_help(),
-            words="verification rule",
-        ),
-    ] = DEFAULT_RULE
+    rule: A[str, Setting(_rule_help(), CliOption("RULE"))] = DEFAULT_RULE
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -160,44 +141,46 @@ class SamplingOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodingOptions:
+class DecodingOptions(Sampling):
     """Sampling.
 
     Attributes:
         max_new_tokens: the most tokens of an output.
-        sampling: how they are drawn.
     """
 
     max_new_tokens: A[
         int,
         Setting(
-            metavar="N",
-            help="token limit",
-            words="max new tokens",
-            low=1,
-            high=MAX_NEW_TOKENS,
-            label="New tokens",
+            "token limit",
+            CliOption("N"),
+            Range(1, MAX_NEW_TOKENS),
+            FormField("New tokens"),
+            noun="max new tokens",
         ),
     ] = 128
-    sampling: Sampling = field(default_factory=Sampling)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the tokens are drawn."""
+        return sampling_of({name: getattr(self, name) for name in settings_of(Sampling)})
 
 
 @cache
 def settings() -> dict[str, Setting]:
     """Return all settings of a decode by name, in the order in which they are shown."""
-    return {declared.name: declared.setting for declared in _fields()}
+    return {declared.name: declared.setting for declared in fields_of(DecodingOptions)}
 
 
 @cache
 def defaults() -> dict[str, Any]:
     """Return the default of each setting by name, in the same order."""
-    return {declared.name: declared.default for declared in _fields()}
+    return {declared.name: declared.default for declared in fields_of(DecodingOptions)}
 
 
 @cache
 def types() -> dict[str, type]:
     """Return the type of each setting by name, in the same order."""
-    return {declared.name: declared.type for declared in _fields()}
+    return {declared.name: declared.type for declared in fields_of(DecodingOptions)}
 
 
 def sampling_of(options: Mapping[str, Any]) -> Sampling:
@@ -213,19 +196,6 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     return from_data(Sampling, values)
 
 
-def sampling_from(given: Mapping[str, Any]) -> Sampling:
-    """Return the sampling of keyword arguments.
-
-    Raises:
-        TypeError: if one of them is not a setting.
-        UserError: if a value is out of range.
-    """
-    known = settings_of(Sampling)
-    for name in given.keys() - known.keys():
-        raise TypeError(f"unknown setting '{name}'{did_you_mean(name, known)}")
-    return sampling_of(given)
-
-
 def _as_float(name: str, value: Any) -> float:
     """Return a number as a float: a whole temperature is a temperature.
 
@@ -238,8 +208,3 @@ def _as_float(name: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         raise UserError(f"{name} is out of range") from None
-
-
-def _fields() -> tuple[DeclaredField, ...]:
-    """Return the fields that are settings of a decode, in the order in which they are shown."""
-    return fields_of(DecodingOptions) + fields_of(Sampling)

@@ -1,11 +1,60 @@
 """Ranges of numbers that a user gives: one check, one message. Pure."""
 
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from hsd_viz.errors import UserError
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a setting takes.
+
+    Attributes:
+        low: the smallest number; an ``int`` allows whole numbers only.
+        high: the largest number; ``None`` if there is no largest one.
+        above_low: whether a number, whole or not, must be above ``low``.
+        off: the number that switches the setting off, where messages and the form name it.
+    """
+
+    low: float
+    high: float | None = None
+    _: KW_ONLY
+    above_low: bool = False
+    off: float | None = None
+
+    def check(self, noun: str, value: Any) -> None:
+        """Check a value; ``noun`` starts the message.
+
+        Raises:
+            UserError: if it is out of range, or not a number.
+        """
+        if not self.above_low:
+            check_range(noun, value, self.low, self.high)
+            return
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and self.low < value and (self.high is None or value <= self.high):
+            return
+        shown = f"{value:g}" if is_number else value
+        wrong = "out of range" if is_number and value == value else "not valid"
+        raise UserError(f"{noun} {shown} is {wrong}: expected {self._allowed()}")
+
+    @property
+    def off_words(self) -> str:
+        """The number that switches the setting off, to append to a text; "" if there is none."""
+        return "" if self.off is None else f" ({self.off:g}: off)"
+
+    def _allowed(self) -> str:
+        """Return the range of a setting whose numbers are above ``low``, as text."""
+        allowed = f"a number above {self.low:g}"
+        if self.high is not None:
+            allowed += f" and up to {self.high:g}"
+        return f"{allowed}{self.off_words}"
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:

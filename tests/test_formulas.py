@@ -117,7 +117,9 @@ def dropped_by_the_audit() -> Fraction:
 
 def diagnosis() -> Diagnosis:
     return hsd.doctor(
-        acceptance=(0.8, 0.5), lookahead=2, step=10.0, verify=12.0, draft=3.0, overhead=1.0
+        acceptance=(0.8, 0.5),
+        lookahead=2,
+        known=hsd.Known(step=10.0, verify=12.0, draft=3.0, overhead=1.0),
     )
 
 

@@ -48,6 +48,7 @@ def objects(tmp_path_factory) -> dict[str, object]:
     return {
         "hsd": hsd,
         "load_engine": hsd.load_engine,
+        "doctor": hsd.doctor,
         "replay": hsd.replay,
         "trace": trace,
         "engine": engine,

@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
 BASE = {
     "declare",
+    "keywords",
     "engine_choices",
     "errors",
     "hints",
@@ -28,7 +29,8 @@ BASE = {
     "words",
 }
 _ALLOWED_NAMES = {
-    "declare": "errors hints ranges",
+    "declare": "ranges",
+    "keywords": "declare hints",
     "hints": "words",
     "lazy": "hints",
     "ranges": "errors",

@@ -9,11 +9,12 @@ import pytest
 
 from hsd_viz import options
 from hsd_viz.cli import build_parser
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, FormField, Setting, as_call
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
+from hsd_viz.ranges import Range
 from hsd_viz.serve.app import DecodeRequest
 from hsd_viz.views.app import dashboard
 from tests.rows import keyed
@@ -32,7 +33,7 @@ def command_options(command: str) -> dict[str, argparse.Action]:
 def test_every_setting_has_a_help_text_and_a_default(name):
     setting = settings()[name]
     assert setting.help
-    assert setting.metavar
+    assert setting.option.metavar
     assert name in options.defaults()
 
 
@@ -67,13 +68,13 @@ def test_a_setting_is_part_of_a_report(name):
     assert name in ReportSettings.__dataclass_fields__
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if settings()[name].low is not None])
+@pytest.mark.parametrize("name", [name for name in NAMES if settings()[name].range is not None])
 def test_the_page_has_the_range_of_a_setting(name):
     setting = settings()[name]
     _, _, after = typescript_settings().partition(f"  {name}: {{\n")
     block = after.partition("  },\n")[0]
-    assert f'words: "{setting.words}"' in block
-    assert f"low: {setting.low:g}," in block
+    assert f'words: "{setting.noun}"' in block
+    assert f"low: {setting.range.low:g}," in block
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,10 @@ def test_the_page_has_the_range_of_a_setting(name):
         ),
         (partial(Sampling, top_p=1.5), "top-p 1.5 is out of range"),
         (partial(Sampling, top_p=float("nan")), "top-p nan is not valid"),
+        (
+            partial(Sampling, top_p=None),
+            "top-p None is not valid: expected a number above 0 and up to 1 (1: off)",
+        ),
         (partial(Sampling, min_p=-0.1), "min-p -0.1 is out of range"),
         (
             partial(Sampling, min_p=1.1),
@@ -115,14 +120,28 @@ def test_a_setting_without_a_value_is_refused():
 
 
 def test_the_bound_of_a_setting_is_declared_with_it():
-    setting = Setting(metavar="R", help="", words="the reach", low=2, above_low=True)
+    setting = Setting("", CliOption("R"), Range(2, above_low=True), noun="the reach")
     with pytest.raises(UserError) as refused:
         setting.check(2)
     assert str(refused.value) == "the reach 2 is out of range: expected a number above 2"
 
 
+def test_a_field_of_the_form_needs_a_range():
+    with pytest.raises(ValueError, match="the form's field 'Reach' needs a range"):
+        Setting("", form=FormField("Reach"))
+
+
+def test_an_option_by_place_has_no_name():
+    with pytest.raises(ValueError, match="FILE is given by place"):
+        CliOption("FILE", name="file", by_place=True)
+
+
+def test_a_value_is_shown_as_the_call_that_makes_it():
+    assert as_call(Sampling(top_k=5)) == "Sampling(top_k=5)"
+
+
 def test_a_largest_value_of_zero_is_a_bound():
-    setting = Setting(metavar="R", help="", words="the drift", low=-2, high=0, above_low=True)
+    setting = Setting("", CliOption("R"), Range(-2, 0, above_low=True), noun="the drift")
     setting.check(0)
     with pytest.raises(UserError, match="the drift 1 is out of range"):
         setting.check(1)

@@ -124,7 +124,7 @@ def loop_decoder(
         drafter = None
         if parsed.bottom is not None:
             drafter = make_drafter(parsed.bottom, eos=task.eos, costs=None)
-        sampling = Sampling(task.temperature, rule=rule)
+        sampling = Sampling(temperature=task.temperature, rule=rule)
         loop = cls(
             levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
         )

@@ -28,7 +28,8 @@ from hsd_viz.cli import (
     site,
     start,
 )
-from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, notes
+from hsd_viz.cli.arguments import add_commands, notes
+from hsd_viz.cli.parser import BAD_INPUT, Parser
 from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import UserError, fault_message, is_debugging
 from hsd_viz.terminal import say

@@ -1,99 +1,39 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the
 summary.
 
-A parameter is annotated ``A[type, Setting(...)]`` (:class:`hsd_viz.declare.Setting`). ``bool`` is a
-flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list
-with commas; a parameter that is not keyword-only is positional. A dataclass is a group of options,
-and a dataclass that inherits fields is a group per class. Examples and notes are in ``help.md``.
-
-This is a thin layer over argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s,
-where cyclopts 5.5 takes 0.23 s for a program of one command (medians of 15 on one machine). Limits,
-and one-line errors that suggest a word, are a few lines here.
+A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.declare`). ``bool`` is a flag,
+``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list with
+commas; a parameter that is not keyword-only is given by place. A dataclass is a group of options
+whose title is the first line of its docstring; those that it inherits or has as fields are groups,
+too. Examples and notes are in ``help.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import partial
-from inspect import Parameter, getdoc, getmro, signature
+from inspect import Parameter, get_annotations, getdoc, signature
 from pathlib import Path
-from typing import (
-    Any,
-    NewType,
-    NoReturn,
-    get_args,
-    get_origin,
-    get_type_hints,
+from typing import Any, NewType, get_args, get_origin, get_type_hints
+
+from hsd_viz.cli.parser import Parser
+from hsd_viz.cli.readers import in_k, reader_of, shown_range
+from hsd_viz.declare import (
+    CliOption,
+    Declared,
+    choices_of,
+    declared_in,
+    fields_of,
+    groups_of,
+    read_type,
 )
 
-from hsd_viz.declare import Setting, choices_of, read_type
-from hsd_viz.disk import check_writable
-from hsd_viz.errors import UserError
-from hsd_viz.ranges import check_range
-from hsd_viz.words import did_you_mean
-
-BAD_INPUT = 2
 #: The first line of a dataclass whose fields are among the command's own options.
 OWN_GROUP = "options"
-#: What k means after a number.
-_K = 1024
-#: The command as it was given (not an option), a file to write, a trace to write.
+#: The command as it was given, which is not an option.
 CommandLine = NewType("CommandLine", str)
-Out = NewType("Out", Path)
-Save = NewType("Save", Path)
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser with one-line errors, and suggestions for misspelled words."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        options: dict[str, Any] = {
-            "formatter_class": argparse.RawDescriptionHelpFormatter,
-            "allow_abbrev": False,
-        }
-        super().__init__(*args, **options | kwargs)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        known, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
-            hint = hint or self._list_hint(unknown[0], args or [])
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-        return known, unknown
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if (known := action.choices) is not None and value not in known:
-            message = (
-                f"invalid choice: {value!r} (use {', '.join(known)}){did_you_mean(value, known)}"
-            )
-            raise argparse.ArgumentError(action, message)
-
-    def _get_value(self, action: argparse.Action, text: str) -> Any:
-        try:
-            return action.type(text) if callable(action.type) else text
-        except ValueError as error:
-            message = str(error)
-            if action.type is int:
-                message = f"{text!r} is not a whole number"
-            elif action.type is float:
-                message = f"{text!r} is not a number"
-            raise argparse.ArgumentError(action, message) from None
-
-    def _list_hint(self, word: str, args: Sequence[str]) -> str:
-        """Return that a list takes commas, where a word follows the first of one; else nothing."""
-        if word.startswith("-"):
-            return ""
-        for name in args:
-            action = self._option_string_actions.get(name)
-            if action is not None and "," in str(action.metavar):
-                return f"; {name} takes a list with commas, as in {action.metavar}"
-        return ""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
 def add_commands(
@@ -129,7 +69,7 @@ def add_commands(
         if actions:
             add_commands(one, "actions", actions)
         else:
-            _add_options(one, command)
+            _add_parameters(one, command)
             one.set_defaults(run=partial(_call, command))
 
 
@@ -153,23 +93,23 @@ def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     return owner(**values)
 
 
-def _add_options(parser: Parser, command: Callable[..., Any]) -> None:
+def _add_parameters(parser: Parser, command: Callable[..., Any]) -> None:
     """Add the parameters of a function to a parser: its own options, then the groups."""
     hints = get_type_hints(command, include_extras=True)
     groups: list[type] = []
     for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
-        owners = _dataclasses_of(hint)
-        for owner in owners:
-            if _title_of(owner) == OWN_GROUP:
-                _add_fields(parser, parser, owner)
-            else:
-                groups.append(owner)
-        if not owners and hint is not CommandLine:
-            is_option = parameter.kind is Parameter.KEYWORD_ONLY
-            _add_option(parser, _Declared.of(parameter, hint, is_option))
+        declared = declared_in(parameter.name, hint, parameter.default)
+        if declared is not None:
+            _add_argument(parser, declared, parameter.kind is not Parameter.KEYWORD_ONLY)
+        elif is_dataclass(hint):
+            owners = groups_of(hint)
+            groups += [owner for owner in owners if _title_of(owner) != OWN_GROUP]
+            for owner in owners:
+                if _title_of(owner) == OWN_GROUP:
+                    _add_group(parser, owner)
     for owner in groups:
-        _add_fields(parser, parser, owner)
+        _add_group(parser, owner)
 
 
 def _title_of(owner: type) -> str:
@@ -177,212 +117,90 @@ def _title_of(owner: type) -> str:
     return (getdoc(owner) or "").partition("\n")[0].rstrip(".").lower()
 
 
-def _dataclasses_of(hint: Any) -> list[type]:
-    """Return a dataclass and those that it inherits, these first; none for another type."""
-    if not isinstance(hint, type):
-        return []
-    return [owner for owner in reversed(getmro(hint)) if is_dataclass(owner)]
-
-
-def _add_fields(parser: Parser, where: Any, owner: Any) -> None:
-    """Add the fields that a dataclass itself declares.
-
-    Args:
-        parser: takes what is positional.
-        where: takes the options: a parser, to which a group is added, or the group of a dataclass
-            that has this one as a field.
-        owner: the dataclass.
-    """
-    hints = get_type_hints(owner, include_extras=True)
-    parameters = signature(owner).parameters
-    own = [name for name in vars(owner).get("__annotations__", ()) if name in parameters]
+def _add_group(parser: Parser, owner: type) -> None:
+    """Add the fields that a dataclass itself declares, then those of its dataclasses."""
+    own = get_annotations(owner)
+    declared = [one for one in fields_of(owner) if one.name in own]
+    inner = [one for one in declared if is_dataclass(one.type)]
     title = _title_of(owner)
-    if own and where is parser and title != OWN_GROUP:
-        where = parser.add_argument_group(title)
-    for name in own:
-        if is_dataclass(hints[name]):
-            _add_fields(parser, where, hints[name])
-            continue
-        declared = _Declared.of(parameters[name], hints[name], is_option=True)
-        if not declared.setting.python_only:
-            _add_option(where if declared.is_option else parser, declared)
+    group = parser if title == OWN_GROUP or not declared else parser.group(title)
+    for one in declared:
+        if one not in inner and one.setting.option is not None:
+            by_place = one.setting.option.by_place
+            _add_argument(parser if by_place else group, one, by_place)
+    for one in inner:
+        for part in groups_of(one.type):
+            _add_group(parser, part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """A parameter of a command, as its annotation declares it.
-
-    Attributes:
-        name: of the parameter.
-        default: ``Parameter.empty`` if it is required.
-        base: the type of one value.
-        many: whether there may be several values.
-        is_option: whether it is given by name.
-        setting: what its values mean.
-    """
-
-    name: str
-    default: Any
-    base: Any
-    many: bool
-    is_option: bool
-    setting: Setting
-
-    @classmethod
-    def of(cls, parameter: Parameter, hint: Any, is_option: bool) -> _Declared:
-        """Read an annotation."""
-        kind, setting = get_args(hint)
-        kind = read_type(kind)
-        many = get_origin(kind) is tuple
-        return cls(
-            name=parameter.name,
-            default=parameter.default,
-            base=get_args(kind)[0] if many else kind,
-            many=many,
-            is_option=is_option and not setting.positional,
-            setting=setting,
-        )
-
-    @property
-    def is_required(self) -> bool:
-        """Whether the command line has no default."""
-        return self.default is Parameter.empty or self.setting.required
-
-    @property
-    def limits(self) -> tuple[float, float] | None:
-        """The smallest and the largest number that the command line reads."""
-        low = self.setting.low
-        high = self.setting.high
-        if low is None or high is None or not self.setting.parse_range:
-            return None
-        return low, high
-
-    @property
-    def help(self) -> str:
-        """The help with the limits and the default."""
-        facts = []
-        if self.limits is not None:
-            facts.append("{:g}-{:g}".format(*self.limits))
-        if not self.is_required and self.default is not False:
-            if isinstance(self.default, float):
-                facts.append(f"default {self.default:g}")
-            elif self.setting.in_k:
-                facts.append(f"default {_in_k(self.default)}")
-            elif isinstance(self.default, tuple) and self.default:
-                facts.append(f"default {','.join(map(str, self.default))}")
-            elif self.default not in (None, "", ()):
-                facts.append(f"default {self.default}")
-        if not facts:
-            return self.setting.help
-        return f"{self.setting.help} ({', '.join(facts)})"
-
-    @property
-    def option(self) -> str:
-        """The name on the command line."""
-        return self.setting.option_of(self.name)
-
-
-def _add_option(where: Any, declared: _Declared) -> None:
-    """Add one parameter to a parser or a group."""
-    setting = declared.setting
-    options: dict[str, Any] = {"help": declared.help.replace("%", "%%")}
-    if declared.base is bool:
-        options["action"] = "store_true"
-    elif choices := choices_of(declared.base):
-        options["choices"] = choices
+def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
+    """Add a setting to a parser or a group."""
+    option = declared.setting.option
+    assert option is not None
+    kind = read_type(declared.type)
+    is_many = get_origin(kind) is tuple
+    if is_many:
+        kind = get_args(kind)[0]
+    is_repeatable = is_many and not (option.in_a_row or by_place)
+    is_required = declared.default is Parameter.empty or option.required
+    settings: dict[str, Any] = {
+        "help": _help_of(declared, option, is_repeatable).replace("%", "%%"),
+        **_reading_of(kind, declared, option),
+    }
+    if option.without_value is not None:
+        settings["nargs"] = "?"
+        settings["const"] = option.without_value
+    if is_repeatable:
+        settings["action"] = "append"
+    elif is_many:
+        settings["nargs"] = "+"
+    if not is_required:
+        default = declared.default
+        settings["default"] = list(default) if isinstance(default, tuple) else default
+    if by_place:
+        if not is_required:
+            settings["nargs"] = "*" if is_many else "?"
+        where.add_argument(declared.name, **settings)
     else:
-        options["type"] = READERS.get(declared.base, declared.base)
-        if setting.metavar:
-            options["metavar"] = setting.metavar
-    if declared.limits is not None:
-        options["type"] = partial(_number, declared.base, *declared.limits)
-    elif setting.in_k and declared.base is int:
-        options["type"] = _whole_number
-    if setting.without_value is not None:
-        options["nargs"] = "?"
-        options["const"] = setting.without_value
-    if declared.many and (setting.in_a_row or not declared.is_option):
-        options["nargs"] = "+"
-    elif declared.many:
-        options["action"] = "append"
-    if not declared.is_required:
-        is_tuple = isinstance(declared.default, tuple)
-        options["default"] = list(declared.default) if is_tuple else declared.default
-    written = declared.name
-    if declared.is_option:
-        options["dest"] = declared.name
-        options["required"] = declared.is_required
-        written = declared.option
-    elif not declared.is_required:
-        options["nargs"] = "*" if declared.many else "?"
-    where.add_argument(written, **options)
+        where.add_argument(declared.option, dest=declared.name, required=is_required, **settings)
 
 
-def _number(kind: type, low: float, high: float, text: str) -> Any:
-    value: Any = text
-    with suppress(ValueError):
-        value = kind(text)
-    check_range("the value", value, kind(low), kind(high))
-    return value
+def _reading_of(kind: Any, declared: Declared, option: CliOption) -> dict[str, Any]:
+    """Return how argparse reads a value of a type: a flag, a choice or a text that is read."""
+    if kind is bool:
+        return {"action": "store_true"}
+    if choices := choices_of(kind):
+        return {"choices": choices}
+    reading: dict[str, Any] = {"type": reader_of(kind, declared.setting, option)}
+    if option.metavar:
+        reading["metavar"] = option.metavar
+    return reading
 
 
-def _in_k(value: int | tuple[int, ...]) -> str:
-    """Return whole numbers as they are written with k."""
-    numbers = value if isinstance(value, tuple) else (value,)
-    return ",".join(f"{number // _K}k" for number in numbers)
+def _help_of(declared: Declared, option: CliOption, is_repeatable: bool) -> str:
+    """Return the help of a setting with what else its option takes, and its default."""
+    facts = ["repeatable"] if is_repeatable else []
+    limits = shown_range(declared.setting, option)
+    if limits is not None:
+        facts.append(f"{limits.low:g}-{limits.high:g}")
+    if option.without_value is not None:
+        facts.append(f"{option.without_value} when {option.metavar} is left out")
+    default = "" if option.required else _default_of(declared, option)
+    if default:
+        facts.append(f"default {default}")
+    help = declared.setting.help
+    return f"{help} ({', '.join(facts)})" if facts else help
 
 
-def _number_of(text: str) -> float:
-    """Return a number as it is written: a whole one, 2k or 0.5."""
-    if text.endswith("k"):
-        return int(text[:-1]) * _K
-    value = float(text)
-    return int(value) if text.strip("+- ").isdecimal() else value
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    """Read numbers separated by commas; k is 1024 of a whole number."""
-    try:
-        return tuple(map(_number_of, text.lower().split(",")))
-    except ValueError:
-        raise UserError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
-
-
-def _whole_number(text: str) -> int:
-    """Read a whole number; k is 1024."""
-    with suppress(ValueError):
-        value = _number_of(text.lower())
-        if isinstance(value, int):
-            return value
-    raise UserError(f"{text!r} is not readable: use a whole number, as in 2048 or 8k")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Read names separated by commas."""
-    return tuple(name.strip() for name in text.split(",")) if text else ()
-
-
-def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
-    if not text:  # would mean the current folder
-        raise UserError("the file name is empty")
-    for check in checks:
-        check(Path(text))
-    return Path(text)
-
-
-def _save(text: str) -> Path:
-    from hsd_viz.trace.file import checked_name
-
-    return _path(text, check_writable, checked_name)
-
-
-#: What reads a value, where it is not the type itself.
-READERS: dict[Any, Callable[[str], Any]] = {
-    Path: _path,
-    Out: lambda text: _path(text, check_writable),
-    Save: _save,
-    Sequence[float]: _numbers,
-    # What uses the numbers checks that they are whole.
-    Sequence[int]: _numbers,
-    Sequence[str]: _names,
-}
+def _default_of(declared: Declared, option: CliOption) -> str:
+    """Return the default of a setting as it is written; "" if there is none to show."""
+    default = declared.default
+    if default is False or default in (None, "", (), Parameter.empty):
+        return ""
+    if isinstance(default, float):
+        return f"{default:g}"
+    if option.in_k:
+        return in_k(default)
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    return str(default)

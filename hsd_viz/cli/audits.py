@@ -13,8 +13,9 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import Html, Json, RuleOption
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
+from hsd_viz.ranges import Range
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.
@@ -26,128 +27,59 @@ def audit(
     stack: A[
         tuple[str, ...],
         Setting(
-            metavar="S",
-            help="audit the loop of this stack over toy models, in place of its own; "
-            "may be repeated",
+            "audit the loop of this stack over toy models, in place of its own",
+            CliOption("S"),
         ),
     ] = (),
     rule: RuleOption = "block",
     exact: A[
         str | None,
         Setting(
-            metavar="MODULE:FUNCTION",
-            help="audit this function: a module or a file, and the name in it",
+            "audit this function: a module or a file, and the name in it",
+            CliOption("MODULE:FUNCTION"),
         ),
     ] = None,
-    models: A[
-        int,
-        Setting(
-            metavar="N",
-            help="toy models of --exact",
-            low=1,
-            high=4,
-        ),
-    ] = 2,
+    models: A[int, Setting("toy models of --exact", CliOption("N"), Range(1, 4))] = 2,
     schedule: A[
         bool,
-        Setting(
-            help="audit rules that end or shorten drafts, in fractions, and this project's own",
-        ),
+        Setting("audit rules that end or shorten drafts, in fractions, and this project's own"),
     ] = False,
     speculative: A[
         str | None,
-        Setting(
-            metavar="URL",
-            help="the endpoint with speculation, up to and including /v1",
-        ),
+        Setting("the endpoint with speculation, up to and including /v1", CliOption("URL")),
     ] = None,
-    plain: A[
-        str | None,
-        Setting(
-            metavar="URL",
-            help="the endpoint without speculation",
-        ),
-    ] = None,
-    model: A[
-        str,
-        Setting(
-            metavar="M",
-            help="the model to request from both",
-        ),
-    ] = "",
+    plain: A[str | None, Setting("the endpoint without speculation", CliOption("URL"))] = None,
+    model: A[str, Setting("the model to request from both", CliOption("M"))] = "",
     body: A[
         str | None,
-        Setting(
-            metavar="JSON",
-            help="further request parameters of both, as in '{\"min_p\": 0.05}'",
-        ),
+        Setting("further request parameters of both, as in '{\"min_p\": 0.05}'", CliOption("JSON")),
     ] = None,
     api_key_env: A[
-        str | None,
-        Setting(
-            metavar="NAME",
-            help="environment variable with the API key",
-        ),
+        str | None, Setting("environment variable with the API key", CliOption("NAME"))
     ] = None,
-    suite: A[
-        str,
-        Setting(
-            metavar="NAME|PATH",
-            help="prompts: a suite or a file",
-        ),
-    ] = "heldout",
-    limit: A[
-        int,
-        Setting(
-            metavar="N",
-            help="prompts",
-            low=1,
-            high=10_000,
-        ),
-    ] = 8,
+    suite: A[str, Setting("prompts: a suite or a file", CliOption("NAME|PATH"))] = "heldout",
+    limit: A[int, Setting("prompts", CliOption("N"), Range(1, 10_000))] = 8,
     tolerance: A[
         float,
         Setting(
-            metavar="E",
-            help="probabilities that differ by less are equal; 1e-5 for float32",
-            low=0,
-            high=0.1,
+            "probabilities that differ by less are equal; 1e-5 for float32",
+            CliOption("E"),
+            Range(0, 0.1),
         ),
     ] = 1e-9,
-    samples: A[
-        int,
-        Setting(
-            metavar="N",
-            help="most pairs",
-            low=0,
-            high=1_000_000,
-        ),
-    ] = 400,
+    samples: A[int, Setting("most pairs", CliOption("N"), Range(0, 1_000_000))] = 400,
     temperature: A[
-        float,
-        Setting(
-            metavar="T",
-            help="temperature of the samples",
-            low=0.01,
-            high=10,
-        ),
+        float, Setting("temperature of the samples", CliOption("T"), Range(0.01, 10))
     ] = 1.0,
     alpha: A[
-        float,
-        Setting(
-            metavar="A",
-            help="the largest rate of false alarms",
-            low=1e-9,
-            high=0.5,
-        ),
+        float, Setting("the largest rate of false alarms", CliOption("A"), Range(1e-9, 0.5))
     ] = 0.001,
     near_tie: A[
         float,
         Setting(
-            metavar="D",
-            help="difference of log probabilities that rounding may explain, in nats",
-            low=0,
-            high=10,
+            "difference of log probabilities that rounding may explain, in nats",
+            CliOption("D"),
+            Range(0, 10),
         ),
     ] = 0.05,
     json_: Json = None,

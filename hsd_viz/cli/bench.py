@@ -2,69 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated as A
-from typing import Literal
 
-from hsd_viz import terminal
-from hsd_viz.cli.arguments import CommandLine, Out
+from hsd_viz.cli.arguments import CommandLine
 from hsd_viz.cli.shared import Html, Json
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, parsing
-from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.models.families import find_family
-from hsd_viz.stack import MAX_LOOKAHEAD
+from hsd_viz.measure.bench.options import BenchOptions
 
 
 def bench(
     *,
-    stack: A[
-        tuple[str, ...],
-        Setting(
-            metavar="S",
-            help=f"a stack (lookahead 1-{MAX_LOOKAHEAD}); may be given several times",
-        ),
-    ] = (),
-    suite: A[
-        str | None,
-        Setting(
-            metavar="NAME|PATH",
-            help=(
-                "prompts: a suite, a .jsonl file of questions or a "
-                "text file (default: the family's suite)"
-            ),
-        ),
-    ] = None,
-    template: A[
-        Literal["auto", "chat", "vicuna", "plain"],
-        Setting(
-            help="how questions become prompts",
-        ),
-    ] = "auto",
-    limit: A[
-        int | None,
-        Setting(
-            metavar="N",
-            help="use N prompts, from all categories in turn",
-        ),
-    ] = None,
-    settings: BenchSettings,
-    resume: A[
-        Out | None,
-        Setting(
-            metavar="FILE",
-            help="keep finished decodes there, and continue a stopped bench from it",
-        ),
-    ] = None,
+    options: BenchOptions,
     json_: Json = None,
     html: Html = None,
     from_: A[
         Path | None,
-        Setting(
-            metavar="REPORT.json",
-            help="show a saved --json report instead of measuring",
-        ),
+        Setting("show a saved --json report instead of measuring", CliOption("REPORT.json")),
     ] = None,
     machine: EngineOptions,
     command_line: CommandLine,
@@ -72,9 +29,9 @@ def bench(
     """Measure stacks side by side on a suite of prompts."""
     from hsd_viz.disk import MOST_JSON, read_text
     from hsd_viz.engine.local import LocalEngine
+    from hsd_viz.measure.bench.api import measured
     from hsd_viz.measure.bench.report import read_report
-    from hsd_viz.measure.bench.result import BenchResult, measure_stacks
-    from hsd_viz.prompts.suites import load_suite
+    from hsd_viz.measure.bench.result import BenchResult
     from hsd_viz.results.result import show
 
     if from_ is not None:
@@ -82,19 +39,7 @@ def bench(
             report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
         return show(BenchResult(report), html=html)
 
-    if not stack:
+    if not options.stacks:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
-    prompts = load_suite(suite or find_family(machine.family).suite).limited(limit)
     engine = LocalEngine.of(machine.on_one_thread())
-    with terminal.progress_bar() as bar:
-        result = measure_stacks(
-            engine,
-            stack,
-            prompts,
-            settings,
-            template=template,
-            resume=resume,
-            progress=bar,
-            command=command_line,
-        )
-    return show(result, json=json_, html=html)
+    return show(measured(replace(options, engine=engine), command_line), json=json_, html=html)

@@ -7,27 +7,19 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli import shared
-from hsd_viz.cli.arguments import Out
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
+from hsd_viz.ranges import Range
 from hsd_viz.terminal import status
 
 
 def copy_course(
     folder: A[
         Path,
-        Setting(
-            metavar="DIR",
-            help="the folder; it is created if missing, existing notebooks stay",
-        ),
+        Setting("the folder; it is created if missing, existing notebooks stay", CliOption("DIR")),
     ],
     *,
-    solutions: A[
-        bool,
-        Setting(
-            help="only the solved notebooks, instead of the exercises",
-        ),
-    ] = False,
+    solutions: A[bool, Setting("only the solved notebooks, instead of the exercises")] = False,
 ) -> None:
     """Copy the notebooks into a folder."""
     from hsd_viz.exercises import editions
@@ -39,22 +31,19 @@ def build_course(
     folder: A[
         Path,
         Setting(
-            metavar="DIR",
-            help="each edition is written to a folder of its name in DIR; files are replaced",
+            "each edition is written to a folder of its name in DIR; files are replaced",
+            CliOption("DIR"),
         ),
     ],
     *,
     edition: A[
         tuple[Literal["student", "solution", "otter", "nbgrader"], ...],
-        Setting(
-            help="may be repeated (default: all)",
-        ),
+        Setting("an edition (default: all)"),
     ] = (),
     figures: A[
         bool,
         Setting(
-            help="store the figures in the student edition, which web pages then show without "
-            "running it",
+            "store the figures in the student edition, which web pages then show without running it"
         ),
     ] = False,
 ) -> None:
@@ -77,17 +66,11 @@ def build_course(
 def book(
     folder: A[
         Path,
-        Setting(
-            metavar="DIR",
-            help="the folder; it is created if missing, its files are replaced",
-        ),
+        Setting("the folder; it is created if missing, its files are replaced", CliOption("DIR")),
     ],
     *,
     figures: A[
-        bool,
-        Setting(
-            help="run the lessons and store their figures, which the book then shows",
-        ),
+        bool, Setting("run the lessons and store their figures, which the book then shows")
     ] = False,
 ) -> None:
     """Write the course as a MyST book: the lessons and their table of contents, which `jupyter book
@@ -108,22 +91,11 @@ def book(
 
 
 def slides(
-    file: A[
-        Out,
-        Setting(
-            metavar="FILE.html",
-            help="the file; it is replaced",
-        ),
-    ],
+    file: A[Path, Setting("the file; it is replaced", CliOption("FILE.html", writes="file"))],
     *,
     lesson: A[
         tuple[int, ...],
-        Setting(
-            metavar="N",
-            help="only this lesson; repeat for several (default: all)",
-            low=1,
-            high=9,
-        ),
+        Setting("only this lesson (default: all)", CliOption("N"), Range(1, 9)),
     ] = (),
 ) -> None:
     """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in

@@ -8,44 +8,28 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.options import MAX_NEW_TOKENS
+from hsd_viz.ranges import Range
 from hsd_viz.terminal import status
 
 
 def inspect(
     path: A[
         Path | None,
-        Setting(
-            metavar="PATH",
-            help="a file, or a folder of them (default: all that are shipped)",
-        ),
+        Setting("a file, or a folder of them (default: all that are shipped)", CliOption("PATH")),
     ] = None,
     *,
     tokenizer: A[
         str | None,
         Setting(
-            metavar="T",
-            help="its tokenizer: a model, a folder or a file (default: the ladder's)",
+            "its tokenizer: a model, a folder or a file (default: the ladder's)", CliOption("T")
         ),
     ] = None,
-    top: A[
-        int,
-        Setting(
-            metavar="N",
-            help="show the N most used entries",
-            low=0,
-            high=1000,
-        ),
-    ] = 10,
-    json_: A[
-        bool,
-        Setting(
-            help="print JSON: one object for a file, else a list of them",
-        ),
-    ] = False,
+    top: A[int, Setting("show the N most used entries", CliOption("N"), Range(0, 1000))] = 10,
+    json_: A[bool, Setting("print JSON: one object for a file, else a list of them")] = False,
 ) -> None:
     """Show what a database file contains."""
     from hsd_viz.drafting.index.build import describe
@@ -86,98 +70,46 @@ def inspect(
 
 def build(
     *,
-    out: A[
-        Path,
-        Setting(
-            metavar="DIR",
-            help="folder for the files",
-        ),
-    ],
-    kind: A[
-        Literal["model", "statistics"],
-        Setting(
-            help="the database to build",
-        ),
-    ],
-    model: A[
-        str,
-        Setting(
-            metavar="M",
-            help="the model, or the model of the tokenizer",
-        ),
-    ] = "target",
+    out: A[Path, Setting("folder for the files", CliOption("DIR"))],
+    kind: A[Literal["model", "statistics"], Setting("the database to build")],
+    model: A[str, Setting("the model, or the model of the tokenizer", CliOption("M"))] = "target",
     prompts: A[
         tuple[str, ...] | None,
-        Setting(
-            metavar="FILE",
-            help="prompts for the model: files or suite names",
-            in_a_row=True,
-        ),
+        Setting("prompts for the model: files or suite names", CliOption("FILE", in_a_row=True)),
     ] = None,
     family: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="the family of --model and --stack: code or smollm2",
-        ),
+        str, Setting("the family of --model and --stack: code or smollm2", CliOption("NAME"))
     ] = "code",
     max_new_tokens: A[
         int | None,
         Setting(
-            metavar="N",
-            help="token limit for each prompt (default 128)",
-            low=1,
-            high=MAX_NEW_TOKENS,
+            "token limit for each prompt (default 128)", CliOption("N"), Range(1, MAX_NEW_TOKENS)
         ),
     ] = None,
     stack: A[
         str | None,
-        Setting(
-            metavar="S",
-            help="decode with this stack: the same text, faster (default target)",
-        ),
+        Setting("decode with this stack: the same text, faster (default target)", CliOption("S")),
     ] = None,
     text: A[
         tuple[Path, ...] | None,
         Setting(
-            metavar="PATH",
-            help="text to count: files, or folders with their subfolders",
-            in_a_row=True,
+            "text to count: files, or folders with their subfolders",
+            CliOption("PATH", in_a_row=True),
         ),
     ] = None,
     tokenizer: A[
         str | None,
         Setting(
-            metavar="T",
-            help="tokenizer instead of --model's: a model, a folder or a tokenizer.json",
+            "tokenizer instead of --model's: a model, a folder or a tokenizer.json", CliOption("T")
         ),
     ] = None,
-    max_key_length: A[
-        int,
-        Setting(
-            metavar="N",
-            help="longest keys in tokens",
-            low=1,
-            high=32,
-        ),
-    ] = 6,
+    max_key_length: A[int, Setting("longest keys in tokens", CliOption("N"), Range(1, 32))] = 6,
     min_count: A[
-        int,
-        Setting(
-            metavar="N",
-            help="keep keys that occur at least N times",
-            low=1,
-            high=10**9,
-        ),
+        int, Setting("keep keys that occur at least N times", CliOption("N"), Range(1, 10**9))
     ] = 2,
     max_mb: A[
         float,
-        Setting(
-            metavar="MB",
-            help="file size: the most useful keys are kept",
-            low=0.001,
-            high=2000,
-        ),
+        Setting("file size: the most useful keys are kept", CliOption("MB"), Range(0.001, 2000)),
     ] = 64.0,
 ) -> None:
     """Build a model database from the output of a model, or a statistics database from text."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
 from hsd_viz.cli import shared
-from hsd_viz.cli.arguments import Save
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import read_text, writing
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import INVALID_JSON, UserError
@@ -30,45 +29,34 @@ def decode(
     stack: A[
         str,
         Setting(
-            metavar="S",
-            help=f"the stack, such as 'db > nano:4 > target' (lookahead 1-{MAX_LOOKAHEAD})",
+            f"the stack, such as 'db > nano:4 > target' (lookahead 1-{MAX_LOOKAHEAD})",
+            CliOption("S"),
         ),
     ],
     prompt: A[
         str | None,
-        Setting(
-            metavar="TEXT",
-            help="the text to continue; this or --prompt-file is required",
-        ),
+        Setting("the text to continue; this or --prompt-file is required", CliOption("TEXT")),
     ] = None,
     prompt_file: A[
         Path | None,
-        Setting(
-            metavar="F",
-            help="a UTF-8 file with the text to continue; - is standard input",
-        ),
+        Setting("a UTF-8 file with the text to continue; - is standard input", CliOption("F")),
     ] = None,
     chat: A[
         bool,
         Setting(
-            help="format the prompt as a conversation by the model's chat "
+            "format the prompt as a conversation by the model's chat "
             "template: text is the turn of a user, "
-            "a .json file is a list of messages with role and content",
+            "a .json file is a list of messages with role and content"
         ),
     ] = False,
     save: A[
-        Save | None,
+        Path | None,
         Setting(
-            metavar="F.json.gz",
-            help="write the trace, for the explorer and for export",
+            "write the trace, for the explorer and for export",
+            CliOption("F.json.gz", writes="trace"),
         ),
     ] = None,
-    json_: A[
-        bool,
-        Setting(
-            help="print one JSON object and nothing else",
-        ),
-    ] = False,
+    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
     decoding: DecodingOptions,
     machine: EngineOptions,
 ) -> int:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from typing import Annotated as A
 
 from hsd_viz.cli import shared
-from hsd_viz.cli.arguments import Out
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import writing
 from hsd_viz.errors import UserError
 
@@ -23,45 +22,38 @@ def export(
     traces: A[
         tuple[Path, ...],
         Setting(
-            metavar="TRACE",
-            help="a trace of decode --save; several with --html, to compare, with --aiperf or with "
+            "a trace of decode --save; several with --html, to compare, with --aiperf or with "
             "--costs",
+            CliOption("TRACE"),
         ),
     ],
     *,
     html: A[
-        Out | None,
-        Setting(
-            metavar="FILE",
-            help="write a self-contained page",
-        ),
+        Path | None, Setting("write a self-contained page", CliOption("FILE", writes="file"))
     ] = None,
     perfetto: A[
-        Out | None,
+        Path | None,
         Setting(
-            metavar="FILE",
-            help="write the timeline as Chrome trace events, for ui.perfetto.dev",
+            "write the timeline as Chrome trace events, for ui.perfetto.dev",
+            CliOption("FILE", writes="file"),
         ),
     ] = None,
     csv: A[
         Path | None,
-        Setting(
-            metavar="DIR",
-            help="write the tables to this folder; it is created if missing",
-        ),
+        Setting("write the tables to this folder; it is created if missing", CliOption("DIR")),
     ] = None,
     aiperf: A[
-        Out | None,
+        Path | None,
         Setting(
-            metavar="FILE",
-            help="write AIPerf's records of speculative decoding, one line per trace",
+            "write AIPerf's records of speculative decoding, one line per trace",
+            CliOption("FILE", writes="file"),
         ),
     ] = None,
     costs: A[
-        Out | None,
+        Path | None,
         Setting(
-            metavar="FILE",
-            help="write the costs of the target's verifications by batch, as llama.cpp takes them",
+            "write the costs of the target's verifications by batch, as llama.cpp takes them",
+            CliOption("FILE", writes="file"),
         ),
     ] = None,
 ) -> None:

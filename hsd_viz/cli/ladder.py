@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,12 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def info(
     *,
-    json_: A[
-        bool,
-        Setting(
-            help="print everything known as one JSON object",
-        ),
-    ] = False,
+    json_: A[bool, Setting("print everything known as one JSON object")] = False,
 ) -> None:
     """Show sizes, training and quality of the shipped models."""
     from hsd_viz import ladder
@@ -39,13 +34,7 @@ def info(
 
 
 def train(
-    rest: A[
-        tuple[str, ...],
-        Setting(
-            metavar="OPTION",
-            help="as of python -m training train",
-        ),
-    ] = (),
+    rest: A[tuple[str, ...], Setting("as of python -m training train", CliOption("OPTION"))] = (),
 ) -> int:
     """Train a ladder: the target, then both drafts."""
     if not (ROOT / "training").is_dir():

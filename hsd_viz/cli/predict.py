@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.cli import shared
-from hsd_viz.cli.arguments import Out
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.measure.predict.options import PredictOptions
 
 
@@ -14,18 +14,10 @@ def predict(
     *,
     options: PredictOptions,
     json_: A[
-        Out | None,
-        Setting(
-            metavar="OUT",
-            help="write the whole prediction",
-        ),
+        Path | None, Setting("write the whole prediction", CliOption("OUT", writes="file"))
     ] = None,
     html: A[
-        Out | None,
-        Setting(
-            metavar="OUT",
-            help="write a figure of the speed-ups",
-        ),
+        Path | None, Setting("write a figure of the speed-ups", CliOption("OUT", writes="file"))
     ] = None,
 ) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""

@@ -5,62 +5,41 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.options import MAX_NEW_TOKENS
+from hsd_viz.ranges import Range
 
-_HOST = Setting(metavar="HOST", help="the address to serve on; others than loopback need a token")
+_HOST = Setting("the address to serve on; others than loopback need a token", CliOption("HOST"))
 _TOKEN_FILE = Setting(
-    metavar="F",
-    help="a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+    "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+    CliOption("F"),
 )
 
 
 def dashboard(
     *,
     host: A[str, _HOST] = "127.0.0.1",
-    port: A[
-        int,
-        Setting(
-            metavar="PORT",
-            help="the port to serve on",
-        ),
-    ] = 8866,
+    port: A[int, Setting("the port to serve on", CliOption("PORT"))] = 8866,
     token_file: A[Path | None, _TOKEN_FILE] = None,
-    allow_models: A[
-        bool,
-        Setting(
-            help="allow models by hub id or path",
-        ),
-    ] = False,
+    allow_models: A[bool, Setting("allow models by hub id or path")] = False,
     family: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="the family of models at first: code or smollm2",
-        ),
+        str, Setting("the family of models at first: code or smollm2", CliOption("NAME"))
     ] = "code",
-    open_browser: A[
-        bool,
-        Setting(
-            help="open the page in a browser",
-        ),
-    ] = False,
+    open_browser: A[bool, Setting("open the page in a browser")] = False,
     engine: A[
         str | None,
         Setting(
-            metavar="URL",
-            help="a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its "
-            "token",
+            "a running `hsd-viz serve` that decodes for all; HSD_VIZ_ENGINE_TOKEN has its token",
+            CliOption("URL"),
         ),
     ] = None,
     pages: A[
         int | None,
         Setting(
-            metavar="N",
-            help="the most pages that may be open, one kernel each (default: any)",
-            low=1,
-            high=10_000,
+            "the most pages that may be open, one kernel each (default: any)",
+            CliOption("N"),
+            Range(1, 10_000),
         ),
     ] = None,
 ) -> int:
@@ -90,85 +69,34 @@ def dashboard(
 def serve(
     *,
     host: A[str, _HOST] = "127.0.0.1",
-    port: A[
-        int,
-        Setting(
-            metavar="PORT",
-            help="the port to serve on",
-            low=1,
-            high=65535,
-        ),
-    ] = 8800,
+    port: A[int, Setting("the port to serve on", CliOption("PORT"), Range(1, 65535))] = 8800,
     token_file: A[Path | None, _TOKEN_FILE] = None,
     address: A[
         str | None,
         Setting(
-            metavar="RAY",
-            help="the address of a running Ray cluster, or auto (default: this machine)",
+            "the address of a running Ray cluster, or auto (default: this machine)",
+            CliOption("RAY"),
         ),
     ] = None,
-    replicas: A[
-        int,
-        Setting(
-            metavar="N",
-            help="processes that decode",
-            low=1,
-            high=4096,
-        ),
-    ] = 1,
+    replicas: A[int, Setting("processes that decode", CliOption("N"), Range(1, 4096))] = 1,
     gpus_per_replica: A[
-        float,
-        Setting(
-            metavar="N",
-            help="GPUs of each replica, fractions allowed",
-            low=0,
-            high=64,
-        ),
+        float, Setting("GPUs of each replica, fractions allowed", CliOption("N"), Range(0, 64))
     ] = 0.0,
     cpus_per_replica: A[
         float,
         Setting(
-            metavar="N",
-            help="CPUs reserved for each replica, fractions allowed",
-            low=0,
-            high=1024,
+            "CPUs reserved for each replica, fractions allowed", CliOption("N"), Range(0, 1024)
         ),
     ] = 1.0,
-    queue: A[
-        int,
-        Setting(
-            metavar="N",
-            help="requests that may wait",
-            low=0,
-            high=100_000,
-        ),
-    ] = 64,
+    queue: A[int, Setting("requests that may wait", CliOption("N"), Range(0, 100_000))] = 64,
     new_tokens: A[
-        int,
-        Setting(
-            metavar="N",
-            help="the most tokens of one request",
-            low=1,
-            high=MAX_NEW_TOKENS,
-        ),
+        int, Setting("the most tokens of one request", CliOption("N"), Range(1, MAX_NEW_TOKENS))
     ] = 1024,
     prompt_characters: A[
-        int,
-        Setting(
-            metavar="N",
-            help="the longest prompt in characters",
-            low=1,
-            high=1_000_000,
-        ),
+        int, Setting("the longest prompt in characters", CliOption("N"), Range(1, 1_000_000))
     ] = 20_000,
     seconds: A[
-        float,
-        Setting(
-            metavar="S",
-            help="the longest decode in seconds",
-            low=1,
-            high=86_400,
-        ),
+        float, Setting("the longest decode in seconds", CliOption("S"), Range(1, 86_400))
     ] = 300.0,
     machine: EngineOptions,
 ) -> int:
@@ -217,63 +145,28 @@ def serve(
 def classroom(
     *,
     host: A[
-        str,
-        Setting(
-            metavar="HOST",
-            help="the address to serve on; 0.0.0.0: to the network",
-        ),
+        str, Setting("the address to serve on; 0.0.0.0: to the network", CliOption("HOST"))
     ] = "127.0.0.1",
-    port: A[
-        int,
-        Setting(
-            metavar="PORT",
-            help="the port to serve on",
-            low=1,
-            high=65535,
-        ),
-    ] = 8866,
+    port: A[int, Setting("the port to serve on", CliOption("PORT"), Range(1, 65535))] = 8866,
     token_file: A[
         Path | None,
         Setting(
-            metavar="F",
-            help="a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where "
+            "a file with the token of the class (else HSD_VIZ_TOKEN, else a random one where "
             "needed)",
+            CliOption("F"),
         ),
     ] = None,
     pages: A[
-        int,
-        Setting(
-            metavar="N",
-            help="the most pages that may be open",
-            low=1,
-            high=10_000,
-        ),
+        int, Setting("the most pages that may be open", CliOption("N"), Range(1, 10_000))
     ] = 40,
     new_tokens: A[
-        int,
-        Setting(
-            metavar="N",
-            help="the most tokens of one run",
-            low=1,
-            high=MAX_NEW_TOKENS,
-        ),
+        int, Setting("the most tokens of one run", CliOption("N"), Range(1, MAX_NEW_TOKENS))
     ] = 256,
     replicas: A[
         int,
-        Setting(
-            metavar="N",
-            help="processes that decode, each with its own models",
-            low=1,
-            high=64,
-        ),
+        Setting("processes that decode, each with its own models", CliOption("N"), Range(1, 64)),
     ] = 1,
-    family: A[
-        str,
-        Setting(
-            metavar="NAME",
-            help="the family of models: code or smollm2",
-        ),
-    ] = "code",
+    family: A[str, Setting("the family of models: code or smollm2", CliOption("NAME"))] = "code",
 ) -> int:
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras
     app and cluster).

@@ -9,27 +9,17 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.cli.arguments import Out
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.options import settings
 from hsd_viz.terminal import status
 
 #: The rule, and the files to write.
 RuleOption = A[str, settings()["rule"]]
-Json = A[
-    Out | None,
-    Setting(
-        metavar="OUT",
-        help="write the report as JSON",
-    ),
-]
+Json = A[Path | None, Setting("write the report as JSON", CliOption("OUT", writes="file"))]
 Html = A[
-    Out | None,
-    Setting(
-        metavar="OUT",
-        help="write the report as a page that opens offline",
-    ),
+    Path | None,
+    Setting("write the report as a page that opens offline", CliOption("OUT", writes="file")),
 ]
 
 

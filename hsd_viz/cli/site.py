@@ -6,25 +6,19 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import writing
 from hsd_viz.terminal import status
 
 
 def build_site(
-    out: A[
-        Path,
-        Setting(
-            metavar="OUT",
-            help="a new or empty folder, or an earlier site",
-        ),
-    ],
+    out: A[Path, Setting("a new or empty folder, or an earlier site", CliOption("OUT"))],
     *,
     family: A[
         tuple[str, ...],
         Setting(
-            metavar="NAME",
-            help="also offer the models of this family, which readers may download; repeatable",
+            "also offer the models of this family, which readers may download",
+            CliOption("NAME"),
         ),
     ] = (),
 ) -> None:

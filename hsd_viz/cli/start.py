@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.terminal import status
 
 #: What the command without arguments prints.
@@ -79,10 +79,7 @@ def mcp(
     *,
     folder: A[
         Path | None,
-        Setting(
-            metavar="DIR",
-            help="the folder whose files may be read: records, logs and traces",
-        ),
+        Setting("the folder whose files may be read: records, logs and traces", CliOption("DIR")),
     ] = None,
 ) -> None:
     """Serve doctor, predict, replay and decode to a chat, by the Model Context Protocol."""

@@ -153,7 +153,7 @@ def judge(
     if record.observe:
         seen = scores
         if record.temperature is not None:
-            seen = distribution(scores, Sampling(record.temperature))
+            seen = distribution(scores, Sampling(temperature=record.temperature))
         likeliest_tokens: list[list[int]] = []
         their_values: list[list[float]] = []
         for row in seen:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.declare import keywords_from
 from hsd_viz.decoding.decode import LIKELIEST, Decode
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.event_stream import decode
@@ -28,6 +27,7 @@ from hsd_viz.engine.models import EngineModels, StackModels
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.errors import UserError
+from hsd_viz.keywords import keywords_from
 from hsd_viz.machine import cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, can_compile

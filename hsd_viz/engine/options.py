@@ -10,9 +10,10 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import Setting, check_settings
+from hsd_viz.declare import CliOption, Setting, check_settings
 from hsd_viz.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.models.families import DEFAULT, Family
+from hsd_viz.ranges import Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,74 +26,46 @@ class EngineOptions:
 
     family: A[
         str | Family,
-        Setting(
-            metavar="NAME",
-            help="the family whose models have short names: code or smollm2",
-        ),
+        Setting("the family whose models have short names: code or smollm2", CliOption("NAME")),
     ] = field(default=DEFAULT, kw_only=True)
     target: A[
         str,
         Setting(
-            metavar="M",
-            help="the model 'target': a name of the family, a hub id (owner/name) or a path",
+            "the model 'target': a name of the family, a hub id (owner/name) or a path",
+            CliOption("M"),
         ),
     ] = "target"
     _: KW_ONLY
     databases: A[
         Path | str | None,
-        Setting(
-            metavar="DIR",
-            help="use the databases in this folder (default: the family's)",
-        ),
+        Setting("use the databases in this folder (default: the family's)", CliOption("DIR")),
     ] = None
-    device: A[
-        Device | str | None,
-        Setting(
-            help="default: cuda, else cpu",
-        ),
-    ] = None
+    device: A[Device | str | None, Setting("default: cuda, else cpu")] = None
     dtype: A[
         DType | str | None,
-        Setting(
-            help="default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU",
-        ),
+        Setting("default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU"),
     ] = None
-    runtime: A[
-        Runtime | str,
-        Setting(
-            help="what runs forward passes; auto: the fastest",
-        ),
-    ] = "auto"
-    bridge: A[
-        Bridge | str | None,
-        Setting(
-            help="how a draft model with another tokenizer drafts",
-        ),
-    ] = None
+    runtime: A[Runtime | str, Setting("what runs forward passes; auto: the fastest")] = "auto"
+    bridge: A[Bridge | str | None, Setting("how a draft model with another tokenizer drafts")] = (
+        None
+    )
     costs: A[
         str | Path,
         Setting(
-            metavar="SOURCE",
-            help="what db sizes its drafts by: shipped, measured or a JSON file",
+            "what db sizes its drafts by: shipped, measured or a JSON file", CliOption("SOURCE")
         ),
     ] = SHIPPED
     threads: A[
         int | None,
         Setting(
-            metavar="N",
-            help="CPU threads (default: one for each core; 1 in what measures and in serve)",
-            words="the number of threads",
-            low=1,
-            high=MAX_THREADS,
-            parse_range=False,
+            "CPU threads (default: one for each core; 1 in what measures and in serve)",
+            CliOption("N", shows_range=False),
+            Range(1, MAX_THREADS),
+            noun="the number of threads",
         ),
     ] = None
     allow_models: A[
-        bool,
-        Setting(
-            help="whether target and stacks may name models by hub id or path",
-            python_only=True,
-        ),
+        bool, Setting("whether target and stacks may name models by hub id or path", option=None)
     ] = True
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from hsd_viz.engine.access import model_outside
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
-from hsd_viz.measure.doctor.case import DoctorCase, Weights
+from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
 
@@ -60,13 +60,13 @@ def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any
     return {"type": "array", "items": items, "description": description, "maxItems": most}
 
 
-def figure(name: str, description: str) -> dict[str, Any]:
+def figure(declaration: type, name: str, description: str) -> dict[str, Any]:
     """Return the schema of a figure of the doctor, in the range that is declared for it."""
-    setting = settings_of(DoctorCase)[name]
-    assert setting.low is not None and setting.high is not None
-    if isinstance(setting.low, int):
-        return whole(description, setting.low, int(setting.high))
-    return number(description, setting.low, setting.high)
+    limits = settings_of(declaration)[name].range
+    assert limits is not None and limits.high is not None
+    if isinstance(limits.low, int):
+        return whole(description, limits.low, int(limits.high))
+    return number(description, limits.low, limits.high)
 
 
 #: Schemas that several tools have.
@@ -141,13 +141,17 @@ class FolderTools:
                     "acceptance by position",
                     64,
                 ),
-                "lookahead": figure("lookahead", "draft tokens per round, with acceptance"),
+                "lookahead": figure(
+                    DoctorOptions, "lookahead", "draft tokens per round, with acceptance"
+                ),
                 "method": text("draft, eagle, eagle3, mtp, medusa, lookup or suffix"),
-                "batch": figure("batch", "requests per batch"),
+                "batch": figure(Known, "batch", "requests per batch"),
                 "gpu": GPU,
                 "models": MODELS,
-                "speed": figure("speed", "tokens per second with speculation"),
-                "plain_speed": figure("plain_speed", "tokens per second without speculation"),
+                "speed": figure(Known, "speed", "tokens per second with speculation"),
+                "plain_speed": figure(
+                    Known, "plain_speed", "tokens per second without speculation"
+                ),
             },
             (),
             self.doctor,
@@ -246,12 +250,8 @@ class FolderTools:
                 path,
                 acceptance=acceptance,
                 lookahead=lookahead,
-                gpu=gpu,
-                models=[check_name(name) for name in models],
-                method=method,
-                batch=batch,
-                speed=speed,
-                plain_speed=plain_speed,
+                known=Known(method=method, batch=batch, speed=speed, plain_speed=plain_speed),
+                hardware=Hardware(gpu, [check_name(name) for name in models]),
             )
         )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hsd_viz.declare import Setting
+from hsd_viz.declare import CliOption, Setting
 
-BANDWIDTH = Setting(metavar="GB", help="GB/s of an unknown GPU")
-FLOPS = Setting(metavar="TF", help="dense 16-bit TFLOP/s of an unknown GPU")
-GPU_MEMORY = Setting(metavar="GB", help="memory of an unknown GPU", unit="GB", option="gpu-memory")
+BANDWIDTH = Setting("GB/s of an unknown GPU", CliOption("GB"))
+FLOPS = Setting("dense 16-bit TFLOP/s of an unknown GPU", CliOption("TF"))
+GPU_MEMORY = Setting("memory of an unknown GPU", CliOption("GB", name="gpu-memory"), unit="GB")

@@ -105,14 +105,12 @@ def _setting_fields() -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, setting in settings().items():
         # An operator's own limit of tokens is checked later.
-        highest = None if name == "max_new_tokens" else setting.high
-        field = Field(
-            defaults()[name],
-            gt=setting.low if setting.above_low else None,
-            ge=None if setting.above_low else setting.low,
-            le=highest,
-        )
-        fields[name] = (types()[name], field)
+        limits: dict[str, Any] = {}
+        if setting.range is not None:
+            limits["gt" if setting.range.above_low else "ge"] = setting.range.low
+            if name != "max_new_tokens":
+                limits["le"] = setting.range.high
+        fields[name] = (types()[name], Field(defaults()[name], **limits))
     return fields
 
 

@@ -13,7 +13,7 @@ import pytest
 from hsd_viz.cli import build_parser, main
 from hsd_viz.cli.audits import audit
 from hsd_viz.declare import settings_of
-from hsd_viz.measure.doctor.case import HardwareModel, KnownFigures
+from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
@@ -274,5 +274,5 @@ def test_the_doctor_s_options_are_grouped_as_they_are_declared():
 
     assert groups["positional arguments"] == ["record"]
     assert groups["what to examine"] == ["measure", "acceptance", "lookahead", "model", "engine"]
-    assert groups["known figures"] == list(settings_of(KnownFigures))
-    assert groups["hardware model of unknown times"] == list(settings_of(HardwareModel))
+    assert groups["known figures"] == list(settings_of(Known))
+    assert groups["hardware model of unknown times"] == list(settings_of(Hardware))

@@ -23,7 +23,9 @@ TIMES = {"start_ns", "duration_ns"}
 
 
 def events(temperature: float = 0.0):
-    loop = loop_of(models(3), [2, 4], Sampling(temperature, seed=2), TOKENS, Guesser(models(3)[0]))
+    loop = loop_of(
+        models(3), [2, 4], Sampling(temperature=temperature, seed=2), TOKENS, Guesser(models(3)[0])
+    )
     return list(
         decode(
             loop, TokenText(load_tokenizer()), {"stack": "", "prompt": "", "max_new_tokens": TOKENS}
@@ -64,7 +66,7 @@ def test_the_stop_reason_at_the_border_of_length_and_context(positions, reason):
     """The prompt has one token and eight are asked for: a context of nine is reached with the
     last of them.
     """
-    loop = loop_of(models(2), [3], Sampling(1.0, seed=1), 8, positions=positions)
+    loop = loop_of(models(2), [3], Sampling(temperature=1.0, seed=1), 8, positions=positions)
     meta = {"stack": "", "prompt": "", "max_new_tokens": 8}
     trace = list(decode(loop, TokenText(load_tokenizer()), meta))[-1].trace
     assert trace.meta["stop_reason"] == reason

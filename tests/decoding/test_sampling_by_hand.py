@@ -16,19 +16,27 @@ SCORES = np.log([0.4, 0.3, 0.2, 0.1])
 @pytest.mark.parametrize(
     ("sampling", "probabilities"),
     [
-        pytest.param(Sampling(1.0), [0.4, 0.3, 0.2, 0.1], id="as it is"),
+        pytest.param(Sampling(temperature=1.0), [0.4, 0.3, 0.2, 0.1], id="as it is"),
         # Squares: 16, 9, 4 and 1 of 30.
-        pytest.param(Sampling(0.5), [16 / 30, 9 / 30, 4 / 30, 1 / 30], id="temperature"),
-        pytest.param(Sampling(1.0, top_k=1), [1, 0, 0, 0], id="top-k 1"),
-        pytest.param(Sampling(1.0, top_k=2), [4 / 7, 3 / 7, 0, 0], id="top-k 2"),
-        pytest.param(Sampling(1.0, top_k=4), [0.4, 0.3, 0.2, 0.1], id="top-k of all"),
-        pytest.param(Sampling(1.0, top_p=0.3), [1, 0, 0, 0], id="top-p within the first"),
         pytest.param(
-            Sampling(1.0, top_p=0.6), [4 / 7, 3 / 7, 0, 0], id="the token that reaches top-p"
+            Sampling(temperature=0.5), [16 / 30, 9 / 30, 4 / 30, 1 / 30], id="temperature"
+        ),
+        pytest.param(Sampling(temperature=1.0, top_k=1), [1, 0, 0, 0], id="top-k 1"),
+        pytest.param(Sampling(temperature=1.0, top_k=2), [4 / 7, 3 / 7, 0, 0], id="top-k 2"),
+        pytest.param(Sampling(temperature=1.0, top_k=4), [0.4, 0.3, 0.2, 0.1], id="top-k of all"),
+        pytest.param(
+            Sampling(temperature=1.0, top_p=0.3), [1, 0, 0, 0], id="top-p within the first"
+        ),
+        pytest.param(
+            Sampling(temperature=1.0, top_p=0.6),
+            [4 / 7, 3 / 7, 0, 0],
+            id="the token that reaches top-p",
         ),
         # Of the first three, 4/9 and 3/9 reach 0.7.
         pytest.param(
-            Sampling(1.0, top_k=3, top_p=0.7), [4 / 7, 3 / 7, 0, 0], id="top-k, then top-p"
+            Sampling(temperature=1.0, top_k=3, top_p=0.7),
+            [4 / 7, 3 / 7, 0, 0],
+            id="top-k, then top-p",
         ),
     ],
 )
@@ -38,7 +46,9 @@ def test_a_distribution(sampling, probabilities):
 
 def test_ties_at_the_border_of_top_k_are_kept():
     scores = np.log([0.4, 0.2, 0.2, 0.2])
-    assert distribution(scores, Sampling(1.0, top_k=2)) == pytest.approx([0.4, 0.2, 0.2, 0.2])
+    assert distribution(scores, Sampling(temperature=1.0, top_k=2)) == pytest.approx(
+        [0.4, 0.2, 0.2, 0.2]
+    )
 
 
 def test_a_row_is_described_in_nats():

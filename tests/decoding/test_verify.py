@@ -13,7 +13,7 @@ from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
 from tests.lossless.toys import Guesser, loop_of, models
 
-ONE = Sampling(1.0)
+ONE = Sampling(temperature=1.0)
 
 
 def tree_of(*nodes: tuple[int, int]) -> DraftTree:
@@ -110,7 +110,7 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     verdict = judge(
         scores_of(p),
         draft,
-        Sampling(1.0, rule=rule),
+        Sampling(temperature=1.0, rule=rule),
         UniformNumbers([0.5, 0.5], [0.9]),
         RecordOptions(details=5),
     )
@@ -127,7 +127,7 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     bonus = judge(
         scores_of(p),
         draft,
-        Sampling(1.0, rule=rule),
+        Sampling(temperature=1.0, rule=rule),
         UniformNumbers([0.5, 0.5], [0.0]),
         RecordOptions(details=5),
     )
@@ -214,7 +214,7 @@ def test_a_drafter_learns_from_every_row_of_the_draft():
         scores, Draft(tree), Sampling(), None, RecordOptions(observe=3, temperature=0.5)
     ).observed
     assert warm[0] == order[0]
-    p = distribution(scores, Sampling(0.5))
+    p = distribution(scores, Sampling(temperature=0.5))
     for row, tokens in enumerate(warm[0]):
         assert warm[1][row] == [p[row, token] for token in tokens]
 
@@ -229,7 +229,7 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
     """
     stopped = beyond = 0
     for seed in range(60):
-        sampling = Sampling(temperature, seed=seed, rule="token")
+        sampling = Sampling(temperature=temperature, seed=seed, rule="token")
         below, target = models(2, seed=1)
         loop = loop_of(
             [target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3

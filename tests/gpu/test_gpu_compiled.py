@@ -72,7 +72,9 @@ def test_graphs_give_the_rows_of_the_module():
             each.keep(base, [0] if parents else range(n))
 
 
-@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, top_p=0.9, seed=1)], ids=str)
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(temperature=0.7, top_p=0.9, seed=1)], ids=str
+)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_recorded_steps_give_the_texts_of_the_loop(depth, sampling):
     """In float64; most steps are replays, and a second decode replays all of its steps."""

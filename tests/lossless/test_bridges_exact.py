@@ -86,7 +86,9 @@ def run(
     levels = [Level("target", Markov(target))]
     if kind:
         levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
-    loop = Loop(levels, None, sampling or Sampling(1.0, seed=seed), [0], max_new_tokens=tokens)
+    loop = Loop(
+        levels, None, sampling or Sampling(temperature=1.0, seed=seed), [0], max_new_tokens=tokens
+    )
     list(loop.prefill())
     return loop
 
@@ -99,7 +101,9 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
             continue
         runs = []
         for drafting in (kind, ""):
-            runs.append(run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed)))
+            runs.append(
+                run(seed, drafting, size, 80, sampling=Sampling(temperature=temperature, seed=seed))
+            )
         assert sample(runs[0]) == sample(runs[1]), seed
 
 
@@ -151,8 +155,10 @@ def test_chi_square_of_restricted_rows(rule):
     target = models(2)[1]
     tokens = []
     for k in range(300):
-        tokens += sample(run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule)))
-    exact_rows = distribution(target, Sampling(1.0))
+        tokens += sample(
+            run(seed, "tli", V, 200, target, Sampling(temperature=1.0, seed=k, rule=rule))
+        )
+    exact_rows = distribution(target, Sampling(temperature=1.0))
     # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended
     # in.
     kept = np.array(tokens).reshape(300, 200)

@@ -159,7 +159,9 @@ class AlwaysInTheMiddle:
         return [0.5] * n
 
 
-@pytest.mark.parametrize("sampling", [Sampling(1.0, rule="token"), Sampling(0.0)], ids=str)
+@pytest.mark.parametrize(
+    "sampling", [Sampling(temperature=1.0, rule="token"), Sampling(temperature=0.0)], ids=str
+)
 @pytest.mark.parametrize(
     ("confidences", "lookaheads", "first"),
     [
@@ -180,13 +182,13 @@ def test_where_a_draft_stops_by_hand(sampling, confidences, lookaheads, first):
 
 
 def test_the_limit_is_named_where_it_ends_a_draft():
-    assert drafts_by_hand(Sampling(0.0), [0.001], [8])[-1] == (2, "limit")
+    assert drafts_by_hand(Sampling(temperature=0.0), [0.001], [8])[-1] == (2, "limit")
 
 
 def test_with_greedy_decoding_the_text_is_that_of_the_target_alone():
     for seed in range(40):
         instance = Instance(seed)
-        instance.sampling = Sampling(0.0)
+        instance.sampling = Sampling(temperature=0.0)
         instance.new_tokens = 12
         plain = Loop(
             [Level("target", ToySession(instance.tables[-1]))],

@@ -17,7 +17,7 @@ from hsd_viz.drafting.tree import DraftTree
 from tests.lossless.toys import law_of
 
 TOLERANCE = 1e-12
-ONE = Sampling(1.0)
+ONE = Sampling(temperature=1.0)
 
 
 def random_rows(n: int, v: int, seed: int, zeros: bool = False) -> np.ndarray:
@@ -98,7 +98,8 @@ def test_the_nucleus_ends_with_the_token_that_reaches_top_p():
     reached = ordered.cumsum()
     for k in range(4):
         exactly, above = (
-            distribution(scores, Sampling(1.0, top_p=p)) for p in (reached[k], reached[k] + 1e-12)
+            distribution(scores, Sampling(temperature=1.0, top_p=p))
+            for p in (reached[k], reached[k] + 1e-12)
         )
         assert (exactly > 0).sum() == k + 1
         assert (above > 0).sum() == k + 2
@@ -106,7 +107,7 @@ def test_the_nucleus_ends_with_the_token_that_reaches_top_p():
 
 def test_min_p_keeps_tokens_by_their_ratio_to_the_likeliest():
     scores = np.log(np.array([[0.5, 0.25, 0.15, 0.1]]))
-    p = distribution(scores, Sampling(1.0, min_p=0.3))[0]
+    p = distribution(scores, Sampling(temperature=1.0, min_p=0.3))[0]
     # 0.25 and 0.15 are at least 0.3 * 0.5 = 0.15 up to rounding; 0.1 is not.
     expected = np.array([0.5, 0.25, 0.15, 0])
     assert np.abs(p - expected / expected.sum()).max() < TOLERANCE
@@ -119,21 +120,23 @@ def test_a_token_at_the_border_of_min_p_is_kept():
     while ordered[0] * border > ordered[2]:  # the quotient was rounded up
         border = float(np.nextafter(border, 0))
     scores = np.random.default_rng(3).normal(size=6)
-    kept = distribution(scores, Sampling(1.0, min_p=border))
-    fewer = distribution(scores, Sampling(1.0, min_p=border + 1e-9))
+    kept = distribution(scores, Sampling(temperature=1.0, min_p=border))
+    fewer = distribution(scores, Sampling(temperature=1.0, min_p=border + 1e-9))
     assert (kept > 0).sum() == 3
     assert (fewer > 0).sum() == 2
 
 
 def test_min_p_of_1_keeps_the_likeliest_alone():
     scores = np.array([[0.0, 2.0, 1.0]])
-    assert (distribution(scores, Sampling(1.0, min_p=1.0)) > 0).tolist() == [[False, True, False]]
+    assert (distribution(scores, Sampling(temperature=1.0, min_p=1.0)) > 0).tolist() == [
+        [False, True, False]
+    ]
 
 
 def test_min_p_follows_temperature_top_k_and_top_p():
     """At temperature 2 the third token is within the ratio, but top-k has dropped it."""
     scores = np.array([[2.0, 1.0, 0.5, -4.0]])
-    p = distribution(scores, Sampling(2.0, top_k=2, min_p=0.4))[0]
+    p = distribution(scores, Sampling(temperature=2.0, top_k=2, min_p=0.4))[0]
     weights = np.exp(scores[0, :2] / 2)
     assert np.abs(p[:2] - weights / weights.sum()).max() < TOLERANCE
     assert p[2:].tolist() == [0.0, 0.0]
@@ -153,7 +156,7 @@ def test_the_cuts_are_those_of_transformers(seed):
     theirs = torch.tensor(scores)
     for cut in cuts:
         theirs = cut(torch.zeros(1, 1, dtype=torch.long), theirs)
-    ours = distribution(scores, Sampling(0.8, top_k=20, top_p=0.9, min_p=0.1))
+    ours = distribution(scores, Sampling(temperature=0.8, top_k=20, top_p=0.9, min_p=0.1))
     assert np.abs(ours - theirs.softmax(-1).numpy()).max() < 1e-12
 
 

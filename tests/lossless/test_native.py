@@ -133,7 +133,7 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
     rounded to float32.
     """
     models = [blind(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
-    sampling = Sampling(1.0, top_k=3, rule=rule)  # fewer outcomes
+    sampling = Sampling(temperature=1.0, top_k=3, rule=rule)  # fewer outcomes
 
     def decode(choices):
         levels = levels_of((model.session() for model in models), lookaheads)
@@ -174,7 +174,7 @@ class RowsBeforeShaping(Mutant):
         self._session.truncate(base)
         logits = self._session.forward([*pending, *tokens[:-1]], len(tokens))
         return SampledChain(
-            tokens, distribution(logits, Sampling(sampling.temperature)), len(tokens)
+            tokens, distribution(logits, Sampling(temperature=sampling.temperature)), len(tokens)
         )
 
 

@@ -207,7 +207,9 @@ def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(
     for rule in RULES:
         tables = models(len(lookaheads) + 1, seed=2)
         drafter = Guesser(models(2)[0]) if database else None
-        loop = loop_of(tables, lookaheads, Sampling(temperature, seed=3, rule=rule), 200, drafter)
+        loop = loop_of(
+            tables, lookaheads, Sampling(temperature=temperature, seed=3, rule=rule), 200, drafter
+        )
         rounds = []
         for r in loop.rounds():
             rounds.append((r.draft.tree.tokens, r.verdict.p, r.verdict.u, r.verdict.h, r.tokens))

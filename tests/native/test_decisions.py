@@ -83,10 +83,10 @@ def test_a_distribution_is_that_of_the_reference_at_every_border(library):
     choose = random.Random(1)
     for seed in range(400):
         logits = rows(choose, 1)[0]
-        shares = np.sort(distribution(logits, Sampling(1.0)))[::-1].cumsum()
+        shares = np.sort(distribution(logits, Sampling(temperature=1.0)))[::-1].cumsum()
         top_p = choose.choice([1.0, 0.9, 0.5, 0.25, min(1.0, float(shares[choose.randrange(4)]))])
         # Also where a probability is exactly at the border of min-p.
-        near = np.sort(distribution(logits, Sampling(1.0)))[::-1]
+        near = np.sort(distribution(logits, Sampling(temperature=1.0)))[::-1]
         ratio = float(near[choose.randrange(4)] / near[0])
         sampling = Sampling(
             temperature=choose.choice([1.0, 0.7, 2.0]),
@@ -143,7 +143,7 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
     # Often the verifier's rows at another temperature, so that joint ratios rise above 1 and fall
     # again.
     near = scores[:n] if choose.random() < 0.5 or not n else rows(choose, n)
-    q = distribution(near, Sampling(2.0)) if n else np.empty((0, VOCAB))
+    q = distribution(near, Sampling(temperature=2.0)) if n else np.empty((0, VOCAB))
     tokens = [int(choose.choices(range(VOCAB), row)[0]) for row in q]
     return Draft(DraftTree.chain(tokens, "m"), [[0]] * n, q)
 
@@ -153,13 +153,13 @@ def test_verdicts_are_those_of_the_reference(library):
     choose = random.Random(2)
     seen = set()
     for _ in range(3000):
-        shape = (
-            choose.choice([0.0, 1.0, 1.0, 0.7]),
-            choose.choice([0, 0, 5]),
-            choose.choice([1.0, 0.75]),
-            choose.choice([0.0, 0.0, 0.3]),
+        sampling = Sampling(
+            temperature=choose.choice([0.0, 1.0, 1.0, 0.7]),
+            top_k=choose.choice([0, 0, 5]),
+            top_p=choose.choice([1.0, 0.75]),
+            min_p=choose.choice([0.0, 0.0, 0.3]),
+            rule=choose.choice(RULES),
         )
-        sampling = Sampling(*shape, rule=choose.choice(RULES))
         n = choose.choice([0, 1, 2, 3, 6])
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)

@@ -21,7 +21,8 @@ def test_the_committed_records_are_those_of_the_tool():
     [("chat.log", 40, "speculation pays"), ("busy.log", 30, "speculation loses")],
 )
 def test_the_verdict_on_a_server_is_the_one_that_the_sheet_relies_on(log, plain_speed, verdict):
-    assert verdict in hsd.doctor(lab_logs.FOLDER / log, plain_speed=plain_speed).verdict
+    known = hsd.Known(plain_speed=plain_speed)
+    assert verdict in hsd.doctor(lab_logs.FOLDER / log, known=known).verdict
 
 
 def test_a_copy_pays_for_the_edits():

@@ -43,10 +43,10 @@ STACKS = {
 }
 SAMPLINGS = [
     Sampling(),
-    Sampling(0.9, seed=1, rule="token"),
-    Sampling(0.7, top_p=0.8, seed=2, rule="block"),
-    Sampling(1.2, top_k=5, seed=3, rule="branch"),
-    Sampling(0.8, top_k=9, top_p=0.7, min_p=0.1, seed=4),
+    Sampling(temperature=0.9, seed=1, rule="token"),
+    Sampling(temperature=0.7, top_p=0.8, seed=2, rule="block"),
+    Sampling(temperature=1.2, top_k=5, seed=3, rule="branch"),
+    Sampling(temperature=0.8, top_k=9, top_p=0.7, min_p=0.1, seed=4),
 ]
 END = frozenset({VOCABULARY - 1, VOCABULARY - 2})
 
@@ -99,7 +99,7 @@ def test_a_deep_hierarchy_decodes_as_the_loop_does(sampling, eos):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_depth_decodes_as_the_loop_does(stack):
-    compare(stack, Sampling(0.8, top_p=0.9, seed=5))
+    compare(stack, Sampling(temperature=0.8, top_p=0.9, seed=5))
 
 
 @pytest.mark.parametrize("eos", [frozenset(), END], ids=["endless", "with end tokens"])
@@ -135,7 +135,7 @@ def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
 
 def test_numbers_are_replaced_between_rounds_that_are_started_ahead(monkeypatch, queue):
     monkeypatch.setattr("hsd_viz.torch_models.steps.NUMBERS", 128)
-    compare("draft:5 > target", Sampling(1.0, seed=6), tokens=90, details=0)
+    compare("draft:5 > target", Sampling(temperature=1.0, seed=6), tokens=90, details=0)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
@@ -192,7 +192,9 @@ def test_a_round_draws_its_numbers_on_the_device(monkeypatch):
         return own_verify(self, pending, draft, sampling, numbers, record)
 
     monkeypatch.setattr(BoardSession, "verify", verify)
-    loop, _ = decode(DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(0.8, seed=1))
+    loop, _ = decode(
+        DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(temperature=0.8, seed=1)
+    )
     assert set(passed) == {None}
     assert loop.hooks.result_time is None
 
@@ -204,7 +206,7 @@ def test_a_drafter_learns_what_it_learns_in_the_loop(sampling):
 
 def test_numbers_that_never_repeat_are_replaced_when_they_are_used(monkeypatch):
     monkeypatch.setattr("hsd_viz.torch_models.steps.NUMBERS", 128)
-    compare("nano:2 > small:5 > target", Sampling(1.0, seed=6), tokens=60, details=0)
+    compare("nano:2 > small:5 > target", Sampling(temperature=1.0, seed=6), tokens=60, details=0)
 
 
 def random_case(number: int) -> tuple[str, Sampling, type | None]:
@@ -265,7 +267,7 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     levels = []
     for model, lookahead in zip(models, [*lookaheads, None], strict=True):
         levels.append(Level("m", model.session(80), lookahead))
-    sampling = Sampling(0.7, top_p=0.9, seed=1)
+    sampling = Sampling(temperature=0.7, top_p=0.9, seed=1)
     loop = DeviceDecode(levels, None, sampling, [1, 2, 3], max_new_tokens=60)
     list(loop.prefill())
     rounds = loop.rounds()
@@ -318,7 +320,7 @@ def test_every_step_is_one_graph():
         return Graph(compiled)
 
     models = [CompiledModel(eager(noise), compiler=traced) for noise in (0.1, 0.0)]
-    sampling = Sampling(0.7, top_p=0.9, seed=1)
+    sampling = Sampling(temperature=0.7, top_p=0.9, seed=1)
     decoded, _ = decode(DeviceDecode, models, [1], sampling, tokens=8)
     expected, _ = decode(Loop, [eager(0.1), eager(0.0)], [1], sampling, tokens=8)
     assert decoded.text == expected.text

@@ -20,15 +20,15 @@ from tests.rows import column
 
 RULES = ("token", "block", "branch")
 SAMPLINGS = [
-    Sampling(1.0),
-    Sampling(0.3),
-    Sampling(2.0, top_k=1),
-    Sampling(0.8, top_k=50),
-    Sampling(0.7, top_p=0.9),
-    Sampling(1.5, top_p=0.05),
-    Sampling(0.9, top_k=40, top_p=0.8),
-    Sampling(0.9, min_p=0.2),
-    Sampling(1.3, top_k=40, top_p=0.9, min_p=0.1),
+    Sampling(temperature=1.0),
+    Sampling(temperature=0.3),
+    Sampling(temperature=2.0, top_k=1),
+    Sampling(temperature=0.8, top_k=50),
+    Sampling(temperature=0.7, top_p=0.9),
+    Sampling(temperature=1.5, top_p=0.05),
+    Sampling(temperature=0.9, top_k=40, top_p=0.8),
+    Sampling(temperature=0.9, min_p=0.2),
+    Sampling(temperature=1.3, top_k=40, top_p=0.9, min_p=0.1),
 ]
 
 
@@ -68,7 +68,11 @@ def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
     scores = logits(3, 40)
     scores[:, 7] = -np.inf
     scores[:, 3] = scores[:, 9] = scores[:, 20]
-    for sampling in (Sampling(0.7, top_k=5), Sampling(1e-3, top_p=0.5), Sampling(1.0, top_p=0.3)):
+    for sampling in (
+        Sampling(temperature=0.7, top_k=5),
+        Sampling(temperature=1e-3, top_p=0.5),
+        Sampling(temperature=1.0, top_p=0.3),
+    ):
         shaped_rows = shaped(torch.from_numpy(scores), sampling).numpy()
         assert np.abs(shaped_rows - distribution(scores, sampling)).max() <= 1e-12
 
@@ -81,11 +85,11 @@ def test_the_nucleus_is_that_of_the_sorted_row(share, dtype):
         scores = scale * logits(4, 10_000, seed=7)
         scores[1] = np.round(scores[1], 1)
         rows = torch.from_numpy(scores).to(dtype)
-        p = shaped(rows, Sampling(1.0)).numpy()
+        p = shaped(rows, Sampling(temperature=1.0)).numpy()
         ordered = np.sort(p)[:, ::-1]
         border = (ordered[:, :-1].cumsum(-1, dtype=np.float64) < share).sum(-1, keepdims=True)
         expected = p >= np.take_along_axis(ordered, border, -1)
-        nucleus = shaped(rows, Sampling(1.0, top_p=share)).numpy() > 0
+        nucleus = shaped(rows, Sampling(temperature=1.0, top_p=share)).numpy() > 0
         assert (nucleus == expected).all()
 
 
@@ -109,17 +113,22 @@ def test_the_largest_key_that_reaches_a_weight(bits):
 def test_forbidden_tokens_are_beyond_the_border_of_top_k():
     scores = np.full((1, 50), -np.inf)
     scores[0, [3, 20, 40]] = [0.0, -1.0, -2.0]
-    shaped_rows = shaped(torch.from_numpy(scores), Sampling(1.0, top_k=10)).numpy()
-    assert np.abs(shaped_rows - distribution(scores, Sampling(1.0, top_k=10))).max() <= 1e-12
+    shaped_rows = shaped(torch.from_numpy(scores), Sampling(temperature=1.0, top_k=10)).numpy()
+    assert (
+        np.abs(shaped_rows - distribution(scores, Sampling(temperature=1.0, top_k=10))).max()
+        <= 1e-12
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_row_does_not_depend_on_the_rows_beside_it(dtype):
     """Bit for bit: sums have one order for any number of rows."""
     scores = torch.from_numpy(logits(17, 3000)).to(dtype)
-    together = shaped(scores, Sampling(0.7, top_p=0.9))
+    together = shaped(scores, Sampling(temperature=0.7, top_p=0.9))
     for k in (0, 5, 16):
-        assert torch.equal(shaped(scores[k : k + 1], Sampling(0.7, top_p=0.9))[0], together[k])
+        assert torch.equal(
+            shaped(scores[k : k + 1], Sampling(temperature=0.7, top_p=0.9))[0], together[k]
+        )
         assert torch.equal(device.total(together[k : k + 1])[0], device.total(together)[k])
 
 
@@ -157,8 +166,10 @@ def test_verdicts_on_chains_are_the_references(rule):
         m = int(rng.integers(1, 6))
         n = int(rng.integers(1, m + 1))
         scores = rng.normal(size=(m + 1, 8))
-        p = distribution(scores, Sampling(1.0))
-        q = distribution(scores[:m] + 0.8 * rng.normal(size=(m, 8)), Sampling(0.8, top_k=6))
+        p = distribution(scores, Sampling(temperature=1.0))
+        q = distribution(
+            scores[:m] + 0.8 * rng.normal(size=(m, 8)), Sampling(temperature=0.8, top_k=6)
+        )
         tokens = [draw(row, float(rng.random())) for row in q]
         u = rng.random(m)
         expected = verify.RULES[rule](tokens[:n], q[:n], p[: n + 1], u[:n])
@@ -205,8 +216,8 @@ def test_the_law_of_a_chain_is_the_targets(rule, seed):
     v = 5
     n = 2
     rng = np.random.default_rng(seed)
-    target = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))
-    drafter = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(1.0))
+    target = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(temperature=1.0))
+    drafter = distribution(1.5 * rng.normal(size=(v + 1, v)), Sampling(temperature=1.0))
     # Row v is the one after the text, row k that after token k.
     law = np.zeros((v,) * (n + 1))
     for tokens in itertools.product(range(v), repeat=n):

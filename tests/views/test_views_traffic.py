@@ -24,7 +24,9 @@ def spec_of(diagnosis, engine=""):
 @pytest.fixture(scope="module")
 def served():
     """Return the diagnosis of the course's server, which drafts 7 tokens."""
-    return hsd.doctor(LAB / "chat.log", plain_speed=40.0, step=25.0, draft=21.0, verify=28.0)
+    return hsd.doctor(
+        LAB / "chat.log", known=hsd.Known(plain_speed=40.0, step=25.0, draft=21.0, verify=28.0)
+    )
 
 
 def test_the_headline_is_the_speed_up_its_largest_loss_and_the_better_setting(served):
@@ -90,7 +92,10 @@ def test_without_times_draft_lengths_are_compared_by_tokens_per_pass():
 )
 def test_an_advice_with_a_condition_is_said_in_full_below(acceptance, draft, advice):
     spec = spec_of(
-        hsd.doctor(acceptance=acceptance, step=25.0, draft=draft, verify=26.0, overhead=0.5)
+        hsd.doctor(
+            acceptance=acceptance,
+            known=hsd.Known(step=25.0, draft=draft, verify=26.0, overhead=0.5),
+        )
     )
     assert spec["words"].endswith(f": {advice}")
     assert spec["lines"][0].startswith("What to do: ")
@@ -98,7 +103,10 @@ def test_an_advice_with_a_condition_is_said_in_full_below(acceptance, draft, adv
 
 def test_a_draft_beyond_those_of_the_record_is_marked():
     spec = spec_of(
-        hsd.doctor(acceptance=(0.9, 0.8), step=25.0, draft=2.0, verify=26.0, overhead=0.5)
+        hsd.doctor(
+            acceptance=(0.9, 0.8),
+            known=hsd.Known(step=25.0, draft=2.0, verify=26.0, overhead=0.5),
+        )
     )
     assert [one["tokens"] for one in spec["settings"] if one["assumed"]] == [3, 4]
 

@@ -7,7 +7,8 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
-from types import ModuleType
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from tools.reference.markdown import GENERATED, first_paragraph, prose
 
@@ -60,34 +61,58 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
-    definition = next(
-        (n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None
-    )
-    if isinstance(definition, ast.ClassDef):
-        yield from _class(definition)
-    elif isinstance(definition, ast.FunctionDef):
-        text = ast.get_docstring(definition) or ""
-        if "__signature__" in vars(thing):
-            # A dataclass declares the parameters: they are not in the source of the function.
-            definition = _definition(name, inspect.signature(thing))
-            text = inspect.getdoc(thing) or ""
-        yield f"### `{definition.name}`"
-        yield _code(_call(definition.name, definition))
+    found = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
+    text = inspect.getdoc(thing) or ""
+    if "__signature__" in vars(thing):
+        # A dataclass declares the parameters: they are not in the source of a function.
+        found = _definition(name, inspect.signature(thing))
+    if isinstance(found, ast.ClassDef):
+        yield from _class(found)
+    elif isinstance(found, ast.FunctionDef):
+        yield f"### `{found.name}`"
+        yield _code(_call(found.name, found))
         yield first_paragraph(text)
         yield from _sections(text)
 
 
 def _definition(name: str, signature: inspect.Signature) -> ast.FunctionDef:
-    """Return a signature with types as text as the definition of a function without a body."""
+    """Return a signature as the definition of a function without a body."""
     parts = []
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        parts.append(f"{parameter.name}: {parameter.annotation}={parameter.default!r}")
-    source = f"def {name}({', '.join(parts)}) -> {signature.return_annotation}: ..."
+        part = f"{parameter.name}: {type_text(parameter.annotation)}"
+        if parameter.default is not parameter.empty:
+            part += f"={parameter.default!r}"
+        parts.append(part)
+    returned = ""
+    if signature.return_annotation is not None:
+        returned = f" -> {type_text(signature.return_annotation)}"
+    source = f"def {name}({', '.join(parts)}){returned}: ..."
     (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.FunctionDef)
     return definition
+
+
+def type_text(annotation: Any) -> str:
+    """Return a type as it is written in a signature, without the modules of its names."""
+    if isinstance(annotation, str):
+        return annotation
+    if annotation in (None, NoneType):
+        return "None"
+    if annotation is Ellipsis:
+        return "..."
+    arguments = get_args(annotation)
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        return " | ".join(map(type_text, arguments))
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, arguments))}]"
+    if isinstance(annotation, list):
+        return f"[{', '.join(map(type_text, annotation))}]"
+    if not arguments:
+        return annotation.__name__
+    return f"{origin.__name__}[{', '.join(map(type_text, arguments))}]"
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:

@@ -99,20 +99,22 @@ def typescript_settings() -> str:
         "export const SETTINGS = {",
     ]
     for name, setting in settings().items():
-        if setting.low is None:
+        limits = setting.range
+        form = setting.form
+        if limits is None or form is None:
             continue
-        high = setting.high
+        high = limits.high
         if high is not None and high > MOST_WHOLE:
             high = None
-        form_low = setting.low if setting.form_low is None else setting.form_low
-        form_high = setting.high if setting.form_high is None else setting.form_high
+        form_low = limits.low if form.low is None else form.low
+        form_high = limits.high if form.high is None else form.high
         lines += [
             f"  {name}: {{",
-            f'    words: "{setting.words}",',
-            f'    label: "{setting.form_label}",',
+            f'    words: "{setting.noun}",',
+            f'    label: "{form.label}{limits.off_words}",',
             f"    whole: {str(types()[name] is int).lower()},",
-            f"    low: {setting.low:g},",
-            f"    aboveLow: {str(setting.above_low).lower()},",
+            f"    low: {limits.low:g},",
+            f"    aboveLow: {str(limits.above_low).lower()},",
             f"    high: {'null' if high is None else _number(high)},",
             f"    formLow: {_number(form_low)},",
             f"    formHigh: {_number(form_high)},",

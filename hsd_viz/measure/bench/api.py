@@ -2,73 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Unpack
 
 from hsd_viz.decoding.engine import Engine
+from hsd_viz.keywords import keywords_from
+from hsd_viz.measure.bench.options import BenchOptions
 from hsd_viz.measure.bench.result import BenchResult, measure_stacks
-from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.options import SamplingOptions, sampling_from
+from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 
 
-def bench(
-    suite: str | Path,
-    stacks: str | Stack | Sequence[str | Stack],
-    *,
-    limit: int | None = None,
-    repeats: int = 3,
-    state: str = "cold",
-    budget: int | None = None,
-    profile: bool = False,
-    template: str = "auto",
-    resume: str | Path | None = None,
-    engine: Engine | None = None,
-    max_new_tokens: int = 128,
-    **sampling: Unpack[SamplingOptions],
-) -> BenchResult:
+@keywords_from(BenchOptions)
+def bench(options: BenchOptions) -> BenchResult:
     """Measure stacks side by side on a suite of prompts, as ``hsd-viz bench`` does.
-
-    Args:
-        suite: a suite's name, or the path of a file with prompts or questions.
-        stacks: the stacks; plain decoding is added.
-        limit: so many prompts, from all categories in turn.
-        repeats: runs of each prompt and stack; times are medians.
-        state: whether drafters that learn are ``cold``, ``warm`` or ``both``.
-        budget: the most draft tokens of a drafter at a time.
-        profile: whether to show where the time of a round goes.
-        template: how questions become prompts.
-        resume: a file that keeps the finished decodes, from which a stopped bench resumes.
-        engine: what decodes; by default the shipped models on one thread.
-        max_new_tokens: the most tokens of an output.
-        sampling: the settings of :class:`~hsd_viz.options.Sampling`.
 
     Raises:
         UserError: for bad input.
     """
-    settings = BenchSettings(
-        max_new_tokens=max_new_tokens,
-        sampling=sampling_from(sampling),
-        repeats=repeats,
-        profile=profile,
-        state=state,
-        budget=budget,
-    )
-    chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
-    prompts = load_suite(str(suite)).limited(limit)
+    return measured(options)
+
+
+def measured(options: BenchOptions, command: str | None = None) -> BenchResult:
+    """Return what a bench measures.
+
+    Args:
+        options: what is measured.
+        command: as it was given, for the report.
+
+    Raises:
+        UserError: for bad input.
+    """
+    engine = options.engine or measuring_engine()
+    suite = options.suite or find_family(engine.family).suite
+    stacks = options.stacks
     with progress_bar() as update:
         return measure_stacks(
-            engine or measuring_engine(),
-            chosen,
-            prompts,
-            settings,
-            template=template,
-            resume=None if resume is None else Path(resume),
+            engine,
+            [stacks] if isinstance(stacks, str | Stack) else list(stacks),
+            load_suite(str(suite)).limited(options.limit),
+            options.settings,
+            template=options.template,
+            resume=None if options.resume is None else Path(options.resume),
             progress=update,
+            command=command,
         )
 
 

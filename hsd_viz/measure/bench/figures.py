@@ -5,6 +5,7 @@ bootstrap interval.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -37,7 +38,6 @@ def build_report(
     :class:`ReportSettings`.
     """
     settings = measurement.settings
-    sampling = settings.sampling
     used = [prompt.category for prompt in measurement.prompts]
     categories = {}
     for category, description in measurement.suite.categories.items():
@@ -58,12 +58,7 @@ def build_report(
             template=measurement.template,
             left_out=measurement.left_out if is_of_questions else None,
             bootstrap_resamples=RESAMPLES,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            min_p=sampling.min_p,
-            seed=sampling.seed,
-            rule=sampling.rule,
+            **asdict(settings.sampling),
             target=engine.get("target"),
             databases=engine.get("databases"),
             device=engine["device"],

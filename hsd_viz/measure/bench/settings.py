@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated as A
 from typing import Literal, get_args
 
-from hsd_viz.declare import Setting, check_settings
+from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 from hsd_viz.options import DecodingOptions
-from hsd_viz.ranges import MAX_BUDGET
+from hsd_viz.ranges import MAX_BUDGET, Range
 
 #: Whether drafters that learn start empty for each decode, or keep their memory.
 State = Literal["cold", "warm", "both"]
@@ -24,7 +24,6 @@ class BenchSettings(DecodingOptions):
 
     Attributes:
         max_new_tokens: the most tokens of an output.
-        sampling: how tokens are drawn.
         state: ``cold``, ``warm`` or ``both``, for drafters that learn.
         budget: the most draft tokens that a database or baseline proposes at a time, without cost
             stopping.
@@ -36,45 +35,31 @@ class BenchSettings(DecodingOptions):
     """
 
     state: A[
-        State | str,
-        Setting(
-            help="drafters that learn start empty, keep their memory, or both",
-        ),
+        State | str, Setting("drafters that learn start empty, keep their memory, or both")
     ] = "cold"
     budget: A[
         int | None,
         Setting(
-            metavar="N",
-            help=(
-                f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, "
-                "regardless of their cost"
-            ),
-            words="the budget",
-            low=1,
-            high=MAX_BUDGET,
-            parse_range=False,
+            f"the most draft tokens of a drafter at a time, 1-{MAX_BUDGET}, "
+            "regardless of their cost",
+            CliOption("N", shows_range=False),
+            Range(1, MAX_BUDGET),
+            noun="the budget",
         ),
     ] = None
     repeats: A[
         int,
         Setting(
-            metavar="N",
-            help="runs of each prompt and stack; times are medians",
-            words="the number of repeats",
-            low=1,
-            high=1_000_000,
-            parse_range=False,
+            "runs of each prompt and stack; times are medians",
+            CliOption("N", shows_range=False),
+            Range(1, 1_000_000),
+            noun="the number of repeats",
         ),
     ] = 3
-    profile: A[
-        bool,
-        Setting(
-            help="show where the time of a round goes (our own loop)",
-        ),
-    ] = False
+    profile: A[bool, Setting("show where the time of a round goes (our own loop)")] = False
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        DecodingOptions.__post_init__(self)
         if self.state not in STATES:
             raise UserError(
                 f"the state '{self.state}' is unknown: it is "

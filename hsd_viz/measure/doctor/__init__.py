@@ -1,6 +1,6 @@
 """Why speculative decoding is not faster, and what to set.
 
-A ``case`` becomes an ``observation`` (``observe``, with times of ``assumed_hardware``); ``loss``,
-``what_if`` and ``findings`` examine it, ``verdict``, ``advice`` and ``recommendation`` conclude: a
-``diagnosis``.
+What is asked (``options``) becomes an ``observation`` (``observe``, with times of
+``assumed_hardware``); ``loss``, ``what_if`` and ``findings`` examine it; ``verdict``, ``advice``
+and ``recommendation`` conclude: a ``diagnosis``.
 """

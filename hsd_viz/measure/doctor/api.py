@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hsd_viz.declare import keywords_from
+from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
-from hsd_viz.measure.doctor.case import DoctorCase
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
 from hsd_viz.measure.doctor.observe import observed_in
+from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import BatchGain, predicted_batches
 from hsd_viz.results.table import as_text
 
 
-@keywords_from(DoctorCase)
-def doctor(case: DoctorCase) -> Diagnosis:
+@keywords_from(DoctorOptions)
+def doctor(options: DoctorOptions) -> Diagnosis:
     """Return why speculative decoding is not faster, and what to set.
 
     A record is a trace, or the path of a trace or of a record of another engine.
@@ -25,23 +25,23 @@ def doctor(case: DoctorCase) -> Diagnosis:
         UserError: for bad input, or where not exactly one of record, measure and acceptance is
             given.
     """
-    return explain(case)
+    return explain(options)
 
 
-def explain(case: DoctorCase) -> Diagnosis:
-    """Return the diagnosis of a case.
+def explain(options: DoctorOptions) -> Diagnosis:
+    """Return the diagnosis of a run.
 
     Raises:
         UserError: if its evidence cannot be used, its figures contradict each other, or its
             hardware is unknown.
     """
-    observed = observed_in(case)
+    observed = observed_in(options)
     seen = observed.seen
     filled = None
     predicted: tuple[BatchGain, ...] = ()
-    if case.has_hardware:
-        filled = with_hardware(seen, case)
-        batches = predicted_batches(seen, lambda unknown: with_hardware(unknown, case))
+    if options.hardware.is_given:
+        filled = with_hardware(seen, options.hardware)
+        batches = predicted_batches(seen, lambda unknown: with_hardware(unknown, options.hardware))
         predicted = tuple(batches)
     diagnosis = diagnose(seen, filled, observed.changes)
     return replace(

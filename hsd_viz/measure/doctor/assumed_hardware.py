@@ -10,12 +10,12 @@ from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine, check_setting
 from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.shapes import Shape
-from hsd_viz.measure.doctor.case import HardwareModel
 from hsd_viz.measure.doctor.observation import Observation
+from hsd_viz.measure.doctor.options import Hardware
 from hsd_viz.records.engine_settings import METHODS, NGRAMS, PARALLEL
 
 
-def load_hardware(hardware: HardwareModel) -> tuple[Machine, Shape, Shape]:
+def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
     """Return the machine, the target and its draft model or draft head.
 
     Raises:
@@ -43,7 +43,7 @@ def load_hardware(hardware: HardwareModel) -> tuple[Machine, Shape, Shape]:
     return machine, target, head
 
 
-def with_hardware(seen: Observation, hardware: HardwareModel) -> Observation:
+def with_hardware(seen: Observation, hardware: Hardware) -> Observation:
     """Return the observation with the times of a hardware model where they were not observed.
 
     An observed step scales the predicted forward passes.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hsd_viz.errors import BadFile, UserError, parsing
-from hsd_viz.measure.doctor.case import DoctorCase, KnownFigures
 from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
 from hsd_viz.measure.doctor.observe_runs import from_trace, measured
+from hsd_viz.measure.doctor.options import DoctorOptions, Known
 from hsd_viz.ranges import check_range
 from hsd_viz.records.engine_settings import method_of
 from hsd_viz.records.read import NoRecord, read
@@ -37,21 +37,21 @@ class Observed:
     engine: str = ""
 
 
-def observed_in(case: DoctorCase) -> Observed:
-    """Return what the evidence of a case shows, with the figures known beside it.
+def observed_in(options: DoctorOptions) -> Observed:
+    """Return what the evidence of a run shows, with the figures known beside it.
 
     Raises:
         UserError: if the evidence cannot be used, or contradicts the figures.
     """
-    if case.measure:
-        observed = Observed(measured(case.measure))
-    elif case.record is None:
-        observed = Observed(from_figures(case.acceptance, case.lookahead))
-    elif isinstance(case.record, Trace):
-        observed = Observed(from_trace(case.record, "this run"))
+    if options.measure:
+        observed = Observed(measured(options.measure))
+    elif options.record is None:
+        observed = Observed(from_figures(options.acceptance, options.lookahead))
+    elif isinstance(options.record, Trace):
+        observed = Observed(from_trace(options.record, "this run"))
     else:
-        observed = observe(Path(case.record), case.model, case.engine)
-    return replace(observed, seen=with_figures(observed.seen, case))
+        observed = observe(Path(options.record), options.model, options.engine)
+    return replace(observed, seen=with_figures(observed.seen, options.known))
 
 
 def observe(path: Path, model: str | None = None, engine: str | None = None) -> Observed:
@@ -132,7 +132,7 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     return Observation(source, rates=even_rates(total, lookahead), by_mean=True)
 
 
-def with_figures(seen: Observation, figures: KnownFigures) -> Observation:
+def with_figures(seen: Observation, figures: Known) -> Observation:
     """Return the observation with known figures.
 
     Raises:

@@ -18,6 +18,7 @@ from hsd_viz.measure.bench.figures import figures
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.runner import Measurement, run_bench
 from hsd_viz.measure.plan.calibrate import TARGET, TOKENS, Workload, calibrated
+from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.report import (
     CalibrationFacts,
     Compared,
@@ -28,7 +29,6 @@ from hsd_viz.measure.plan.report import (
     ShortestPath,
     Spread,
 )
-from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.kinds import Structure, structure_of
@@ -50,7 +50,7 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 def plan(
     engine: Engine,
     suite: Suite,
-    settings: PlanSettings | None = None,
+    options: PlanOptions | None = None,
     progress: Progress = ignore_progress,
 ) -> PlanReport:
     """Calibrate, rank and measure; return a partial plan after Ctrl-C during the measurement.
@@ -58,33 +58,33 @@ def plan(
     Args:
         engine: what decodes.
         suite: prompts to calibrate on, and other ones of it to measure on.
-        settings: what is searched, and how it is measured.
+        options: what is searched, and how it is measured.
         progress: called before each decode.
 
     Raises:
         UserError: for bad input.
     """
-    settings = settings or PlanSettings()
-    texts, others = split(suite, settings.limit)
-    if settings.measure and not others.prompts:
+    options = options or PlanOptions()
+    texts, others = split(suite, options.limit)
+    if options.measure and not others.prompts:
         raise UserError(
             f"the suite {suite.name} has one prompt, and a measurement needs others than those of "
             "the calibration: add one; in a text file three or more blank lines separate prompts"
         )
-    drafts = _drafts(engine, texts, settings.models, settings.sampling)
+    drafts = _drafts(engine, texts, options.models, options.sampling)
     work = Workload(
         suite=texts,
         drafts=drafts,
         databases=(DATABASE,),
-        sampling=settings.sampling,
-        max_new_tokens=min(TOKENS, settings.max_new_tokens),
+        sampling=options.sampling,
+        max_new_tokens=min(TOKENS, options.max_new_tokens),
     )
-    stored, was_stored = calibrated(engine, work, progress, fresh=settings.fresh)
-    choice = select(stored.calibration, max_levels=settings.max_levels)
+    stored, was_stored = calibrated(engine, work, progress, fresh=options.fresh)
+    choice = select(stored.calibration, max_levels=options.max_levels)
     measurement: Measurement | None = None
-    if settings.measure:
-        chosen = _stacks_to_measure(choice, settings.measure)
-        measurement = run_bench(engine, chosen, others, settings.bench, progress=progress)
+    if options.measure:
+        chosen = _stacks_to_measure(choice, options.measure)
+        measurement = run_bench(engine, chosen, others, options.bench, progress=progress)
     calibration = _calibration(stored, was_stored)
     return _plan_of(choice, (*drafts, TARGET), calibration, measurement)
 

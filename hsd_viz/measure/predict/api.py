@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hsd_viz.declare import keywords_from
 from hsd_viz.errors import UserError
+from hsd_viz.keywords import keywords_from
 from hsd_viz.latency import hardware
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of

@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import Setting, check_settings
+from hsd_viz.declare import CliOption, Setting, check_settings
 from hsd_viz.errors import UserError
 from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
-from hsd_viz.ranges import check_range
+from hsd_viz.ranges import Range, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.latency.inputs import Edge
-
-    #: Conditional, or a survival curve: for all pairs, or by "draft > verifier".
-    Acceptance = Mapping[str, float | Edge] | Edge | float | Sequence[str] | None
 else:
-    # What the command line reads: its help does not import the law.
-    Acceptance = tuple[str, ...]
+    # The help of the command line does not import the law.
+    Edge = NewType("Edge", object)
 
 #: The kind of text, for assumed acceptances.
 Text = Literal["mixed", "chat", "code", "math", "documents"]
@@ -46,118 +43,65 @@ class PredictOptions:
     gpu: A[
         str,
         Setting(
-            metavar="NAME",
-            help="a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
-            required=True,
+            "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
+            CliOption("NAME", required=True),
         ),
     ] = ""
     models: A[
         Sequence[str],
         Setting(
-            metavar="A,B,C",
-            help="target first: names, paths of a config.json, or eagle3 for a draft head",
-            required=True,
+            "target first: names, paths of a config.json, or eagle3 for a draft head",
+            CliOption("A,B,C", required=True),
         ),
     ] = ()
     _: KW_ONLY
-    batch: A[
-        Sequence[int],
-        Setting(
-            metavar="N,N",
-            help="sequences decoded together",
-        ),
-    ] = (1,)
+    batch: A[Sequence[int], Setting("sequences decoded together", CliOption("N,N"))] = (1,)
     context: A[
         Sequence[int],
-        Setting(
-            metavar="N,N",
-            help="tokens cached per sequence, as in 2k,32k",
-            in_k=True,
-        ),
+        Setting("tokens cached per sequence, as in 2k,32k", CliOption("N,N", in_k=True)),
     ] = (2048,)
     acceptance: A[
-        Acceptance,
-        Setting(
-            metavar="A",
-            help="of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable",
-        ),
+        tuple[str, ...] | Sequence[str] | Mapping[str, float | Edge] | Edge | float | None,
+        Setting("of all pairs, or of one as in 'llama-1b > llama-70b=0.7'", CliOption("A")),
     ] = ()
     profile: A[
         Path | str | None,
-        Setting(
-            metavar="F",
-            help="acceptance of the draft model from a speculation_profile.json",
-        ),
+        Setting("acceptance of the draft model from a speculation_profile.json", CliOption("F")),
     ] = None
     records: A[
         Path | str | None,
         Setting(
-            metavar="F",
-            help="the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+            "the same from a record of another engine or a trace (see `hsd-viz doctor`)",
+            CliOption("F"),
         ),
     ] = None
     calibrate: A[
         Sequence[float] | None,
-        Setting(
-            metavar="T1,T8",
-            help="measured ms of a step of the target with 1 and with 8 tokens",
-        ),
+        Setting("measured ms of a step of the target with 1 and with 8 tokens", CliOption("T1,T8")),
     ] = None
     round_ms: A[
         float | None,
         Setting(
-            metavar="MS",
-            help="measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
-            words="the time of a round beyond its forward passes in ms",
-            low=0.0,
-            high=1e6,
+            "measured ms of a round beyond its forward passes (see `hsd-viz doctor` on a run)",
+            CliOption("MS"),
+            Range(0.0, 1e6),
+            noun="the time of a round beyond its forward passes in ms",
         ),
     ] = None
-    tp: A[
-        int,
-        Setting(
-            metavar="N",
-            help="GPUs that share each model",
-        ),
-    ] = 1
-    weights: A[
-        str,
-        Setting(
-            metavar="FORMAT",
-            help="bf16, fp8, int8, int4 or fp4",
-        ),
-    ] = "bf16"
-    cache: A[
-        str,
-        Setting(
-            metavar="FORMAT",
-            help="format of the KV cache: bf16 or fp8",
-        ),
-    ] = "bf16"
+    tp: A[int, Setting("GPUs that share each model", CliOption("N"))] = 1
+    weights: A[str, Setting("bf16, fp8, int8, int4 or fp4", CliOption("FORMAT"))] = "bf16"
+    cache: A[str, Setting("format of the KV cache: bf16 or fp8", CliOption("FORMAT"))] = "bf16"
     temperature: A[
         float,
         Setting(
-            metavar="T",
-            help="0-2; lowers assumed acceptances",
-            words="the temperature",
-            low=0.0,
-            high=2.0,
-            parse_range=False,
+            "0-2; lowers assumed acceptances",
+            CliOption("T", shows_range=False),
+            Range(0.0, 2.0),
+            noun="the temperature",
         ),
     ] = 0.0
-    text: A[
-        Text,
-        Setting(
-            help="the text, for assumed acceptances",
-        ),
-    ] = "mixed"
-    databases: A[
-        bool,
-        Setting(
-            help="whether to try a database below each stack",
-            python_only=True,
-        ),
-    ] = True
+    text: A[Text, Setting("the text, for assumed acceptances")] = "mixed"
+    databases: A[bool, Setting("whether to try a database below each stack", option=None)] = True
     bandwidth: A[float | None, BANDWIDTH] = None
     flops: A[float | None, FLOPS] = None
     memory: A[float | None, GPU_MEMORY] = None

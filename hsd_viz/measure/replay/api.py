@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import numpy as np
 from hsd_viz.drafting.costs import parse_cost
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported
-from hsd_viz.hints import guided
+from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.replay.above import above
 from hsd_viz.measure.replay.drafters import (
     DRAFTERS,
@@ -28,6 +27,7 @@ from hsd_viz.measure.replay.drafters import (
     replayable,
 )
 from hsd_viz.measure.replay.figures import ReplaySettings
+from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
 from hsd_viz.measure.replay.tally import Tally
@@ -35,9 +35,8 @@ from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.measure.replay.text_replay import replay as replay_text
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
-from hsd_viz.ranges import MAX_BUDGET, check_budget, check_range
+from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.records.entries import BrokenEntry, EntryReader
-from hsd_viz.terminal import Progress
 
 #: Broken entries before the first request from which a file is not a log.
 MOST_BROKEN = 100_000
@@ -45,78 +44,53 @@ MOST_BROKEN = 100_000
 SHOW = 0.2
 
 
-@guided
-def replay(
-    log: str | Path,
-    *,
-    drafters: Sequence[str] = DRAFTERS,
-    tokenizer: str | Path | None = None,
-    databases: str | Path | None = None,
-    verify_cost: str | Sequence[float] = "cpu",
-    budget: int | None = None,
-    temperature: float | None = None,
-    limit: int | None = None,
-    progress: Progress | None = None,
-) -> ReplayReport:
-    """Return what ``drafters`` would have brought on a log, without a model. Each request starts
-    cold.
-
-    Args:
-        log: a file of requests (:mod:`hsd_viz.measure.replay.requests`).
-        drafters: draft sources, as in a stack.
-        tokenizer: of the log's model; not needed for a log of token ids.
-        databases: a folder of databases with that tokenizer (default: the shipped ones, if they
-            have it).
-        verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`parse_cost`).
-        budget: the most draft tokens per round, cost stopping off (default: each drafter's own).
-        temperature: of the sampling (default: of each request, else 0).
-        limit: the most requests.
-        progress: called with bytes read, bytes in all, and a text; Ctrl-C ends the replay with the
-            requests so far.
+@keywords_from(ReplayOptions)
+def replay(options: ReplayOptions) -> ReplayReport:
+    """Return what drafters would have brought on a log, without a model. Each request starts cold.
 
     Raises:
         UserError: for bad input.
     """
-    _check(budget, limit, temperature)
+    return replayed(options)
+
+
+def replayed(options: ReplayOptions) -> ReplayReport:
+    """Return the report of a replay (:mod:`hsd_viz.measure.replay.requests` reads the log).
+
+    Raises:
+        UserError: for bad input.
+    """
+    verify_cost = options.verify_cost
     if not isinstance(verify_cost, str):
         verify_cost = ",".join(map(str, verify_cost))
     costs = parse_cost(verify_cost)
-    tokens = LogTokenizer(tokenizer)
-    shared = open_databases(tokens, databases)
+    drafters = tuple(options.drafters) or DRAFTERS
+    tokens = LogTokenizer(options.tokenizer)
+    shared = open_databases(tokens, options.databases)
     sources, refused = replayable(drafters, shared)
-    stopping = costs if budget is None else None
-    maker = DrafterMaker(sources, shared, tokens.eos, stopping, temperature)
+    stopping = costs if options.budget is None else None
+    maker = DrafterMaker(sources, shared, tokens.eos, stopping, options.temperature)
     tally = Tally({name: Counter() for name in sources})
-    path = Path(log)
-    complete = _replay_all(path, tokens, maker, tally, budget, limit, progress)
+    complete = _replay_all(options, tokens, maker, tally)
     if complete and not tally.requests:
-        raise _no_request(log, tally)
+        raise _no_request(options.log, tally)
     settings = ReplaySettings(
-        drafters=tuple(drafters),
-        budget=budget,
+        drafters=drafters,
+        budget=options.budget,
         verify_cost=verify_cost,
-        temperature=temperature,
-        limit=limit,
+        temperature=options.temperature,
+        limit=options.limit,
         tokenizer=tokens.name,
-        databases=str(databases or ""),
+        databases=str(options.databases or ""),
     )
     return ReplayReport(
-        log=tally.facts(path.name),
+        log=tally.facts(Path(options.log).name),
         settings=settings,
         drafters=tally.drafters(np.array(costs.tables(MAX_BUDGET)[0])),
         refused=refused,
         complete=complete,
         above=tally.above(),
     )
-
-
-def _check(budget: int | None, limit: int | None, temperature: float | None) -> None:
-    """Raise a UserError for numbers out of range."""
-    check_budget(budget)
-    if limit is not None:
-        check_range("the limit", limit, 1)
-    if temperature is not None:
-        check_range("the temperature", temperature, 0.0, 100.0)
 
 
 def _no_request(log: str | Path, tally: Tally) -> BadFile:
@@ -130,16 +104,12 @@ def _no_request(log: str | Path, tally: Tally) -> BadFile:
 
 
 def _replay_all(
-    path: Path,
-    tokens: LogTokenizer,
-    maker: DrafterMaker,
-    tally: Tally,
-    budget: int | None,
-    limit: int | None,
-    progress: Progress | None,
+    options: ReplayOptions, tokens: LogTokenizer, maker: DrafterMaker, tally: Tally
 ) -> bool:
     """Replay all requests of a log; return whether it was not interrupted."""
     shown = 0.0
+    progress = options.progress
+    path = Path(options.log)
     with closing(tokens), closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
@@ -147,11 +117,11 @@ def _replay_all(
                 if not tally.requests and tally.broken >= MOST_BROKEN:
                     break
                 continue
-            if tally.requests == limit:
+            if tally.requests == options.limit:
                 break
             replayed = {}
             for name, drafter in maker.drafters_for(request).items():
-                replayed[name] = _replayed(drafter, request, budget, tokens.eos)
+                replayed[name] = _replayed(drafter, request, options.budget, tokens.eos)
             tally.add(request, replayed, maker.temperature_of(request))
             _add_above(request, maker, tally)
             if progress and time.monotonic() - shown > SHOW:

@@ -38,6 +38,7 @@ def record(asked: PageRequest) -> Answer:
     example.
     """
     from hsd_viz.measure.doctor.api import doctor as diagnosis_of
+    from hsd_viz.measure.doctor.options import Known
     from hsd_viz.views.app.traffic import diagnosis_part
 
     files = asked.files or _example(asked, EXAMPLE_RECORD)
@@ -55,13 +56,13 @@ def record(asked: PageRequest) -> Answer:
             if asked.files:
                 diagnosis = diagnosis_of(path, model=model, engine=engine)
             else:
-                diagnosis = diagnosis_of(
-                    path,
+                known = Known(
                     plain_speed=EXAMPLE_SPEED,
                     step=EXAMPLE_STEP,
                     draft=EXAMPLE_DRAFT,
                     verify=EXAMPLE_VERIFY,
                 )
+                diagnosis = diagnosis_of(path, known=known)
         except UserError as error:
             message = str(error).replace(str(path), shown_name).replace(path.name, shown_name)
             raise UserError(message) from None

@@ -84,9 +84,9 @@ def test_hf_sampling_follows_the_seed_leaves_torch_alone_and_needs_another_assis
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    one = decode("def main(", 12, Sampling(1.0, seed=1)).token_ids
-    two = decode("def main(", 12, Sampling(1.0, seed=1)).token_ids
-    other = decode("def main(", 12, Sampling(1.0, seed=2)).token_ids
+    one = decode("def main(", 12, Sampling(temperature=1.0, seed=1)).token_ids
+    two = decode("def main(", 12, Sampling(temperature=1.0, seed=1)).token_ids
+    other = decode("def main(", 12, Sampling(temperature=1.0, seed=2)).token_ids
     assert one == two != other
     assert torch.rand(1) == expected
     with pytest.raises(ValueError, match="cannot assist itself"):

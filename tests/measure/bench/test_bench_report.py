@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.measure.bench.block import FIGURES
 from hsd_viz.measure.bench.figures import build_report, figures
 from hsd_viz.measure.bench.output import Output, waits_between
@@ -114,8 +113,8 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     looping = output([7] * 30, 3.0, 3, 40, 27, (1e-6,))
     outputs = {"target": (PLAIN[0], output([7] * 30, 20.0, 30)), "db > target": (FAST[0], looping)}
     suite = Suite("small", {"tables": "Tables.", "prose": "Prose.", "unused": "None."}, prompts)
-    sampling = Sampling(0.0 if greedy else 0.5)
-    settings = BenchSettings(max_new_tokens=30, sampling=sampling, repeats=1)
+    temperature = 0.0 if greedy else 0.5
+    settings = BenchSettings(max_new_tokens=30, temperature=temperature, repeats=1)
     return Measurement(suite, settings, prompts, outputs, complete)
 
 

@@ -11,7 +11,6 @@ from test_bench_runner import SUITE, FakeEngine
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.result import measure_stacks
 from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.options import Sampling
 
 STACKS = ["db > target", "target"]
 SETTINGS = BenchSettings(max_new_tokens=4, repeats=2)
@@ -84,9 +83,9 @@ def test_a_line_that_was_cut_off_is_decoded_again(tmp_path):
             partial(
                 measure,
                 FakeEngine(),
-                settings=replace(SETTINGS, sampling=Sampling(temperature=0.7)),
+                settings=replace(SETTINGS, temperature=0.7),
             ),
-            "its sampling is",
+            "its temperature is 0.0, not 0.7",
         ),
         (partial(measure, FakeEngine(), stacks=["target"]), "its stacks is"),
         (

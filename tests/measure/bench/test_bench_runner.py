@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
@@ -86,7 +85,12 @@ def test_sampling_and_budget_reach_the_engine():
         SUITE,
         BenchSettings(
             max_new_tokens=4,
-            sampling=Sampling(0.7, 5, 0.9, 0.1, 11, "token"),
+            temperature=0.7,
+            top_k=5,
+            top_p=0.9,
+            min_p=0.1,
+            seed=11,
+            rule="token",
             repeats=1,
             budget=7,
         ),

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from hsd_viz.measure.doctor.case import HardwareModel
 from hsd_viz.measure.doctor.observation import Observation
+from hsd_viz.measure.doctor.options import Hardware
 
-H100 = HardwareModel(gpu="H100", models=("llama-8b",))
+H100 = Hardware(gpu="H100", models=("llama-8b",))
 
 
 def rounds(acceptance, depth=4, number=4000):

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.measure.doctor.case import KnownFigures
 from hsd_viz.measure.doctor.diagnosis_tables import options_table
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
+from hsd_viz.measure.doctor.options import Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.records.engine_settings import METHODS, method_of, settings
@@ -52,7 +52,7 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     # An n-gram draft ends where its match ends, a mean has no positions.
     assert longest_option(replace(seen, method="suffix")) == 2
     figures = from_figures([0.6], 5)
-    times = KnownFigures(step=10.0, verify=11.0, draft=1.0, overhead=0.0)
+    times = Known(step=10.0, verify=11.0, draft=1.0, overhead=0.0)
     assert longest_option(with_figures(figures, times)) == 5
 
 

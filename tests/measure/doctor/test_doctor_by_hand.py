@@ -8,10 +8,10 @@ from math import exp, log
 import pytest
 
 from hsd_viz.measure.doctor.api import below
-from hsd_viz.measure.doctor.case import KnownFigures
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import with_figures
 from hsd_viz.measure.doctor.observe_records import from_series
+from hsd_viz.measure.doctor.options import Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
@@ -102,9 +102,7 @@ def test_rounds_without_a_draft_are_no_rejections():
     assert seen.length == pytest.approx(1.8)
     assert seen.without_draft == pytest.approx(0.6)
     assert seen.rates_by_position() == [1.0, 1.0]
-    diagnosis = diagnose(
-        with_figures(seen, KnownFigures(step=10.0, verify=11.0, draft=1.0, overhead=0.0))
-    )
+    diagnosis = diagnose(with_figures(seen, Known(step=10.0, verify=11.0, draft=1.0, overhead=0.0)))
     # log(3 / 1.8) of the loss is that of the missing drafts, log(1.2) that of the times.
     assert diagnosis.cause == "few drafts"
     assert diagnosis.shares["few drafts"] == pytest.approx(log(3 / 1.8) / log(3 / 1.8 * 1.2))
@@ -129,7 +127,7 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
     seen = from_series(series(sample), "x")
     assert seen.batch == 2
     assert seen.round == pytest.approx(40.0)
-    diagnosis = diagnose(with_figures(seen, KnownFigures(plain_speed=40.0)))
+    diagnosis = diagnose(with_figures(seen, Known(plain_speed=40.0)))
     assert diagnosis.speedup.value == pytest.approx(70 / 40)
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]
 

@@ -9,8 +9,8 @@ import pytest
 
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
-from hsd_viz.measure.doctor.case import KnownFigures
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
+from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from tests.measure.doctor.observations import (
     H100,
@@ -20,7 +20,7 @@ from tests.rows import column
 
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
     given = with_figures(
-        from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), KnownFigures(batch=32, method="EAGLE-3")
+        from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), Known(batch=32, method="EAGLE-3")
     )
     diagnosis = diagnose(given, with_hardware(given, H100))
     assert diagnosis.predicted == ("step", "verify", "draft", "overhead")
@@ -45,7 +45,7 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
     def of(speed):
         given = with_figures(
             from_figures([0.6], 5),
-            KnownFigures(speed=speed, plain_speed=83.0, batch=32, method="eagle3"),
+            Known(speed=speed, plain_speed=83.0, batch=32, method="eagle3"),
         )
         return diagnose(given, with_hardware(given, H100))
 
@@ -66,7 +66,7 @@ def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predi
 def test_verdict_advice_and_settings_agree(ratio, batch):
     seen = with_figures(
         from_figures([0.7, 0.5, 0.3]),
-        KnownFigures(speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3"),
+        Known(speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3"),
     )
     diagnosis = diagnose(seen, with_hardware(seen, H100))
     low, high = diagnosis.speedup.interval
@@ -85,7 +85,9 @@ def test_verdict_advice_and_settings_agree(ratio, batch):
 
 def test_a_hardware_model_says_what_another_batch_brings():
     diagnosis = doctor(
-        acceptance=(0.6, 0.3, 0.1), gpu="H100", models=("llama-8b",), method="eagle", context=128
+        acceptance=(0.6, 0.3, 0.1),
+        known=Known(method="eagle"),
+        hardware=Hardware("H100", ("llama-8b",), context=128),
     )
     assert column(diagnosis.batches, "requests") == ["1", "4", "16", "64", "256"]
     speedups = [row.speedup.value for row in diagnosis.batches]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.measure.doctor.case import KnownFigures
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
+from hsd_viz.measure.doctor.options import Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.predict.api import predict
 from tests.measure.doctor.observations import (
@@ -155,7 +155,7 @@ def test_what_is_known_of_the_speed_is_said():
     assert diagnosis.verdict.startswith("speculation loses: at most 0.8")
     assert not diagnosis.flags
     diagnosis = diagnose(
-        with_figures(Observation("case", rounds(0.9)), KnownFigures(speed=20.0, plain_speed=10.0))
+        with_figures(Observation("case", rounds(0.9)), Known(speed=20.0, plain_speed=10.0))
     )
     assert diagnosis.speedup.value == pytest.approx(2)
     assert set(diagnosis.shares) == {"acceptance", "round"}
@@ -167,7 +167,7 @@ def test_what_is_known_of_the_speed_is_said():
     diagnosis = diagnose(
         with_figures(
             from_figures([0.0, 0.0]),
-            KnownFigures(step=10.0, verify=12.0, draft=0.0, overhead=0.0),
+            Known(step=10.0, verify=12.0, draft=0.0, overhead=0.0),
         )
     )
     assert diagnosis.cause == "acceptance"

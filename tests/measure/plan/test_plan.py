@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.measure.plan.search import plan, split
-from hsd_viz.measure.plan.settings import PlanSettings
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 from tests.measure.fake_engine import WORLD, FakeEngine
@@ -37,8 +37,8 @@ def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh
     result = plan(
         engine,
         suite,
-        PlanSettings(
-            sampling=WARM,
+        PlanOptions(
+            temperature=WARM.temperature,
             repeats=1,
             models=("mid", "tiny"),
             limit=limit,

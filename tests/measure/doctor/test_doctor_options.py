@@ -10,8 +10,8 @@ import pytest
 from hsd_viz.declare import settings_of
 from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.api import doctor
-from hsd_viz.measure.doctor.case import DoctorCase
 from hsd_viz.measure.doctor.observe import from_figures
+from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known
 
 
 def test_acceptance_is_read_as_engines_print_it():
@@ -46,18 +46,23 @@ def test_exactly_one_thing_is_diagnosed(given):
     ("figure", "words"),
     [
         (
-            partial(doctor, acceptance=(0.6,), lookahead=3, speed=0.0),
+            partial(Known, speed=0.0),
             "the speed 0.0 is out of range: expected a number from 1e-06",
         ),
         (
-            partial(doctor, acceptance=(0.6,), lookahead=3, plain_speed=-1.0),
+            partial(Known, plain_speed=-1.0),
             "the speed without speculation -1.0 is out of range",
         ),
         (
-            partial(doctor, acceptance=(0.6,), lookahead=3, step=float("nan")),
+            partial(Known, step=float("nan")),
             "the step time nan is not valid",
         ),
-        (partial(doctor, acceptance=(0.6,), lookahead=3, batch=0), "the batch 0 is out of range"),
+        (partial(Known, batch=0), "the batch 0 is out of range"),
+        (
+            partial(doctor, acceptance=(0.6,), lookahead=65),
+            "the lookahead 65 is out of range",
+        ),
+        (partial(Hardware, "H100", ["llama-8b"], tp=0), "the number of GPUs 0 is out of range"),
     ],
 )
 def test_figures_out_of_range_are_refused_as_on_the_command_line(figure, words):
@@ -70,16 +75,23 @@ def test_the_declared_figures_are_the_parameters_and_their_help():
     positional = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
 
     assert positional == ["record"]
-    assert list(parameters) == list(settings_of(DoctorCase))
-    assert parameters["plain_speed"].annotation == "float | None"
+    assert list(parameters) == list(settings_of(DoctorOptions))
+    assert parameters["lookahead"].annotation == int | None
     assert "    lookahead: draft tokens per round, with ``acceptance``.\n" in getdoc(doctor)
 
 
 def test_a_wrong_keyword_names_the_function_and_the_nearest_parameter():
-    with pytest.raises(TypeError, match=r"doctor\(\) has no argument 'plain_sped'; did you mean"):
-        doctor(acceptance=(0.6,), lookahead=3, plain_sped=3.0)
+    with pytest.raises(
+        TypeError, match=r"doctor\(\) has no argument 'lookahed'; did you mean 'lookahead'"
+    ):
+        doctor(acceptance=(0.6,), lookahead=3, lookahed=4)
 
 
 def test_models_without_a_card_are_not_ignored():
     with pytest.raises(UserError, match="gpu and models belong together"):
-        doctor(acceptance=(0.6,), lookahead=3, models=("llama-70b", "llama-8b"))
+        Hardware(models=("llama-70b", "llama-8b"))
+
+
+def test_known_figures_are_shown_as_they_were_given():
+    assert repr(Known(plain_speed=40, batch=2)) == "Known(batch=2, plain_speed=40)"
+    assert repr(Hardware("H100", ["llama-8b"])) == "Hardware(gpu='H100', models=['llama-8b'])"

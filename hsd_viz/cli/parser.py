@@ -1,0 +1,74 @@
+"""An argument parser whose errors are one line and suggest a word.
+
+It is argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s, where cyclopts 5.5
+takes 0.23 s for a program of one command (medians of 15 on one machine).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from hsd_viz.words import did_you_mean
+
+BAD_INPUT = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser with one-line errors, and suggestions for misspelled words."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        options: dict[str, Any] = {
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            "allow_abbrev": False,
+        }
+        super().__init__(*args, **options | kwargs)
+
+    def group(self, title: str) -> Any:
+        """Return the group of options with that title, a new one if there is none."""
+        for group in self._action_groups:
+            if group.title == title:
+                return group
+        return self.add_argument_group(title)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            hint = hint or self._list_hint(unknown[0], args or [])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        known = action.choices
+        if known is None or value in known:
+            return
+        allowed = ", ".join(known)
+        raise argparse.ArgumentError(
+            action, f"invalid choice: {value!r} (use {allowed}){did_you_mean(value, known)}"
+        )
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return action.type(text) if callable(action.type) else text
+        except ValueError as error:
+            message = str(error)
+            if action.type is int:
+                message = f"{text!r} is not a whole number"
+            elif action.type is float:
+                message = f"{text!r} is not a number"
+            raise argparse.ArgumentError(action, message) from None
+
+    def _list_hint(self, word: str, args: Sequence[str]) -> str:
+        """Return that a list takes commas, where a word follows the first of one; else nothing."""
+        if word.startswith("-"):
+            return ""
+        for name in args:
+            action = self._option_string_actions.get(name)
+            if action is not None and "," in str(action.metavar):
+                return f"; {name} takes a list with commas, as in {action.metavar}"
+        return ""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")

@@ -1,0 +1,99 @@
+"""Functions of Python whose keyword arguments are declared once, as the fields of a dataclass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, getdoc, signature
+from typing import Any, ParamSpec, TypeVar
+
+from hsd_viz.declare import Declared, choices_of, fields_of
+from hsd_viz.hints import guided
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Declaration = TypeVar("Declaration")
+#: An option of the command line in a help text.
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
+def keywords_from(
+    declaration: Callable[P, Declaration],
+) -> Callable[[Callable[[Declaration], R]], Callable[P, R]]:
+    """Make a function of one dataclass value a function of the fields of the dataclass.
+
+    The fields become its parameters, and the help of their settings the ``Args`` section of its
+    docstring.
+
+    Args:
+        declaration: a dataclass each of whose fields has a :class:`~hsd_viz.declare.Setting`.
+    """
+
+    def with_fields(function: Callable[[Declaration], R]) -> Callable[P, R]:
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            return function(declaration(*args, **kwargs))
+
+        _document(called, declaration, signature(function).return_annotation)
+        return guided(called)
+
+    return with_fields
+
+
+def documented(declaration: type[Declaration]) -> type[Declaration]:
+    """Document a dataclass as what is called with its fields: a decorator above ``dataclass``."""
+    _document(declaration, declaration, None)
+    return declaration
+
+
+def _document(target: Any, declaration: Any, returned: Any) -> None:
+    """Give a function or class the signature and the ``Args`` section of a declaration's fields."""
+    target.__signature__ = Signature(_parameters_of(declaration), return_annotation=returned)
+    summary, errors, rest = (getdoc(target) or "").partition("\n\nRaises:")
+    target.__doc__ = f"{summary}\n\n{_arguments_of(declaration)}{errors}{rest}"
+
+
+def _parameters_of(declaration: Any) -> list[Parameter]:
+    """Return the fields of a dataclass as parameters: those that may be given by place, then its
+    own before those that it inherits.
+    """
+    by_name = signature(declaration).parameters
+    by_place: list[Parameter] = []
+    by_keyword: list[Parameter] = []
+    for declared in fields_of(declaration):
+        parameter = by_name[declared.name].replace(annotation=declared.type)
+        is_keyword = parameter.kind is Parameter.KEYWORD_ONLY
+        (by_keyword if is_keyword else by_place).append(parameter)
+    return by_place + by_keyword
+
+
+def _arguments_of(declaration: Any) -> str:
+    """Return the help of the fields of a dataclass as a section of a docstring."""
+    declared = {one.name: one for one in fields_of(declaration)}
+    names = {one.option: f"``{name}``" for name, one in declared.items()}
+    lines = ["Args:"]
+    for parameter in _parameters_of(declaration):
+        lines.append(f"    {parameter.name}: {_meaning(declared[parameter.name], names)}.")
+    return "\n".join(lines)
+
+
+def _meaning(declared: Declared, names: dict[str, str]) -> str:
+    """Return the help of a setting with its choices and unit.
+
+    Args:
+        declared: the setting.
+        names: the name in Python of each option that the help may mention.
+    """
+    setting = declared.setting
+    text = _OPTION.sub(lambda option: names.get(option[0], option[0]), setting.help)
+    choices = choices_of(declared.type)
+    if choices:
+        text = f"{_as_words(choices)}; {text}"
+    return f"{text}, in {setting.unit}" if setting.unit else text
+
+
+def _as_words(choices: tuple[str, ...]) -> str:
+    """Return choices as the text of a docstring, as in "``a``, ``b`` or ``c``"."""
+    *first, last = (f"``{choice}``" for choice in choices)
+    return f"{', '.join(first)} or {last}"

@@ -1,0 +1,71 @@
+"""What a bench is asked, declared once: its stacks and prompts beside its settings.
+
+The fields are the keyword arguments of :func:`hsd_viz.bench` and the options of ``hsd-viz bench``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NewType
+from typing import Annotated as A
+
+from hsd_viz.declare import CliOption, Setting, part_of
+from hsd_viz.measure.bench.settings import BenchSettings
+from hsd_viz.stack import MAX_LOOKAHEAD, Stack
+
+if TYPE_CHECKING:
+    from hsd_viz.decoding.engine import Engine
+else:
+    # The help of the command line does not import engines.
+    Engine = NewType("Engine", object)
+
+#: How questions become prompts.
+Template = Literal["auto", "chat", "vicuna", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions(BenchSettings):
+    """Options.
+
+    Raises:
+        UserError: if a value is out of range.
+    """
+
+    suite: A[
+        str | Path | None,
+        Setting(
+            "prompts: a suite, a .jsonl file of questions or a text file "
+            "(default: the family's suite)",
+            CliOption("NAME|PATH"),
+        ),
+    ] = None
+    stacks: A[
+        tuple[str, ...] | Sequence[str | Stack] | str | Stack,
+        Setting(
+            f"a stack to measure beside plain decoding (lookahead 1-{MAX_LOOKAHEAD})",
+            CliOption("S", name="stack"),
+        ),
+    ] = ()
+    _: KW_ONLY
+    template: A[Template | str, Setting("how questions become prompts")] = "auto"
+    limit: A[int | None, Setting("use N prompts, from all categories in turn", CliOption("N"))] = (
+        None
+    )
+    resume: A[
+        Path | str | None,
+        Setting(
+            "keep finished decodes there, and continue a stopped bench from it",
+            CliOption("FILE", writes="file"),
+        ),
+    ] = None
+    engine: A[
+        Engine | None,
+        Setting("what decodes; by default the shipped models on one thread", option=None),
+    ] = None
+
+    @property
+    def settings(self) -> BenchSettings:
+        """The settings that all runs share."""
+        return part_of(self, BenchSettings)

@@ -1,0 +1,233 @@
+"""What the doctor is asked: the run to explain, and what else is known of it, declared once.
+
+The fields are the keyword arguments of :func:`hsd_viz.doctor` and the options of
+``hsd-viz doctor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NewType
+from typing import Annotated as A
+
+from hsd_viz.declare import CliOption, Setting, as_call, check_settings
+from hsd_viz.errors import UserError
+from hsd_viz.keywords import documented
+from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
+from hsd_viz.ranges import Range
+from hsd_viz.stack import MAX_LOOKAHEAD
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Trace
+else:
+    # The help of the command line does not import traces.
+    Trace = NewType("Trace", object)
+
+#: Formats of weights.
+Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
+#: Most requests of a batch, in a record and beside it. Beyond it a record is damaged.
+MOST_BATCH = 4096
+
+
+@documented
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Known:
+    """Known figures.
+
+    They replace those of the record.
+
+    Raises:
+        UserError: if a figure is out of range.
+    """
+
+    batch: A[
+        int | None,
+        Setting(
+            "requests per batch of the run (default: as recorded, else 1)",
+            CliOption("N"),
+            Range(1, MOST_BATCH),
+            noun="the batch",
+        ),
+    ] = None
+    method: A[
+        str | None,
+        Setting(
+            "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix", CliOption("M")
+        ),
+    ] = None
+    draft_model: A[
+        str | None, Setting("the draft model in the settings to paste", CliOption("NAME"))
+    ] = None
+    speed: A[
+        float | None,
+        Setting(
+            "tokens per second of a request with speculation",
+            CliOption("R"),
+            Range(1e-6, 1e9),
+            noun="the speed",
+        ),
+    ] = None
+    plain_speed: A[
+        float | None,
+        Setting(
+            "tokens per second of a request without speculation",
+            CliOption("R"),
+            Range(1e-6, 1e9),
+            noun="the speed without speculation",
+        ),
+    ] = None
+    step: A[
+        float | None,
+        Setting(
+            "time of a plain step of the target",
+            CliOption("MS", name="step-ms"),
+            Range(0.0, 1e6),
+            noun="the step time",
+            unit="ms",
+        ),
+    ] = None
+    verify: A[
+        float | None,
+        Setting(
+            "time of the target's forward pass over a draft",
+            CliOption("MS", name="verify-ms"),
+            Range(0.0, 1e6),
+            noun="the verify time",
+            unit="ms",
+        ),
+    ] = None
+    draft: A[
+        float | None,
+        Setting(
+            "time of drafting per round",
+            CliOption("MS", name="draft-ms"),
+            Range(0.0, 1e6),
+            noun="the draft time",
+            unit="ms",
+        ),
+    ] = None
+    overhead: A[
+        float | None,
+        Setting(
+            "other time per round",
+            CliOption("MS", name="overhead-ms"),
+            Range(0.0, 1e6),
+            noun="the overhead time",
+            unit="ms",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def __repr__(self) -> str:
+        return as_call(self)
+
+
+@documented
+@dataclass(frozen=True, repr=False)
+class Hardware:
+    """Hardware model of unknown times.
+
+    A GPU, or any name with its bandwidth, flops and memory. The models are names, paths of a
+    ``config.json``, or a target and a draft head.
+
+    Raises:
+        UserError: if a figure is out of range, or if there is a GPU without models or the reverse.
+    """
+
+    gpu: A[str, Setting("the GPU, as in H100: fill in unknown times", CliOption("NAME"))] = ""
+    models: A[
+        Sequence[str],
+        Setting(
+            "with --gpu: the target and its draft model: names or config.json paths",
+            CliOption("T,D"),
+        ),
+    ] = ()
+    _: KW_ONLY
+    tp: A[
+        int,
+        Setting(
+            "GPUs that share each model", CliOption("N"), Range(1, 64), noun="the number of GPUs"
+        ),
+    ] = 1
+    context: A[
+        int,
+        Setting(
+            "tokens cached per request, as in 8k",
+            CliOption("N", in_k=True, shows_range=False),
+            Range(1, 10_000_000),
+            noun="the context",
+        ),
+    ] = 2048
+    weights: A[Weights, Setting("format of the weights", CliOption("FORMAT"))] = "bf16"
+    bandwidth: A[float | None, BANDWIDTH] = None
+    flops: A[float | None, FLOPS] = None
+    memory: A[float | None, GPU_MEMORY] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.is_given != bool(self.models):
+            raise UserError("gpu and models belong together: name the GPU and the models on it")
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a GPU, which fills in unknown times."""
+        return bool(self.gpu or self.bandwidth)
+
+    def __repr__(self) -> str:
+        return as_call(self)
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """What to examine.
+
+    One of a record, a measurement and an acceptance.
+
+    Raises:
+        UserError: if not exactly one of them is given.
+    """
+
+    record: A[
+        Path | str | Trace | None,
+        Setting("a trace or a record of another engine", CliOption("FILE", by_place=True)),
+    ] = None
+    _: KW_ONLY
+    measure: A[
+        str,
+        Setting(
+            "instead of a file: measure a few short decodes on this machine", CliOption("STACK")
+        ),
+    ] = ""
+    acceptance: A[
+        Sequence[float],
+        Setting("instead of both: accepted / drafted, a length, or rates: 0.8,0.6", CliOption("A")),
+    ] = ()
+    lookahead: A[
+        int | None,
+        Setting(
+            "draft tokens per round, with --acceptance",
+            CliOption("K"),
+            Range(1, MAX_LOOKAHEAD),
+            noun="the lookahead",
+        ),
+    ] = None
+    model: A[str | None, Setting("of a record of several models: this one", CliOption("NAME"))] = (
+        None
+    )
+    engine: A[
+        str | None, Setting("of a record of several engines: this one", CliOption("ENGINE"))
+    ] = None
+    known: A[Known, Setting("figures of the run, which replace those of the record")] = Known()
+    hardware: A[Hardware, Setting("a GPU and the models on it, which fill in unknown times")] = (
+        Hardware()
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        sources = (self.record is not None, bool(self.measure), bool(self.acceptance))
+        if sum(sources) != 1:
+            raise UserError("give one of a record, measure and acceptance")

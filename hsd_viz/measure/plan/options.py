@@ -1,0 +1,105 @@
+"""What a plan is asked, declared once.
+
+The fields are the keyword arguments of :func:`hsd_viz.plan` and the options of ``hsd-viz plan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NewType
+from typing import Annotated as A
+
+from hsd_viz.declare import CliOption, Setting
+from hsd_viz.errors import UserError
+from hsd_viz.measure.bench.settings import BenchSettings
+from hsd_viz.options import DecodingOptions
+from hsd_viz.ranges import Range
+
+if TYPE_CHECKING:
+    from hsd_viz.decoding.engine import Engine
+else:
+    # The help of the command line does not import engines.
+    Engine = NewType("Engine", object)
+
+#: Prompts to calibrate on, and as many to measure on.
+PROMPTS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(DecodingOptions):
+    """Options.
+
+    What is searched, and how it is measured.
+
+    Raises:
+        UserError: if a value is out of range, or a model is named twice.
+    """
+
+    suite: A[
+        str | Path | None,
+        Setting(
+            "prompts: a suite's name or a file (default: the family's suite)",
+            CliOption("NAME|PATH"),
+        ),
+    ] = None
+    models: A[
+        Sequence[str] | None,
+        Setting(
+            "draft models that may take part (default: those below the target)",
+            CliOption("A,B,C"),
+        ),
+    ] = None
+    _: KW_ONLY
+    max_levels: A[
+        int | None,
+        Setting(
+            "most parts of a stack, target and database included",
+            CliOption("K"),
+            Range(1),
+            noun="the number of levels",
+        ),
+    ] = None
+    measure: A[
+        int,
+        Setting(
+            "measure the best N stacks",
+            CliOption("N", without_value=8),
+            Range(0),
+            noun="the number of stacks to measure",
+        ),
+    ] = 0
+    limit: A[int, Setting("prompts to calibrate on, and to measure on", CliOption("N"))] = PROMPTS
+    repeats: A[
+        int,
+        Setting(
+            "measured runs of each prompt and stack",
+            CliOption("N", shows_range=False),
+            Range(1, 1_000_000),
+            noun="the number of repeats",
+        ),
+    ] = 3
+    fresh: A[bool, Setting("calibrate again, even if a stored calibration fits")] = False
+    engine: A[
+        Engine | None,
+        Setting("what decodes; by default the shipped models on one thread", option=None),
+    ] = None
+
+    def __post_init__(self) -> None:
+        DecodingOptions.__post_init__(self)
+        models = self.models
+        if models is not None and (not all(models) or len(set(models)) < len(models)):
+            raise UserError(
+                f"the models '{','.join(models)}' are not readable: name each once, "
+                "separated by commas"
+            )
+
+    @property
+    def bench(self) -> BenchSettings:
+        """The settings of the measured decodes."""
+        return BenchSettings(
+            max_new_tokens=self.max_new_tokens,
+            repeats=self.repeats,
+            **asdict(self.sampling),
+        )
