@@ -4,7 +4,6 @@ import errno
 import gzip
 import json
 import os
-import secrets
 import stat
 import sys
 import zlib
@@ -114,7 +113,7 @@ def _replace(path: Path, data: bytes, mode: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is None and path.exists() and not path.is_symlink():
         mode = path.stat().st_mode & 0o7777
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+    temporary = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}")
     # Until it has its permissions, only this user can read it.
     first = 0o666 if mode is None else 0o600
     try:

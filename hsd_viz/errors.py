@@ -18,7 +18,6 @@ reported as one.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -177,6 +176,8 @@ def report_fault(error: BaseException) -> None:
         with suppress(OSError), Path(path).open("a", encoding="utf-8", errors="replace") as file:
             file.write(text)
     else:
+        import logging
+
         logging.getLogger("hsd_viz").error("a request failed\n%s", text)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from numbers import Real
 from typing import Annotated as A
 from typing import Any, TypedDict
@@ -37,6 +36,8 @@ MAX_NEW_TOKENS = 100_000
 
 def _rule_help() -> str:
     """Return the help of the rule. Rules of other packages are named; nothing has checked them."""
+    from importlib.metadata import entry_points
+
     text = "verification of drafts that a model sampled: token, block or branch, which are lossless"
     others = sorted(point.name for point in entry_points(group="hsd_viz.rules"))
     if not others:

@@ -1,8 +1,6 @@
 """Wording of numbers, plurals and suggestions, and text for HTML. Pure."""
 
-import html
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def counted(n: int, noun: str) -> str:
@@ -23,10 +21,14 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     >>> did_you_mean("stak", ["stack", "suite"]), did_you_mean("x", ["stack"])
     ("; did you mean 'stack'?", '')
     """
+    from difflib import get_close_matches
+
     close = get_close_matches(word, list(choices), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def escape(text: object) -> str:
     """Escape text for HTML; lone surrogates become U+FFFD."""
+    import html
+
     return html.escape(str(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

@@ -163,7 +163,7 @@ def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):
     """It takes milliseconds, as many as a short decode."""
     sampling_of(DEFAULTS)
     asked: list[str] = []
-    monkeypatch.setattr(options, "entry_points", lambda group: asked.append(group) or [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: asked.append(group) or [])
     sampling_of(DEFAULTS)
     assert asked == []
 

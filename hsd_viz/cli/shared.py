@@ -11,11 +11,9 @@ from typing import Any
 
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_whole, writing
-from hsd_viz.options import settings
 from hsd_viz.terminal import status
 
-#: The rule, and the files to write.
-RuleOption = A[str, settings()["rule"]]
+#: The files to write.
 Json = A[Path | None, Setting("write the report as JSON", CliOption("OUT", writes="file"))]
 Html = A[
     Path | None,

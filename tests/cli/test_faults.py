@@ -8,6 +8,7 @@ import pytest
 
 from hsd_viz import errors, ladder
 from hsd_viz.cli import main
+from hsd_viz.cli.failures import user_message
 from hsd_viz.errors import BadFile, PromptError, UserError, parsing
 from hsd_viz.measure.doctor import api as doctor
 
@@ -76,6 +77,56 @@ def test_a_user_error_is_one_line_and_exit_code_2(monkeypatch, capsys):
     code = main(["ladder", "info"])
     assert code == 2
     assert capsys.readouterr().err == "hsd-viz: the ladder is not usable: use another\n"
+
+
+def raising(error):
+    def fail():
+        raise error
+
+    return fail
+
+
+def test_a_file_that_the_user_did_not_name_is_a_fault(monkeypatch, capsys):
+    missing = FileNotFoundError(2, "No such file or directory", "/srv/hsd_viz/page.css")
+    monkeypatch.setattr(ladder, "info", raising(missing))
+    code = main(["ladder", "info"])
+    assert code == 1
+    assert "this is a fault of hsd-viz, not of your input: FileNotFoundError" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        OSError(98, "Address already in use"),
+    ],
+    ids=["disk", "address"],
+)
+def test_what_the_machine_refuses_is_one_line(error, monkeypatch, capsys):
+    monkeypatch.setattr(ladder, "info", raising(error))
+    code = main(["ladder", "info"])
+    assert code == 2
+    assert capsys.readouterr().err == f"hsd-viz: cannot read or write: {error.strerror}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export", "{}/run.json"],
+        ["export", "--html={}/run.json"],
+        ["decode", "--stack", "{}/run.json:4 > target"],
+        ["course", "copy", "{}"],
+    ],
+    ids=["by place", "option", "stack", "folder"],
+)
+def test_a_file_that_the_user_named_is_the_user_s(words, tmp_path):
+    file = tmp_path / "run.json"
+    error = PermissionError(13, "Permission denied", str(file))
+    named = [word.format(tmp_path) for word in words]
+    assert user_message(error, named) == f"cannot read or write {file}: Permission denied"
+    assert user_message(error, ["ladder", "info"]) is None
 
 
 @pytest.mark.parametrize(

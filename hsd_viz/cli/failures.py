@@ -1,0 +1,72 @@
+"""What an exception of a command means: input of the user, or a fault of this package."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hsd_viz.disk import cache_folder
+from hsd_viz.errors import UserError
+
+#: Missing module -> the extra that provides it.
+_EXTRAS = {
+    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
+    **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
+    **dict.fromkeys(("ray", "fastapi", "pydantic", "prometheus_client", "segno"), "cluster"),
+}
+#: What the machine refuses: space, open files, an address.
+_OF_MACHINE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EMFILE,
+    errno.EADDRINUSE,
+    errno.EADDRNOTAVAIL,
+}
+#: What separates paths within a word, as in --target=DIR or 'model.gguf:4 > target'.
+_SEPARATORS = re.compile(r"[=,>]|:\d*")
+
+
+def user_message(error: Exception, words: Sequence[str]) -> str | None:
+    """Return what the user of a command can act on; ``None`` for a fault of this package.
+
+    Args:
+        error: what the command raised.
+        words: the command line. Files that it does not name are not the user's.
+    """
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        module = (error.name or "").partition(".")[0]
+        if module not in _EXTRAS:
+            return None
+        install = f"pip install 'hsd-viz[{_EXTRAS[module]}]'"
+        return f"this command needs {module}, which is not installed: {install}"
+    if isinstance(error, OSError) and _is_of_user(error, words):
+        where = f" {error.filename}" if error.filename else ""
+        reason = error.strerror or str(error)
+        if isinstance(error, FileExistsError):
+            reason = "it is a file; give a folder"
+        return f"cannot read or write{where}: {reason}"
+    return None
+
+
+def _is_of_user(error: OSError, words: Sequence[str]) -> bool:
+    """Return whether the machine refused something, or a file that the user named."""
+    if error.errno in _OF_MACHINE:
+        return True
+    if not isinstance(error.filename, str | os.PathLike):
+        return False
+    file = Path(error.filename).absolute()
+    return any(file.is_relative_to(path) for path in (*_named_paths(words), cache_folder("")))
+
+
+def _named_paths(words: Sequence[str]) -> Iterator[Path]:
+    """Yield what may be paths in the words of a command line."""
+    for word in words:
+        for part in (word, *_SEPARATORS.split(word)):
+            if part.strip():
+                yield Path(part.strip()).expanduser().absolute()
