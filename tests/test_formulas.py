@@ -119,7 +119,7 @@ def diagnosis() -> Diagnosis:
     return hsd.doctor(
         acceptance=(0.8, 0.5),
         lookahead=2,
-        known=hsd.Known(step=10.0, verify=12.0, draft=3.0, overhead=1.0),
+        known=hsd.Known(step_ms=10.0, verify_ms=12.0, draft_ms=3.0, overhead_ms=1.0),
     )
 
 

@@ -49,6 +49,7 @@ def objects(tmp_path_factory) -> dict[str, object]:
         "hsd": hsd,
         "load_engine": hsd.load_engine,
         "doctor": hsd.doctor,
+        "predict": hsd.predict,
         "replay": hsd.replay,
         "trace": trace,
         "engine": engine,

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from hsd_viz.hints import guess
 from hsd_viz.words import did_you_mean
 
 BAD_INPUT = 2
@@ -35,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            hint = guess(self.prog, unknown[0].partition("=")[0], self._option_string_actions)
             hint = hint or self._list_hint(unknown[0], args or [])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return known, unknown

@@ -6,4 +6,4 @@ from hsd_viz.declare import CliOption, Setting
 
 BANDWIDTH = Setting("GB/s of an unknown GPU", CliOption("GB"))
 FLOPS = Setting("dense 16-bit TFLOP/s of an unknown GPU", CliOption("TF"))
-GPU_MEMORY = Setting("memory of an unknown GPU", CliOption("GB", name="gpu-memory"), unit="GB")
+GPU_MEMORY = Setting("memory of an unknown GPU", CliOption("GB"), unit="GB")

@@ -140,8 +140,9 @@ doctor x.json --batch 0 | argument --batch
 doctor x.json --context long | --context: 'long' is not readable
 doctor x.json --context 0 | the context 0 is out of range
 doctor x.json --context 2k,8k | --context: '2k,8k' is not readable
-doctor --measure target | there is nothing to explain
-doctor --measure "nano:3 > target" --acceptance 0.6 | give one of a record, measure and acceptance
+doctor --stack target | there is nothing to explain
+doctor --stack "nano:3 > target" --acceptance 0.6 | give one of a record, a stack and an acceptance
+doctor --measure target | did you mean the command hsd-viz doctor --stack STACK
 doctor --acceptance 0.6 | --lookahead
 doctor --acceptance high --lookahead 3 | not readable
 doctor --acceptance 0.6 --lookahead 3 --method eagel | did you mean 'eagle'
@@ -273,6 +274,6 @@ def test_the_doctor_s_options_are_grouped_as_they_are_declared():
         groups[group.title] = column(group._group_actions, "dest")
 
     assert groups["positional arguments"] == ["record"]
-    assert groups["what to examine"] == ["measure", "acceptance", "lookahead", "model", "engine"]
+    assert groups["what to examine"] == ["stack", "acceptance", "lookahead", "model", "engine"]
     assert groups["known figures"] == list(settings_of(Known))
     assert groups["hardware model of unknown times"] == list(settings_of(Hardware))

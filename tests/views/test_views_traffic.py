@@ -25,7 +25,8 @@ def spec_of(diagnosis, engine=""):
 def served():
     """Return the diagnosis of the course's server, which drafts 7 tokens."""
     return hsd.doctor(
-        LAB / "chat.log", known=hsd.Known(plain_speed=40.0, step=25.0, draft=21.0, verify=28.0)
+        LAB / "chat.log",
+        known=hsd.Known(plain_speed=40.0, step_ms=25.0, draft_ms=21.0, verify_ms=28.0),
     )
 
 
@@ -94,7 +95,7 @@ def test_an_advice_with_a_condition_is_said_in_full_below(acceptance, draft, adv
     spec = spec_of(
         hsd.doctor(
             acceptance=acceptance,
-            known=hsd.Known(step=25.0, draft=draft, verify=26.0, overhead=0.5),
+            known=hsd.Known(step_ms=25.0, draft_ms=draft, verify_ms=26.0, overhead_ms=0.5),
         )
     )
     assert spec["words"].endswith(f": {advice}")
@@ -105,7 +106,7 @@ def test_a_draft_beyond_those_of_the_record_is_marked():
     spec = spec_of(
         hsd.doctor(
             acceptance=(0.9, 0.8),
-            known=hsd.Known(step=25.0, draft=2.0, verify=26.0, overhead=0.5),
+            known=hsd.Known(step_ms=25.0, draft_ms=2.0, verify_ms=26.0, overhead_ms=0.5),
         )
     )
     assert [one["tokens"] for one in spec["settings"] if one["assumed"]] == [3, 4]

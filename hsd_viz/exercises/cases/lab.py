@@ -8,7 +8,7 @@ from hsd_viz.exercises import data
 from hsd_viz.exercises.cases.values import Inputs
 from hsd_viz.exercises.check import ExerciseCase, call, exercise
 
-TIMES = {"plain_speed": 40, "step": 25, "draft": 21, "verify": 28}
+TIMES = {"plain_speed": 40, "step_ms": 25, "draft_ms": 21, "verify_ms": 28}
 
 
 @exercise("L1")
@@ -20,7 +20,7 @@ def lengths_of_rates() -> Inputs:
 
 @exercise("L2")
 def advised_lengths() -> Inputs:
-    cheap = TIMES | {"draft": 3}
+    cheap = TIMES | {"draft_ms": 3}
     for name, times in (
         ("chat.log", TIMES),
         ("chat.log", cheap),

@@ -22,7 +22,7 @@ def doctor(options: DoctorOptions) -> Diagnosis:
     A record is a trace, or the path of a trace or of a record of another engine.
 
     Raises:
-        UserError: for bad input, or where not exactly one of record, measure and acceptance is
+        UserError: for bad input, or where not exactly one of record, stack and acceptance is
             given.
     """
     return explain(options)

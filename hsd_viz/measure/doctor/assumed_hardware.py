@@ -31,7 +31,7 @@ def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
     tp = hardware.tp
     weights = hardware.weights
     check_setting(target, tp, weights, context=(hardware.context,))
-    card = gpu_of(hardware.gpu, hardware.bandwidth, hardware.flops, hardware.memory)
+    card = gpu_of(hardware.gpu, hardware.bandwidth, hardware.flops, hardware.gpu_memory)
     machine = Machine(card, tp)
     head = shapes[1].with_target(target) if len(shapes) > 1 else target.head()
     share = machine.memory_share((target, head), batch=1, context=1, weights=weights)

@@ -43,8 +43,8 @@ def observed_in(options: DoctorOptions) -> Observed:
     Raises:
         UserError: if the evidence cannot be used, or contradicts the figures.
     """
-    if options.measure:
-        observed = Observed(measured(options.measure))
+    if options.stack:
+        observed = Observed(measured(options.stack))
     elif options.record is None:
         observed = Observed(from_figures(options.acceptance, options.lookahead))
     elif isinstance(options.record, Trace):
@@ -138,22 +138,22 @@ def with_figures(seen: Observation, figures: Known) -> Observation:
     Raises:
         UserError: if the figures contradict each other.
     """
-    step = figures.step
+    step = figures.step_ms
     if step is None and figures.plain_speed is not None:
         step = 1e3 / figures.plain_speed
-    times = (step, figures.verify, figures.draft, figures.overhead, figures.speed)
+    times = (step, figures.verify_ms, figures.draft_ms, figures.overhead_ms, figures.speed)
     if any(time is not None for time in times):
         seen = replace(
             seen,
             step=seen.step if step is None else step,
-            verify=seen.verify if figures.verify is None else figures.verify,
-            draft=seen.draft if figures.draft is None else figures.draft,
-            overhead=seen.overhead if figures.overhead is None else figures.overhead,
+            verify=seen.verify if figures.verify_ms is None else figures.verify_ms,
+            draft=seen.draft if figures.draft_ms is None else figures.draft_ms,
+            overhead=seen.overhead if figures.overhead_ms is None else figures.overhead_ms,
             round=seen.round if figures.speed is None else 1e3 * seen.length / figures.speed,
             # Repeated pairs do not apply to given times.
             speedups=(),
         )
-        seen = _with_rest(seen, figures.overhead is not None)
+        seen = _with_rest(seen, figures.overhead_ms is not None)
     return replace(
         seen,
         batch=seen.batch if figures.batch is None else figures.batch,

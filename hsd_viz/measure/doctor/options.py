@@ -78,41 +78,41 @@ class Known:
             noun="the speed without speculation",
         ),
     ] = None
-    step: A[
+    step_ms: A[
         float | None,
         Setting(
             "time of a plain step of the target",
-            CliOption("MS", name="step-ms"),
+            CliOption("MS"),
             Range(0.0, 1e6),
             noun="the step time",
             unit="ms",
         ),
     ] = None
-    verify: A[
+    verify_ms: A[
         float | None,
         Setting(
             "time of the target's forward pass over a draft",
-            CliOption("MS", name="verify-ms"),
+            CliOption("MS"),
             Range(0.0, 1e6),
             noun="the verify time",
             unit="ms",
         ),
     ] = None
-    draft: A[
+    draft_ms: A[
         float | None,
         Setting(
             "time of drafting per round",
-            CliOption("MS", name="draft-ms"),
+            CliOption("MS"),
             Range(0.0, 1e6),
             noun="the draft time",
             unit="ms",
         ),
     ] = None
-    overhead: A[
+    overhead_ms: A[
         float | None,
         Setting(
             "other time per round",
-            CliOption("MS", name="overhead-ms"),
+            CliOption("MS"),
             Range(0.0, 1e6),
             noun="the overhead time",
             unit="ms",
@@ -165,7 +165,7 @@ class Hardware:
     weights: A[Weights, Setting("format of the weights", CliOption("FORMAT"))] = "bf16"
     bandwidth: A[float | None, BANDWIDTH] = None
     flops: A[float | None, FLOPS] = None
-    memory: A[float | None, GPU_MEMORY] = None
+    gpu_memory: A[float | None, GPU_MEMORY] = None
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -185,7 +185,7 @@ class Hardware:
 class DoctorOptions:
     """What to examine.
 
-    One of a record, a measurement and an acceptance.
+    One of a record, a stack to measure and an acceptance.
 
     Raises:
         UserError: if not exactly one of them is given.
@@ -196,7 +196,7 @@ class DoctorOptions:
         Setting("a trace or a record of another engine", CliOption("FILE", by_place=True)),
     ] = None
     _: KW_ONLY
-    measure: A[
+    stack: A[
         str,
         Setting(
             "instead of a file: measure a few short decodes on this machine", CliOption("STACK")
@@ -228,6 +228,6 @@ class DoctorOptions:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        sources = (self.record is not None, bool(self.measure), bool(self.acceptance))
+        sources = (self.record is not None, bool(self.stack), bool(self.acceptance))
         if sum(sources) != 1:
-            raise UserError("give one of a record, measure and acceptance")
+            raise UserError("give one of a record, a stack and an acceptance")

@@ -57,7 +57,7 @@ def predicted(options: PredictOptions) -> HardwarePlan:
     """
     acceptance = given_acceptance(options)
     shapes = _shapes([name for name in options.models if name])
-    card = gpu_of(options.gpu, options.bandwidth, options.flops, options.memory)
+    card = gpu_of(options.gpu, options.bandwidth, options.flops, options.gpu_memory)
     machine = Machine(card, options.tp, efficiency_of(card))
     check_setting(shapes[0], options.tp, options.weights, options.cache, options.context)
     if options.text not in HEAD_ACCEPTANCE:

@@ -104,7 +104,7 @@ class PredictOptions:
     databases: A[bool, Setting("whether to try a database below each stack", option=None)] = True
     bandwidth: A[float | None, BANDWIDTH] = None
     flops: A[float | None, FLOPS] = None
-    memory: A[float | None, GPU_MEMORY] = None
+    gpu_memory: A[float | None, GPU_MEMORY] = None
 
     def __post_init__(self) -> None:
         check_settings(self)

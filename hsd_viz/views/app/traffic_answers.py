@@ -58,9 +58,9 @@ def record(asked: PageRequest) -> Answer:
             else:
                 known = Known(
                     plain_speed=EXAMPLE_SPEED,
-                    step=EXAMPLE_STEP,
-                    draft=EXAMPLE_DRAFT,
-                    verify=EXAMPLE_VERIFY,
+                    step_ms=EXAMPLE_STEP,
+                    draft_ms=EXAMPLE_DRAFT,
+                    verify_ms=EXAMPLE_VERIFY,
                 )
                 diagnosis = diagnosis_of(path, known=known)
         except UserError as error:

@@ -52,7 +52,7 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
     # An n-gram draft ends where its match ends, a mean has no positions.
     assert longest_option(replace(seen, method="suffix")) == 2
     figures = from_figures([0.6], 5)
-    times = Known(step=10.0, verify=11.0, draft=1.0, overhead=0.0)
+    times = Known(step_ms=10.0, verify_ms=11.0, draft_ms=1.0, overhead_ms=0.0)
     assert longest_option(with_figures(figures, times)) == 5
 
 

@@ -102,7 +102,9 @@ def test_rounds_without_a_draft_are_no_rejections():
     assert seen.length == pytest.approx(1.8)
     assert seen.without_draft == pytest.approx(0.6)
     assert seen.rates_by_position() == [1.0, 1.0]
-    diagnosis = diagnose(with_figures(seen, Known(step=10.0, verify=11.0, draft=1.0, overhead=0.0)))
+    diagnosis = diagnose(
+        with_figures(seen, Known(step_ms=10.0, verify_ms=11.0, draft_ms=1.0, overhead_ms=0.0))
+    )
     # log(3 / 1.8) of the loss is that of the missing drafts, log(1.2) that of the times.
     assert diagnosis.cause == "few drafts"
     assert diagnosis.shares["few drafts"] == pytest.approx(log(3 / 1.8) / log(3 / 1.8 * 1.2))

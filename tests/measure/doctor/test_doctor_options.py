@@ -33,12 +33,12 @@ def test_acceptance_is_read_as_engines_print_it():
     "given",
     [
         partial(doctor),
-        partial(doctor, measure="nano:3 > target", acceptance=(0.5,)),
+        partial(doctor, stack="nano:3 > target", acceptance=(0.5,)),
         partial(doctor, record="record.log", acceptance=(0.5,)),
     ],
 )
 def test_exactly_one_thing_is_diagnosed(given):
-    with pytest.raises(UserError, match="give one of a record, measure and acceptance"):
+    with pytest.raises(UserError, match="give one of a record, a stack and an acceptance"):
         given()
 
 
@@ -54,7 +54,7 @@ def test_exactly_one_thing_is_diagnosed(given):
             "the speed without speculation -1.0 is out of range",
         ),
         (
-            partial(Known, step=float("nan")),
+            partial(Known, step_ms=float("nan")),
             "the step time nan is not valid",
         ),
         (partial(Known, batch=0), "the batch 0 is out of range"),

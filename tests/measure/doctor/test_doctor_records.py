@@ -59,7 +59,7 @@ def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, cli):
 
 
 def test_a_stack_is_measured_on_this_machine(cli):
-    out = cli("doctor", "--measure", "nano:3 > target")
+    out = cli("doctor", "--stack", "nano:3 > target")
     assert "Verdict" in out
     assert '--stack "' in out
     assert "not observed" not in out

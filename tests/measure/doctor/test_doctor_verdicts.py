@@ -167,7 +167,7 @@ def test_what_is_known_of_the_speed_is_said():
     diagnosis = diagnose(
         with_figures(
             from_figures([0.0, 0.0]),
-            Known(step=10.0, verify=12.0, draft=0.0, overhead=0.0),
+            Known(step_ms=10.0, verify_ms=12.0, draft_ms=0.0, overhead_ms=0.0),
         )
     )
     assert diagnosis.cause == "acceptance"
