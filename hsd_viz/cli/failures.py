@@ -69,4 +69,5 @@ def _named_paths(words: Sequence[str]) -> Iterator[Path]:
     for word in words:
         for part in (word, *_SEPARATORS.split(word)):
             if part.strip():
-                yield Path(part.strip()).expanduser().absolute()
+                # Not Path.expanduser: it refuses the home folder of an unknown user.
+                yield Path(os.path.expanduser(part.strip())).absolute()

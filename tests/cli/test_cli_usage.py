@@ -133,7 +133,7 @@ export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | \
 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
-doctor | give one of a record, measure and acceptance
+doctor | give one of a record, a stack and an acceptance
 doctor missing | cannot read
 doctor x.json | is not a trace or a record
 doctor x.json --batch 0 | argument --batch
