@@ -68,7 +68,8 @@ def objects(tmp_path_factory) -> dict[str, object]:
         "costs": {"small": 1, "large": 10},
         "acceptance": {"small > large": 0.8},
         "gpu": "h100",
-        "models": ["llama-70b", "llama-8b"],
+        "models": ["llama-8b", "llama-1b"],
+        "ms": 0.01,
     }
 
 
