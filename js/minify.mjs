@@ -1,14 +1,19 @@
 // What a module loses between esbuild and a browser: the indentation of its templates, and what
 // terser removes beyond esbuild, 5 % of the packed page.
 import { parse } from "meriyah";
-import { minify } from "terser";
+import { minify_sync } from "terser";
 
-/** The second pass removes what the first made unused. */
-const TERSER = {
+/**
+ * terser's options for a script or a module: new ones for each file, because it writes into them,
+ * and without waiting, because it counts the letters of all files that it has at once. The second
+ * pass removes what the first made unused.
+ */
+const terserOptions = (module) => ({
+  module,
   ecma: 2020,
   compress: { passes: 2 },
   format: { ascii_only: true },
-};
+});
 
 /** The [start, end] of every piece of text in the tagged templates (html, svg) of a module. */
 function piecesOf(module) {
@@ -40,18 +45,19 @@ export function joinLines(module) {
   return joined + module.slice(done);
 }
 
-/** The esbuild plugin: join the lines of the templates of minified modules, and minify these again. */
+/** A script or a module without what a browser does not need. */
+export const shrunk = (text, isModule) =>
+  minify_sync(joinLines(text), terserOptions(isModule)).code;
+
+/** The esbuild plugin: shrink again what esbuild has minified. */
 export const minified = {
   name: "minified",
   setup(found) {
-    const { minify: wanted, format } = found.initialOptions;
-    if (!wanted) return;
-    found.onEnd(async ({ outputFiles = [] }) => {
-      for (const file of outputFiles.filter(({ path }) => path.endsWith(".js"))) {
-        const module = format === "esm";
-        const { code } = await minify(joinLines(file.text), { ...TERSER, module });
-        file.contents = new TextEncoder().encode(`${code}\n`);
-      }
+    const { minify, format } = found.initialOptions;
+    if (!minify) return;
+    found.onEnd(({ outputFiles = [] }) => {
+      for (const file of outputFiles.filter(({ path }) => path.endsWith(".js")))
+        file.contents = new TextEncoder().encode(`${shrunk(file.text, format === "esm")}\n`);
     });
   },
 };

@@ -2,7 +2,7 @@
 // What the build does with templates: a space for a line break and its indentation, in them alone.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { joinLines } from "./minify.mjs";
+import { joinLines, shrunk } from "./minify.mjs";
 
 const JOINED = [
   ["a tagged template", "x = html`<p>\n    a\n  </p>`;", "x = html`<p> a </p>`;"],
@@ -31,3 +31,11 @@ for (const kept of [
 ]) {
   test(`nothing else changes: ${JSON.stringify(kept)}`, () => assert.equal(joinLines(kept), kept));
 }
+
+test("a file does not depend on those before it", () => {
+  const script = "var unused = 1; function other() { return 2; } console.log(1);";
+  const alone = shrunk(script, false);
+  assert.match(alone, /unused/, "a script shares its names with others");
+  assert.doesNotMatch(shrunk(script, true), /unused/);
+  assert.equal(shrunk(script, false), alone);
+});
