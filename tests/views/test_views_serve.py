@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 
@@ -64,8 +65,10 @@ def test_the_template_and_the_notebook_are_found_and_the_token_is_not_on_the_com
     for allow in (False, True):
         arguments, _, folder = command("127.0.0.1", 1234, None, allow_models=allow)
         with folder:
-            notebook = json.loads(Path(arguments[3]).read_text())
-            assert f"allow_models={allow}" in "".join(notebook["cells"][0]["source"])
+            notebook = nbformat.read(arguments[3], as_version=nbformat.NO_CONVERT)
+            nbformat.validate(notebook)
+            (cell,) = notebook["cells"]
+            assert f"allow_models={allow}" in cell["source"]
         assert not Path(arguments[3]).exists()
 
 

@@ -5,6 +5,7 @@ visitors.
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -118,6 +119,27 @@ def serve(
                 server.kill()
 
 
+def _notebook(statement: str) -> str:
+    """Return a notebook of one cell; to import nbformat for it would take a second."""
+    cell: dict[str, object] = {
+        "id": "dashboard",
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": f"import hsd_viz as hsd\n\n{statement}",
+    }
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps(
+        {
+            "cells": [cell],
+            "metadata": {"kernelspec": kernel},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
+
+
 def command(
     host: str,
     port: int,
@@ -141,14 +163,9 @@ def command(
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     if notebook is None:
-        from nbformat import v4, write
-
         options = f"allow_models={allow_models}, family={find_family(family).name!r}"
-        source = f"import hsd_viz as hsd\n\nhsd.dashboard({options})"
-        cell = v4.new_code_cell(source, id="dashboard")
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = Path(folder.name) / "dashboard.ipynb"
-        write(v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
+        notebook.write_text(_notebook(f"hsd.dashboard({options})"), encoding="utf-8")
     arguments = [
         *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook)),
         *(f"--Voila.open_browser={open_browser}", f"--Voila.ip={host}", f"--port={port}"),
