@@ -108,7 +108,7 @@ def quiet(page, frames: int = 12) -> None:
 
 
 class Page:
-    """A page with its sins written down: errors, and requests that would leave the machine."""
+    """A page that records its errors, and requests that would leave the machine."""
 
     def __init__(self, browser, width: int = 1400, intro: bool = False) -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 1000})
@@ -123,8 +123,7 @@ class Page:
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         self.page.on("request", lambda request: self._request(request.url))
         self.page.on("websocket", lambda socket: self._request(socket.url))
-        # What gets through all the same must not reach anybody: a test has to fail for the right
-        # reason offline, too.
+        # Other machines are never reached: a test has to fail for the right reason offline, too.
         self.page.route(lambda url: not _local(url), lambda route: route.abort())
 
     def _request(self, url: str) -> None:
@@ -158,7 +157,7 @@ def open_page(chromium):
 def server(
     arguments: list[str], environment: dict[str, str], health: str, log: Path
 ) -> Iterator[None]:
-    """Run a server in a process group of its own, wait until it answers, and end the group."""
+    """Run a server in its own process group, wait until it answers, and end the group."""
     limit = [shutil.which("timeout"), str(SERVER_LIFE)] if shutil.which("timeout") else []
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -216,24 +215,24 @@ def lab(tmp_path_factory) -> Iterator[str]:
     """JupyterLab over a copy of the notebooks."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    settings = (
-        folder
-        / "settings"
-        / "@jupyterlab"
-        / "apputils-extension"
-        / "notification.jupyterlab-settings"
+    settings = folder / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text(
+        json.dumps({"fetchNews": "false", "checkForUpdates": False})
     )
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"fetchNews": "false", "checkForUpdates": False}))
     port = free_port()
     arguments = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"),
-        *(
-            "--ServerApp.ip=127.0.0.1",
-            "--IdentityProvider.token=",
-            f"--ServerApp.root_dir={folder / 'notebooks'}",
-        ),
-        *("--ServerApp.port_retries=0", f"--LabApp.user_settings_dir={folder / 'settings'}"),
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={folder / 'notebooks'}",
+        "--IdentityProvider.token=",
+        f"--LabApp.user_settings_dir={folder / 'settings'}",
         f"--LabApp.workspaces_dir={folder / 'workspaces'}",
     ]
     with server(

@@ -145,13 +145,20 @@ def fastest_of(count):
     return lambda alpha, c: min(range(count), key=lambda gamma: law(alpha, gamma, c, 1.0))
 
 
+def verified(draft, own):
+    accepted = next((k for k, token in enumerate(draft) if token != own[k]), len(draft))
+    return accepted, own[: accepted + 1]
+
+
+def at_a_temperature(row, power, token):
+    weights = np.array(row, float) ** power
+    return weights[token] / weights.sum()
+
+
 RIGHT = [
     ("1.1", lambda curve: np.polyfit(list(curve), list(curve.values()), 1)[::-1]),
     ("1.2", lambda a, b, k: float(k) * float(a + b) / float(a + b * k)),
-    (
-        "2.1",
-        lambda d, o: (n := next((k for k, t in enumerate(d) if t != o[k]), len(d)), o[: n + 1]),
-    ),
+    ("2.1", verified),
     ("2.2", drafts),
     ("3.1", lambda u, p, q: np.bool_(u * q < p)),
     ("3.2", normalized),
@@ -183,7 +190,7 @@ RIGHT = [
     ("P4", lambda p, q: p / max(p, q)),
     ("P5", lambda p, q: [a - min(a, b) for a, b in zip(p, q, strict=True)]),
     ("P6", lambda p, token: np.array(p)[token]),
-    ("P7", lambda q, power, token: (w := np.array(q, float) ** power)[token] / w.sum()),
+    ("P7", at_a_temperature),
     ("P8", lambda rounds, least: next(n for n in accumulate(rounds) if n >= least)),
     ("P9", lambda alpha, k: np.prod([float(alpha)] * k)),
     ("P10", lambda ratios: capped(ratios)[-1]),

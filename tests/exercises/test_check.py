@@ -30,15 +30,25 @@ def test_right_answers_of_any_type_pass(number, answer):
 
 
 @pytest.mark.parametrize("number", EXERCISES)
-def test_hints_known_mistakes_and_a_constant(number):
-    """Each mistake is an edit that applies to its solution, and is called by its name."""
-    for (old, *_), (words, wrong) in zip(
-        TEXTS[number]["mistakes"], mistakes(number).items(), strict=True
-    ):
-        assert solutions()[number].source.count(old) == 1
+def test_the_edit_of_each_known_mistake_applies_once(number):
+    source = solutions()[number].source
+
+    for old, *_ in TEXTS[number]["mistakes"]:
+        assert source.count(old) == 1
+
+
+@pytest.mark.parametrize("number", EXERCISES)
+def test_a_known_mistake_is_called_by_its_name(number):
+    for name, wrong in mistakes(number).items():
         result = check(number, wrong)
-        assert not result and result.message.endswith(f". The mistake: {words}"), result
+        assert not result
+        assert result.message.endswith(f". The mistake: {name}")
+
+
+@pytest.mark.parametrize("number", EXERCISES)
+def test_an_answer_that_returns_nothing_is_wrong_and_has_a_hint(number):
     result = check(number, lambda *_: None)
+
     assert not result
     assert result.hint(1)
 
@@ -67,28 +77,45 @@ def test_an_unknown_mistake_has_no_name():
         assert "mistake" not in check(n, a).message
 
 
-def test_a_failing_case_has_the_words_of_the_recording():
-    def place(name, test):
-        return f"{test.text!r} in round {test.round} of {name!r}, "
-
-    assert {r.accepted == len(r.draft) for r in greedy_rounds()} == {True, False}
+def test_a_failing_round_has_the_words_of_the_recording():
     message = check("2.1", lambda draft, own: (len(draft), draft)).message
+
     first = greedy_rounds()[0]
     drafted = [first.trace.pieces[token] for token in first.draft]
+    assert {one.accepted == len(one.draft) for one in greedy_rounds()} == {True, False}
     assert f"round 0 of 'nano:4 > target', draft {drafted}" in message
     assert "accepted and [" in message
-    wrong = next(
-        (n, t)
-        for n, t in acceptance_tests()
-        if (t.u * t.q < t.p * t.p) != (t.verdict == "accepted")
-    )
-    assert place(*wrong) in check("3.1", lambda u, p, q: u * q < p * p).message
-    assert check("3.1", lambda u, p, q: [][0]).message.startswith(place(*acceptance_tests()[0]))
-    right = check(
-        "5.1", lambda ids, longest: in_database(ids, longest) if len(ids) < 50 else (1, 4)
-    ).message
-    assert ", which end with '" in right
-    assert "got (1, 4), after which '" in right
+
+
+def place_of(name, test):
+    """Return where a test of acceptance is, as a message names it."""
+    return f"{test.text!r} in round {test.round} of {name!r}, "
+
+
+def test_a_failing_test_of_acceptance_names_its_place():
+    message = check("3.1", lambda u, p, q: u * q < p * p).message
+
+    wrong = []
+    for name, test in acceptance_tests():
+        if (test.u * test.q < test.p * test.p) != (test.verdict == "accepted"):
+            wrong.append(place_of(name, test))
+    assert wrong[0] in message
+
+
+def test_an_answer_that_raises_names_the_place_of_its_case():
+    message = check("3.1", lambda u, p, q: [][0]).message
+
+    assert message.startswith(place_of(*acceptance_tests()[0]))
+
+
+def test_a_failing_lookup_shows_the_text_that_follows():
+    def forgets(ids, longest):
+        return in_database(ids, longest) if len(ids) < 50 else (1, 4)
+
+    message = check("5.1", forgets).message
+
+    assert ", which end with '" in message
+    assert "got (1, 4), after which '" in message
 
 
 def uniform_rest(p, q):

@@ -42,6 +42,21 @@ def prefix(draft, own):
     return next((k for k, token in enumerate(draft) if token != own[k]), len(draft))
 
 
+def without_own_token(draft, own):
+    accepted = prefix(draft, own)
+    return accepted, draft[:accepted]
+
+
+def ends_with_the_drafts_token(draft, own):
+    accepted = prefix(draft, own)
+    return accepted, (draft + own[-1:])[: accepted + 1]
+
+
+def ends_a_row_too_early(draft, own):
+    accepted = prefix(draft, own)
+    return accepted, [*draft[:accepted], own[max(0, accepted - 1)]]
+
+
 def decoding(own_tokens=False, whole=False, uncut=False):
     """Return a decoder with one mistake."""
 
@@ -230,9 +245,9 @@ WRONG: list[tuple[str, str, Answer]] = [
     ("1.2", "free", lambda a, b, k: k),
     ("1.2", "upside down", lambda a, b, k: (a + b * k) / (k * (a + b))),
     ("2.1", "all accepted", lambda draft, own: (len(draft), own)),
-    ("2.1", "no own token", lambda d, o: (prefix(d, o), d[: prefix(d, o)])),
-    ("2.1", "the draft's token", lambda d, o: (prefix(d, o), (d + o[-1:])[: prefix(d, o) + 1])),
-    ("2.1", "row too early", lambda d, o: (n := prefix(d, o), [*d[:n], o[max(0, n - 1)]])),
+    ("2.1", "no own token", without_own_token),
+    ("2.1", "the draft's token", ends_with_the_drafts_token),
+    ("2.1", "row too early", ends_a_row_too_early),
     ("2.2", "prompt too", decoding(whole=True)),
     ("2.2", "all own tokens", decoding(own_tokens=True)),
     ("2.2", "too long", decoding(uncut=True)),
