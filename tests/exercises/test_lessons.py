@@ -59,27 +59,42 @@ def test_solutions_pass_and_the_empty_edition_fails_every_check(lesson):
 
 
 @each_lesson
-def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_same_without_answers(
-    lesson,
-):
+def test_a_lesson_states_its_goal_its_time_and_what_it_needs(lesson):
     head = editions.cells_of(lessons.MASTERS[lesson])[0][1]
-    steps = lessons.run(lesson, "student")[0]
+
     assert re.findall(r"\*\*(\w+)\.\*\*", head)[:4] == ["Goal", "Before", "Time", "Needs"]
     assert re.search(r"\*\*Time\.\*\* \d+ minutes", head)
-    [asked] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
-    assert steps[asked].printed
-    assert any("?" in step.text for step in steps[:asked] if step.kind == "markdown")
-    [questions] = [step.value for step in steps if isinstance(step.value, Quiz)]
+
+
+@each_lesson
+def test_a_lesson_asks_before_it_shows(lesson):
+    steps = lessons.run(lesson, "student")[0]
+
+    [guess] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
+    assert steps[guess].printed
+    assert any("?" in step.text for step in steps[:guess] if step.kind == "markdown")
+
+
+@each_lesson
+def test_a_lesson_has_three_questions_with_one_right_answer_each(lesson):
+    values = column(lessons.run(lesson, "student")[0], "value")
+
+    [questions] = [value for value in values if isinstance(value, Quiz)]
     assert len(questions) == 3
+    assert questions._repr_html_().count("✓") == 3
     for question in questions:
         answers = [answer for answer in question["answers"] if answer.get("correct")]
         assert len(answers) == 1
         for answer in question["answers"]:
             assert answer["feedback"]
-    assert questions._repr_html_().count("✓") == 3
-    assert column(lessons.run(lesson, "solution")[0], "printed") == [
-        step.printed for step in steps if step.text != editions.COLAB
-    ]
+
+
+@each_lesson
+def test_a_lesson_prints_the_same_without_answers(lesson):
+    solved = column(lessons.run(lesson, "solution")[0], "printed")
+
+    steps = lessons.run(lesson, "student")[0]
+    assert solved == [step.printed for step in steps if step.text != editions.COLAB]
 
 
 def test_the_right_answer_is_not_always_in_the_same_place():

@@ -22,30 +22,46 @@ def events(trace: Trace, **wanted) -> list[dict]:
     return [event for event in read["traceEvents"] if wanted.items() <= event.items()]
 
 
-@pytest.mark.parametrize("name", column(bundled(), "name"))
-def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_another(name):
+each_recording = pytest.mark.parametrize("name", column(bundled(), "name"))
+
+
+def nanoseconds(spans: list[dict]) -> list[tuple[int, int]]:
+    """Return the start and the duration of slices, in order."""
+    times = []
+    for span in spans:
+        times.append((round(1000 * span["ts"]), round(1000 * span["dur"])))
+    return sorted(times)
+
+
+def recorded(rows) -> list[tuple[int, int]]:
+    """Return the start and the duration of calls or rounds, in order."""
+    return sorted(zip(column(rows, "start_ns"), column(rows, "duration_ns"), strict=True))
+
+
+@each_recording
+def test_times_are_those_of_the_trace(name):
     trace = load_bundled(name)
+
+    assert nanoseconds(events(trace, ph="X", cat="call")) == recorded(trace.call_rows)
+    assert nanoseconds(events(trace, ph="X", cat="round")) == recorded(trace.round_rows)
+
+
+@each_recording
+def test_slices_of_a_thread_nest_or_follow_one_another(name):
     spans = events(load_bundled(name), ph="X")
 
-    def ns(category):
-        slices = []
-        for e in spans:
-            if e["cat"] == category:
-                slices.append((round(1000 * e["ts"]), round(1000 * e["dur"])))
-        return slices
-
-    assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
-    assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
     for tid in set(column(spans, "tid")):
         open_until: list[float] = []
-        for e in sorted(select(spans, tid=tid), key=lambda e: (e["ts"], -e["dur"])):
+        for span in sorted(select(spans, tid=tid), key=lambda span: (span["ts"], -span["dur"])):
+            begin = span["ts"]
+            end = begin + span["dur"]
             # Microseconds are fractions: a slice that starts where another ends may differ in the
             # last digit.
-            while open_until and open_until[-1] <= e["ts"] + 1e-6:
+            while open_until and open_until[-1] <= begin + 1e-6:
                 open_until.pop()
-            assert not open_until or e["ts"] + e["dur"] <= open_until[-1]
-            open_until.append(e["ts"] + e["dur"])
-            assert len(open_until) == 1 or e["cat"] == "round"
+            assert not open_until or end <= open_until[-1]
+            open_until.append(end)
+            assert len(open_until) == 1 or span["cat"] == "round"
 
 
 @pytest.mark.parametrize("table", ["tokens", "drafts", "rounds", "calls"])
