@@ -72,9 +72,10 @@ def cli(capsys):
         out, err = capsys.readouterr()
         if code == 0:
             return out
-        assert (
-            out == "" and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err
-        ), err
+        assert out == "", err
+        assert err.count("\n") == 1, err
+        assert err.endswith("\n"), err
+        assert "Traceback" not in err, err
         return err
 
     return run

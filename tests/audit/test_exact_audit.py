@@ -29,7 +29,9 @@ OURS = [
 @pytest.mark.parametrize(("stack", "rule"), OURS, ids=str)
 def test_our_own_loop_is_lossless(stack, rule):
     result = exact(loop_decoder(parse(stack), rule), models=len(parse(stack).models), instances=2)
-    assert result.lossless and result.error < 1e-12 and result.wrong is None, str(result)
+    assert result.lossless, str(result)
+    assert result.error < 1e-12, str(result)
+    assert result.wrong is None, str(result)
 
 
 class Decoder:

@@ -148,7 +148,8 @@ def test_the_cursor_of_a_staircase_is_reported(show):
     page.locator("hsd-staircase [role=slider]").press("Enter")
     until(page, "window.heard.some(([name, , d]) => name === 'hsd-cursor' && d.pinned)")
     detail = heard(page, "hsd-cursor")[-1][1]
-    assert detail["round"] == 0 and detail["token"] == 0
+    assert detail["round"] == 0
+    assert detail["token"] == 0
 
 
 def test_an_unpacked_file_is_the_same_run(show):

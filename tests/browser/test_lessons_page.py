@@ -39,10 +39,8 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
     answer.locator("summary").click()
     assert answer.locator("pre").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 1400
-    assert (
-        problems == []
-        and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
-    )
+    assert problems == []
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
     page.close()
 
 

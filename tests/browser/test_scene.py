@@ -54,7 +54,8 @@ def test_keys_walk_the_scene_and_pin(open_page):
     page.locator(".hsd-sc-stage").focus()
     page.keyboard.press("Home")
     for d in select(drafts, verdict="accepted"):
-        assert selected(page).startswith(f"position {d.depth}, ") and d.verdict in selected(page)
+        assert selected(page).startswith(f"position {d.depth}, ")
+        assert d.verdict in selected(page)
         page.keyboard.press("ArrowRight")
     page.keyboard.press("End")
     own = next(t for t in trace.token_rows if t.kind in ("correction", "bonus"))
@@ -164,13 +165,16 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
         " return [m.e, m.f, m.e + n.offsetWidth, m.f + n.offsetHeight]; })",
     )
     for k, (left, top, right, bottom) in enumerate(boxes):
-        assert right - left >= 36 and bottom - top >= 26
+        assert right - left >= 36
+        assert bottom - top >= 26
         for o in boxes[k + 1 :]:
             assert o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top
     texts = page.eval_on_selector_all(
         ".hsd-sc-chip[data-key] code", "all => all.map(n => n.textContent)"
     )
-    assert STRANGE[0] in texts and "‹U+202E›abc" in texts and "↵↵␣␣␣␣" in texts
+    assert STRANGE[0] in texts
+    assert "‹U+202E›abc" in texts
+    assert "↵↵␣␣␣␣" in texts
     # Walking to the last row brings it into sight, and leaves the page where it was.
     page.locator(".hsd-sc-stage").focus()
     before = page.evaluate("scrollY")
@@ -266,9 +270,8 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
         p, q, accepted, left, scaled = map(float, rows[glyphs(trace.pieces[i])])
         assert scaled == pytest.approx(residual, abs=6e-5)
         assert left / total == pytest.approx(residual, abs=1e-3)
-        assert p - q == pytest.approx(left, abs=2e-4) and accepted + left == pytest.approx(
-            p, abs=2e-4
-        )
+        assert p - q == pytest.approx(left, abs=2e-4)
+        assert accepted + left == pytest.approx(p, abs=2e-4)
     assert float(rows["others"][4]) == pytest.approx(1 - sum(r for _, r in known), abs=2e-4)
     shown.check()
 
@@ -314,7 +317,8 @@ def test_a_thousand_darts_make_p_and_with_the_lossy_rule_they_do_not(open_page):
     page.get_by_role("button", name="Throw a dart").click()
     assert "Last dart: " in page.text_content(".hsd-dt")
     page.get_by_role("button", name="Throw 1 000").click()
-    assert off() < 0.05 and page.locator(".hsd-dt-pile.hsd-off").count() == 0
+    assert off() < 0.05
+    assert page.locator(".hsd-dt-pile.hsd-off").count() == 0
     page.get_by_label("Correction from").select_option("p")
     assert page.locator(".hsd-dt-pile").count() == 0
     page.get_by_role("button", name="Throw 1 000").click()

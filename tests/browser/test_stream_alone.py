@@ -73,7 +73,8 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     lefts = page.eval_on_selector_all(
         ".hsd-out .hsd-tok", "all => all.slice(0, 5).map(t => t.getBoundingClientRect().left)"
     )
-    assert lefts == sorted(lefts) and len(set(lefts)) == 5
+    assert lefts == sorted(lefts)
+    assert len(set(lefts)) == 5
     assert content[4] == "a‹U+0000›b"
     assert content[5] == STRANGE[5], (
         "the glyphs are none of the text: who copies it gets what was written"
@@ -171,7 +172,9 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
         sizes = page.eval_on_selector_all(
             ".hsd-chunk", "all => all.map(c => c.querySelectorAll('.hsd-tok').length)"
         )
-        assert sum(sizes) == 2000 and len(sizes) > 4 and max(sizes) <= 160 + 60, change
+        assert sum(sizes) == 2000, change
+        assert len(sizes) > 4, change
+        assert max(sizes) <= 160 + 60, change
         lines = page.evaluate(LINES)
         page.evaluate(
             style,

@@ -129,7 +129,8 @@ def compare(tab, engine, request: dict) -> None:
     answer, rows = tab.evaluate(script, request)
     trace = engine.run(**request)
     wanted = json.loads(json.dumps(summary(trace)))
-    assert answer.keys() == wanted.keys() and answer["metrics"].keys() == wanted["metrics"].keys()
+    assert answer.keys() == wanted.keys()
+    assert answer["metrics"].keys() == wanted["metrics"].keys()
     assert untimed(answer) == untimed(wanted), request
     columns = json.loads(json.dumps(trace.columns))
     for name in TABLES:
@@ -161,7 +162,8 @@ def test_a_tab_writes_what_the_command_line_writes(tab, engine, k):
 
 @pytest.mark.slow
 def test_sixty_runs_of_a_tab_are_those_of_the_command_line(tab, engine):
-    assert len(RUNS) >= 60 and len(STACKS) == 17
+    assert len(RUNS) >= 60
+    assert len(STACKS) == 17
     for k, run in enumerate(RUNS):
         compare(tab, engine, request_of(k, *run))
     cut = {"top_k": 20, "top_p": 0.9, "seed": 2**62 + 1, "temperature": 0.8, "max_new_tokens": 40}
@@ -198,7 +200,8 @@ def test_a_bad_request_gets_one_line_and_the_next_one_works(tab, change, why):
         given = "{ ...r, prompt: '\\ud800' }"
     script = f"(r) => window.hsd.decode({given}).then(() => '', (e) => e.message)"
     message = tab.evaluate(script, request)
-    assert why in message and "\n" not in message
+    assert why in message
+    assert "\n" not in message
     after = tab.evaluate(
         "window.hsd.decode({ prompt: 'def f(', stack: 'nano', max_new_tokens: 2 })"
     )
@@ -212,7 +215,8 @@ def test_a_decode_can_be_cancelled(tab):
       return window.hsd.decode(request, { append: () => stop.abort() }, stop.signal);
     }"""
     answer = tab.evaluate(script)
-    assert answer["stop_reason"] == "cancelled" and 0 < len(answer["token_ids"]) < 1900
+    assert answer["stop_reason"] == "cancelled"
+    assert 0 < len(answer["token_ids"]) < 1900
 
 
 def test_every_scene_opens_on_a_recorded_run(chromium, address):

@@ -80,7 +80,8 @@ def test_a_full_disk(command, files, tmp_path, capsys, monkeypatch):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     err = capsys.readouterr().err
-    assert code == 2 and err.count("\n") == 1, err
+    assert code == 2, err
+    assert err.count("\n") == 1, err
     assert "File too large" in err
     assert left_in(out) == ["file.json"]
     assert (out / "file.json").read_text() == "old"
@@ -104,6 +105,7 @@ def test_without_a_home_to_write_to(home, tmp_path, files):
     for words in (["export", str(files / "run.json.gz"), "--csv", str(tmp_path / "t")], decode):
         command = [sys.executable, "-m", "hsd_viz", *words]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
     if default_build().wait():
         assert "x" in (tmp_path / "c++.count").read_text()

@@ -147,9 +147,8 @@ def test_replayed_on_every_kernel(kernel):
     ]
     env = {**os.environ, "HSD_VIZ_KERNEL": kernel}
     ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-    assert ran.returncode == 0 and f"{len(list(TRACES.rglob('*.json.gz')))} passed" in ran.stdout, (
-        ran.stdout
-    )
+    assert ran.returncode == 0, ran.stdout
+    assert f"{len(list(TRACES.rglob('*.json.gz')))} passed" in ran.stdout, ran.stdout
 
 
 def test_the_answers_that_the_page_opens_with_are_readable_and_were_recorded_by_the_rule():

@@ -85,7 +85,8 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
     after = events[end + 1 :]
     steps = [event for event in events if isinstance(event, Step)]
     assert list(chain(*column(steps, "token_ids"))) == trace.token_ids
-    assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
+    assert after, "the second decode shows no text"
+    assert all(isinstance(e, Stage) for e in after), "the second decode shows no text"
     done = column(after, "done")
     assert set(column(after, "total")) == {40}
     assert done == sorted(done)

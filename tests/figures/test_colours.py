@@ -68,9 +68,8 @@ def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
     written_colours = set()
     for file in files:
         written_colours |= set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8")))
-    assert written_colours and written_colours & set(sources) <= {inks.text}, (
-        "a source's colour by hand"
-    )
+    assert written_colours, "a source's colour by hand"
+    assert written_colours & set(sources) <= {inks.text}, "a source's colour by hand"
 
 
 @pytest.mark.parametrize("theme", PAGES)

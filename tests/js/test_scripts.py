@@ -30,7 +30,8 @@ def run(*arguments: str, **environment: str) -> None:
     """Run node in js/. A test that needs it fails without it: figures of the page are tested
     nowhere else.
     """
-    assert NODE is not None and (JS / "node_modules").is_dir(), MISSING
+    assert NODE is not None, MISSING
+    assert (JS / "node_modules").is_dir(), MISSING
     done = subprocess.run(
         [NODE, *arguments],
         cwd=JS,
@@ -71,7 +72,8 @@ def test_without_node_or_its_packages_the_tests_of_the_page_fail(missing, monkey
 
 def test_the_module_imports_nothing_and_is_small():
     exports = re.findall(r"\bexport\s*\{([^}]*)\}", BUNDLE)
-    assert len(exports) == 1 and {
+    assert len(exports) == 1
+    assert {
         "widgetOf",
         "groups",
         "linkedWidget",

@@ -54,7 +54,8 @@ def test_the_law_is_the_targets(seed, kind):
             make_draft(seed, size, kind)
         return
     result = audit(seed, kind, stack, size, tokens)
-    assert result.lossless and result.error < TOLERANCE, str(result)
+    assert result.lossless, str(result)
+    assert result.error < TOLERANCE, str(result)
 
 
 def test_the_pairs_disagree_and_their_drafts_are_accepted():
@@ -71,7 +72,12 @@ def test_the_pairs_disagree_and_their_drafts_are_accepted():
             for verified in run(seed, kind, size, 60).rounds():
                 drafted = drafted + len(verified.draft)
                 accepted = accepted + len(verified.accepted)
-        assert drafted > 10 * len(sharing) and accepted > 3 * len(sharing), (
+        assert drafted > 10 * len(sharing), (
+            kind,
+            drafted,
+            accepted,
+        )
+        assert accepted > 3 * len(sharing), (
             kind,
             drafted,
             accepted,

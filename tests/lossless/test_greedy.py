@@ -157,7 +157,10 @@ def compare(dtype: str, prompts: list[str], tokens: int) -> list[str]:
                 k for k, (a, b) in enumerate(zip(ids, plain.token_ids, strict=False)) if a != b
             )
             gap = top_gap(plain.meta["prompt_ids"] + plain.token_ids[:place])
-            assert dtype != "float64" and gap < NEAR_TIE, (
+            assert dtype != "float64", (
+                f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"
+            )
+            assert gap < NEAR_TIE, (
                 f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"
             )
             ties.append(f"{stack}: token {place} of {prompt[:30]!r}, gap {gap:.1e}")

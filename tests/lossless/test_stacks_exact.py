@@ -58,7 +58,8 @@ def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loo
 @pytest.mark.parametrize(("stack", "vocabulary", "new_tokens"), STACKS, ids=str)
 def test_the_law_of_a_stack_is_the_targets(stack, vocabulary, new_tokens, rule):
     result = audit(stack, rule, vocabulary, new_tokens)
-    assert result.lossless and result.error < TOLERANCE, str(result)
+    assert result.lossless, str(result)
+    assert result.error < TOLERANCE, str(result)
 
 
 def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
@@ -187,12 +188,14 @@ def test_mutants_of_the_loop_are_caught(mutant, rule):
     result = audit(
         "nano:3 > target" if of_drafting else "nano:2 > small:2 > target", rule, 3, 3, mutant
     )
-    assert not result.lossless and result.error > 1e-4, str(result)
+    assert not result.lossless, str(result)
+    assert result.error > 1e-4, str(result)
 
 
 def test_stopping_early_while_keeping_the_token_is_exact():
     result = audit("nano:3 > target", "token", 3, 3, mutants.StopsAfterUnlikelyToken)
-    assert result.lossless and result.error < TOLERANCE, str(result)
+    assert result.lossless, str(result)
+    assert result.error < TOLERANCE, str(result)
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,8 @@ def test_the_library_of_the_package_comes_first(compiler, tmp_path, monkeypatch)
     (sources / "more.hpp").touch()
     monkeypatch.setattr(build_module, "SOURCES", sources)
     build = Build(tmp_path / "cache")
-    assert not build.wait(10) and "no C++ compiler" in build.reason, "it is of other sources"
+    assert not build.wait(10), "it is of other sources"
+    assert "no C++ compiler" in build.reason, "it is of other sources"
 
 
 @needs_library

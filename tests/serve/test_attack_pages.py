@@ -131,7 +131,8 @@ def server(request, tmp_path_factory):
         try:
             until = time.monotonic() + 120
             while not server.answers():
-                assert process.poll() is None and time.monotonic() < until, server.log.read_text()
+                assert process.poll() is None, server.log.read_text()
+                assert time.monotonic() < until, server.log.read_text()
                 time.sleep(0.2)
             server.kernel = server.visit("?token=s3cret%2Ftoken")
             server.secret = bool(request.param)

@@ -82,6 +82,6 @@ def test_the_stops_of_the_tour_are_those_of_the_recordings():
     )
     step = find(stored, key="chance")["step"]
     row = tour.events(load_bundled("sampled"))[step].draft
-    assert row.verdict == "rejected" and row.q >= 0.5 and row.u * row.q >= row.p, (
-        "a likely draft token"
-    )
+    assert row.verdict == "rejected", "a likely draft token"
+    assert row.q >= 0.5, "a likely draft token"
+    assert row.u * row.q >= row.p, "a likely draft token"
