@@ -8,23 +8,24 @@ from fractions import Fraction
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.exercises import editions
-from hsd_viz.views import lessons
-
 from .conftest import quiet
 
 pytestmark = pytest.mark.browser
 
 
-def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
-    file = tmp_path / "deck.html"
-    file.write_text(lessons.deck(editions.masters()[:2]), encoding="utf-8")
+@pytest.fixture(scope="module")
+def slides(built_site) -> str:
+    """The address of the slides of all lessons."""
+    return (built_site / "lessons" / "slides.html").as_uri()
+
+
+def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, slides):
     page = chromium.new_page(viewport={"width": 1400, "height": 800})
     problems = []
     asked = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
+    page.goto(slides)
     page.wait_for_selector("#view-0 *", state="attached")
     page.get_by_role("link", name="2 · Draft, verify, accept").click()
     expect(page.locator("#lesson-2 h1")).to_be_in_viewport()
@@ -60,9 +61,9 @@ DRAWN = """(slide) => [...slide.querySelectorAll(".view")].every(
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
-def test_every_slide_fits_the_screen(chromium, all_slides, width, height):
+def test_every_slide_fits_the_screen(chromium, slides, width, height):
     page = chromium.new_page(viewport={"width": width, "height": height})
-    page.goto(all_slides.as_uri())
+    page.goto(slides)
     page.wait_for_selector("#view-0 *", state="attached")
     sections = page.locator(".deck > section").element_handles()
     for section in sections:  # views are drawn when they come into sight
@@ -70,26 +71,17 @@ def test_every_slide_fits_the_screen(chromium, all_slides, width, height):
         page.wait_for_function(DRAWN, arg=section)
     quiet(page)
 
-    slides = page.evaluate(DEPTHS)
+    depths = page.evaluate(DEPTHS)
 
     assert len(sections) > 60
-    assert [s for s in slides if s["height"] != height] == []
-    assert [s for s in slides if s["depth"] > height or s["rise"] < 0] == []
+    assert [slide for slide in depths if slide["height"] != height] == []
+    assert [slide for slide in depths if slide["depth"] > height or slide["rise"] < 0] == []
     page.close()
 
 
-@pytest.fixture(scope="module")
-def all_slides(tmp_path_factory):
-    file = tmp_path_factory.mktemp("slides") / "deck.html"
-    file.write_text(lessons.deck(), encoding="utf-8")
-    return file
-
-
-def test_a_puzzle_says_whether_a_value_is_right(chromium, tmp_path):
-    file = tmp_path / "puzzles.html"
-    file.write_text(lessons.page(editions.notebooks()[-1]), encoding="utf-8")
+def test_a_puzzle_says_whether_a_value_is_right(chromium, built_site):
     page = chromium.new_page()
-    page.goto(file.as_uri())
+    page.goto((built_site / "lessons" / "puzzles.html").as_uri())
     label = page.locator("label", has_text="missing(p=").nth(2)
 
     def said() -> str:
