@@ -1,4 +1,4 @@
-"""Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
+"""Load the models that stacks name, each once. Only here does a decode wait for disk or hub.
 
 Llama-shaped models are opened by :mod:`hsd_viz.models`, and run in the native runtime where it has
 their form; others need torch and transformers, which are imported on first use.

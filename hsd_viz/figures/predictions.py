@@ -1,5 +1,5 @@
-"""Figures of the latency law: stacks and levels beside measurements, and hardware that is not at
-hand.
+"""Figures of the latency law's predictions: stacks and levels beside measurements, and stacks on
+other hardware.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shipped models as modules of transformers, and what is recorded about them."""
+"""Load the shipped models as modules of transformers, and the facts recorded about them."""
 
 from __future__ import annotations
 

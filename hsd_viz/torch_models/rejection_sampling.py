@@ -1,4 +1,8 @@
-"""What a verification on the device decides, from its logits and the state of the decode."""
+"""Verify drafts on the device: accept or reject their tokens and draw the token after them.
+
+These are the functions of :mod:`hsd_viz.decoding.rejection_sampling` in torch, for graphs: the
+inputs are logits and the state of the decode, the result stays in the device's memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a decode in device memory: a line of numbers for each verification, which
+"""Write verdicts in device memory: a line of numbers for each verification, which
 :mod:`hsd_viz.torch_models.read_verdicts` reads on the host.
 """
 
