@@ -11,7 +11,7 @@ DType = Literal["int8", "float32", "bfloat16", "float16", "float64"]
 #: What runs its forward passes; auto: the fastest.
 Runtime = Literal["auto", "eager", "compiled", "strict"]
 #: How a draft model with another tokenizer than the target's drafts
-#: (:mod:`hsd_viz.decoding.bridge`).
+#: (:mod:`hsd_viz.decoding.bridges`).
 Bridge = Literal["slem", "tli"]
 
 DTYPES: tuple[str, ...] = get_args(DType)

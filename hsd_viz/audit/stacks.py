@@ -12,7 +12,7 @@ from hsd_viz.audit.enumeration import Chance, EnumeratedChoices
 from hsd_viz.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.session import DraftSession, Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
 from hsd_viz.options import DEFAULT_RULE, Sampling
@@ -100,7 +100,7 @@ def loop_decoder(
     stack: Stack,
     rule: str = DEFAULT_RULE,
     cls: type[Loop] = Loop,
-    lowest: Callable[[], Session] | None = None,
+    lowest: Callable[[], DraftSession] | None = None,
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in
     order; ``lowest`` makes another model in place of the first. Databases and baselines are the
@@ -114,7 +114,7 @@ def loop_decoder(
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]
-        sessions: list[Session] = [ToySession(table) for table in task.logits[-len(names) :]]
+        sessions: list[DraftSession] = [ToySession(table) for table in task.logits[-len(names) :]]
         if lowest is not None:
             sessions[0] = lowest()
         levels = []

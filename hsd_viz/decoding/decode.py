@@ -13,7 +13,9 @@ from typing import Any
 
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import StateSource
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.errors import Unsupported
 from hsd_viz.trace.tables import Columns
 
 #: The most tokens of the prompt that are fed at a time.
@@ -49,6 +51,7 @@ class Decode(ABC):
         places: the places of all levels in the stack, as the record has them.
         limit: the most tokens of text.
         reach: the length of text up to which all levels can draft.
+        watched: the session of the target, if the drafter needs the states of a layer.
     """
 
     def __init__(
@@ -81,11 +84,26 @@ class Decode(ABC):
         self.lowest = 0 if drafter is None else 1
         self.places = list(range(self.lowest + len(self.models)))
         self.leave_full_levels()
-        self.watches_states = False
+        self.watched: StateSource | None = None
         if drafter is not None and drafter.state_depth is not None:
-            self.watches_states = True
-            levels[-1].session.watch(drafter.state_depth)
+            self.watched = self._watch(levels[-1].session, drafter.state_depth)
         self.prepare()
+
+    @staticmethod
+    def _watch(target: object, depth: float) -> StateSource:
+        """Have the session of the target keep the states of the layer at this depth.
+
+        Raises:
+            Unsupported: if its runtime does not give the states of layers.
+        """
+        if not isinstance(target, StateSource):
+            raise Unsupported(
+                "the semantic database compares states of the target, which this runtime does not "
+                "give: use a model that runs natively or with '--runtime eager', or leave out "
+                "'semantic'"
+            )
+        target.watch(depth)
+        return target
 
     def prepare(self) -> None:  # noqa: B027 (most decodes need it, not all)
         """Make what this kind of decode needs beside its levels and limits: the end of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hsd_viz.decoding.rejection_sampling import Draft, Verdict
-from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.session import DraftSession, VerifySession
 
 
 @dataclass(slots=True)
@@ -23,10 +23,16 @@ class Level:
     """
 
     name: str
-    session: Session
+    session: DraftSession
     lookahead: int | None = None
     confidence: float = 0.0
     positions: int | None = None
+
+    @property
+    def verifier(self) -> VerifySession:
+        """Its session, at a level that verifies the drafts of another."""
+        assert isinstance(self.session, VerifySession), f"{self.name} only drafts"
+        return self.session
 
 
 @dataclass(slots=True)

@@ -21,13 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
-
 from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.levels import Verification
 from hsd_viz.decoding.record import Log
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers
+from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, join_chains
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.errors import UserError
@@ -66,9 +64,9 @@ class Loop(Decode):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
                 level.session.feed(chunk)
-                if self.watches_states and i == self.top:
+                if self.watched is not None and i == self.top:
                     assert self.drafter is not None
-                    self.drafter.observe_states(level.session.states(range(len(chunk))))
+                    self.drafter.observe_states(self.watched.states(range(len(chunk))))
                 self.log.call(self.places[i], level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
         self.hooks.after_prefill()
@@ -144,14 +142,9 @@ class Loop(Decode):
             last = self.text[-1]
         finally:
             del self.text[base:]
-        whole, *rest = parts
-        for part in rest:
-            whole.tree.append(part.tree)
-            whole.paths += part.paths
-        if rest and whole.rows is not None:
-            whole.rows = np.concatenate([part.rows for part in parts if part.rows is not None])
-        whole.end = self._end_of_draft(i, last, len(whole), wanted)
-        return whole
+        draft = join_chains(parts)
+        draft.end = self._end_of_draft(i, last, len(draft), wanted)
+        return draft
 
     def verify(self, i: int, draft: Draft) -> Verification:
         """Feed a level its uncached tokens and the draft, in one pass.
@@ -161,7 +154,7 @@ class Loop(Decode):
         level = self.model(i)
         tree = draft.tree
         base = len(self.text)
-        session = level.session
+        session = level.verifier
         cached = session.length
         pending = self.text[cached:]
         record = self.record if i == self.top else RecordOptions()
@@ -297,17 +290,17 @@ class Loop(Decode):
         drafter = self.drafter
         assert drafter is not None
         tree = verified.draft.tree
-        if self.watches_states:
+        if self.watched is not None:
             # The tokens before the draft that had not been fed, then the accepted nodes.
             pending = verified.pending
             places = [*range(pending), *(pending + node for node in verified.accepted)]
-            drafter.observe_states(self.model(self.top).session.states(places))
+            drafter.observe_states(self.watched.states(places))
         observed = verified.verdict.observed
         if observed is not None:
             if isinstance(drafter, Observer):
-                drafter.observe(self.text, tree, observed[0])
+                drafter.observe(self.text, tree, observed.tokens)
             elif isinstance(drafter, LogitsObserver):
-                drafter.observe_probabilities(self.text, tree, *observed)
+                drafter.observe_probabilities(self.text, tree, observed.tokens, observed.values)
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
 

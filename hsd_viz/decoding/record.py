@@ -64,30 +64,22 @@ class Log:
         verdict = verified.verdict
         if not len(tree):
             return
-        self._extend(
-            "drafts",
-            {
-                "round": [closed.number] * len(tree),
-                "level": [closed.level] * len(tree),
-                "source": tree.sources,
-                "node": range(len(tree)),
-                "parent": tree.parents,
-                "depth": tree.depths(),
-                "token_id": tree.tokens,
-                "text": None,  # added where the tokenizer is
-                "p": verdict.p,
-                "q": verdict.q,
-                "u": verdict.u,
-                "verdict": self._verdicts(verified),
-                "key_length": tree.key_lengths,
-                "count": tree.counts,
-                "score": tree.scores,
-                "position": tree.positions,
-                "h": verdict.h,
-                "cosine": tree.cosines,
-            },
-            len(tree),
-        )
+        columns: dict[str, Any] = {
+            "round": [closed.number] * len(tree),
+            "level": [closed.level] * len(tree),
+            "node": range(len(tree)),
+            "parent": tree.parents,
+            "depth": tree.depths(),
+            "token_id": tree.tokens,
+            "text": None,  # added where the tokenizer is
+            "p": verdict.p,
+            "q": verdict.q,
+            "u": verdict.u,
+            "verdict": self._verdicts(verified),
+            "h": verdict.h,
+        }
+        columns |= tree.origin_columns()
+        self._extend("drafts", columns, len(tree))
 
     @staticmethod
     def _verdicts(verified: Verification) -> list[str]:
@@ -146,10 +138,11 @@ class Log:
             )
             if place < len(verified.accepted):
                 row = self._accepted(row, verified, verified.accepted[place])
-            elif verdict.correction:
-                residual_top, q_top, residual_sum = verdict.correction
+            elif verdict.correction is not None:
                 row = row._replace(
-                    residual_top=residual_top, q_top=q_top, residual_sum=residual_sum
+                    residual_top=verdict.correction.residual_top,
+                    q_top=verdict.correction.q_top,
+                    residual_sum=verdict.correction.residual_sum,
                 )
             self._add("tokens", row)
             self._tokens += 1
@@ -162,7 +155,7 @@ class Log:
         tree = verified.draft.tree
         return row._replace(
             kind="accepted",
-            source=tree.sources[node],
+            source=tree.origins[node].source,
             path=[*verified.draft.paths[node], verified.level],
             depth=tree.depths()[node],
         )

@@ -1,5 +1,9 @@
 """From the logits of a forward pass to a verdict on a draft, in numpy: the reference for all
 runtimes. The rules are those of :mod:`hsd_viz.decoding.verify`.
+
+A rejected token is replaced by a correction, which is resampled from the residual distribution
+(:func:`resample`): (p - q)+ for a chain sampled from rows q, p without the drafted tokens for point
+masses.
 """
 
 from __future__ import annotations
@@ -84,6 +88,43 @@ class Draft:
         return len(self.tree)
 
 
+def join_chains(chains: Sequence[Draft]) -> Draft:
+    """Return chains, each of which continues the one before, as one; the first is extended."""
+    whole, *rest = chains
+    for chain in rest:
+        whole.tree.append(chain.tree)
+        whole.paths += chain.paths
+    if rest and whole.rows is not None:
+        whole.rows = np.concatenate([chain.rows for chain in chains if chain.rows is not None])
+    return whole
+
+
+class Correction(NamedTuple):
+    """What a sampled correction was drawn from: the residual distribution.
+
+    Attributes:
+        residual_top: its likeliest tokens, normalised.
+        q_top: the likeliest tokens of the drafter's row; ``None`` for point masses.
+        residual_sum: the sum of its weights before they were normalised.
+    """
+
+    residual_top: Top
+    q_top: Top | None
+    residual_sum: float
+
+
+class LikeliestByRow(NamedTuple):
+    """The likeliest tokens of every row of a verification.
+
+    Attributes:
+        tokens: by row, the likeliest first.
+        values: their probabilities, or their logits where only their order matters.
+    """
+
+    tokens: list[list[int]]
+    values: list[list[float]]
+
+
 @dataclass(slots=True)
 class Verdict:
     """The result of one verification.
@@ -106,9 +147,8 @@ class Verdict:
         rows: the rows ``[k + 1, V]``; ``None`` for greedy decoding.
         details: of the row at temperature 1: the token's probability, the entropy in nats, the
             likeliest tokens.
-        correction: with details and a sampled correction: the likeliest tokens of the normalised
-            residual, those of q (``None`` for point masses), and the residual's sum.
-        observed: the likeliest tokens of every row, and their probabilities.
+        correction: with details and a sampled correction: what it was drawn from.
+        observed: the likeliest tokens of every row.
     """
 
     accepted: list[int]
@@ -122,8 +162,8 @@ class Verdict:
     rule: str = "token"
     rows: Rows | None = None
     details: list[tuple[float, float, Top]] | None = None
-    correction: tuple[Top, Top | None, float] | None = None
-    observed: tuple[list[list[int]], list[list[float]]] | None = None
+    correction: Correction | None = None
+    observed: LikeliestByRow | None = None
 
 
 def judge(
@@ -140,34 +180,57 @@ def judge(
         verdict, residual = _judge_points(scores, draft.tree, sampling, numbers)
     else:
         verdict, residual = _judge_chain(scores, draft, sampling, numbers)
-    if most := record.details:
-        tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
-        places = [0, *(node + 1 for node in verdict.accepted)]
-        verdict.details = [
-            describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)
-        ]
-        if residual is not None:
-            q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
-            mass = total(residual)
-            verdict.correction = _top(residual / residual.dtype.type(mass), most), q_top, mass
+    if record.details:
+        _describe(verdict, residual, scores, draft, record.details)
     if record.observe:
-        seen = scores
-        if record.temperature is not None:
-            seen = distribution(scores, Sampling(temperature=record.temperature))
-        likeliest_tokens: list[list[int]] = []
-        their_values: list[list[float]] = []
-        for row in seen:
-            top = likeliest(row, record.observe)
-            likeliest_tokens.append([token for token, _ in top])
-            their_values.append([value for _, value in top])
-        verdict.observed = (likeliest_tokens, their_values)
+        verdict.observed = _observe(scores, record)
     return verdict
+
+
+def _describe(
+    verdict: Verdict, residual: np.ndarray | None, scores: np.ndarray, draft: Draft, most: int
+) -> None:
+    """Add the details of the emitted tokens and of a sampled correction to a verdict, with the
+    ``most`` likeliest tokens of each row.
+    """
+    tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
+    places = [0, *(node + 1 for node in verdict.accepted)]
+    verdict.details = [
+        describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)
+    ]
+    if residual is None:
+        return
+    mass = total(residual)
+    q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
+    verdict.correction = Correction(
+        residual_top=_top(residual / residual.dtype.type(mass), most),
+        q_top=q_top,
+        residual_sum=mass,
+    )
+
+
+def _observe(scores: np.ndarray, record: RecordOptions) -> LikeliestByRow:
+    """Return the likeliest tokens of every row, from which a drafter learns."""
+    rows = scores
+    if record.temperature is not None:
+        rows = distribution(scores, Sampling(temperature=record.temperature))
+    tokens: list[list[int]] = []
+    values: list[list[float]] = []
+    for row in rows:
+        top = likeliest(row, record.observe)
+        tokens.append([token for token, _ in top])
+        values.append([value for _, value in top])
+    return LikeliestByRow(tokens, values)
 
 
 def _judge_points(
     scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: UniformNumbers | None
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Return the verdict on point masses, and what a sampled correction was drawn from."""
+    """Return the verdict on point masses, and the residual of a sampled correction.
+
+    The token of each row on the walked path is drawn before it is compared with the draft. Given
+    that it is not among the drafted ones, it is distributed as the residual: p without them.
+    """
     p: dict[int, np.ndarray] = {}
 
     def token_after(row: int) -> int:
@@ -181,51 +244,81 @@ def _judge_points(
     n = len(tree)
     chances: list[float | None] = [None] * n
     for node in compared:
-        greedy = float(node in accepted)
-        chances[node] = (
-            greedy if numbers is None else float(p[tree.parents[node] + 1][tree.tokens[node]])
-        )
-    missed = [tree.tokens[node] for node in compared if tree.parents[node] == row - 1]
+        if numbers is None:
+            chances[node] = float(node in accepted)
+        else:
+            chances[node] = float(p[tree.parents[node] + 1][tree.tokens[node]])
+    rejected = [tree.tokens[node] for node in compared if tree.parents[node] == row - 1]
     verdict = Verdict(
-        accepted, token, row, len(accepted) + bool(missed), chances, [1.0] * n, [None] * n
+        accepted=accepted,
+        token=token,
+        row=row,
+        examined=len(accepted) + bool(rejected),
+        p=chances,
+        q=[1.0] * n,
+        u=[None] * n,
     )
     if numbers is None:
         return verdict, None
     verdict.rows = np.stack([*p.values()])
-    if not missed:
+    if not rejected:
         return verdict, None
-    # The verifier drew its own token and it was not among the drafted ones: that is p without them.
     residual = p[row].copy()
-    residual[missed] = 0
+    residual[rejected] = 0
     return verdict, residual
 
 
 def _judge_chain(
     scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: UniformNumbers
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Return the verdict on a sampled chain, and what a correction was drawn from."""
+    """Return the verdict on a sampled chain, and the residual of a correction."""
     tokens = draft.tree.tokens
     n = len(draft)
     u = numbers.u
     p = distribution(scores, sampling)
     q = np.asarray(draft.rows)
-    k, residual, compared, h = decide_chain(sampling.rule, tokens, q, p, u)
-    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p
-    # itself is the limit.
-    if residual is not None and not total(residual) > 0:
-        residual = p[k].copy()
-    token = draw(p[k] if residual is None else residual, numbers.r[k])
-    examined = min(k + 1, n)
+    accepted, residual, compared, h = decide_chain(sampling.rule, tokens, q, p, u)
+    if residual is None:
+        # All tokens are accepted: a bonus token follows them.
+        token = draw(p[accepted], numbers.r[accepted])
+    else:
+        token, residual = resample(residual, p[accepted], numbers.r[accepted])
+    examined = min(accepted + 1, n)
     p_of = [float(p[i, t]) if h is not None or i < examined else None for i, t in enumerate(tokens)]
-    q_of: list[float | None] = [float(q[i, t]) for i, t in enumerate(tokens)]
-    u_of = [u[i] if i in compared else None for i in range(n)]
     h_of: list[float | None] | None = None
     if h is not None:
         h_of = [h[i] if i in compared else None for i in range(n)]
     verdict = Verdict(
-        list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, sampling.rule, p[: k + 1]
+        accepted=list(range(accepted)),
+        token=token,
+        row=accepted,
+        examined=examined,
+        p=p_of,
+        q=[float(q[i, t]) for i, t in enumerate(tokens)],
+        u=[u[i] if i in compared else None for i in range(n)],
+        h=h_of,
+        rule=sampling.rule,
+        rows=p[: accepted + 1],
     )
     return verdict, residual
+
+
+def resample(residual: np.ndarray, p: np.ndarray, r: float) -> tuple[int, np.ndarray]:
+    """Draw the correction of a rejected token from the residual distribution.
+
+    Args:
+        residual: its weights ``[V]``, which need not sum to 1.
+        p: the verifier's row ``[V]`` at the place of the rejection.
+        r: the uniform number that draws.
+
+    Returns:
+        The token, and the weights that it was drawn from.
+    """
+    if not total(residual) > 0:
+        # p and q can agree to the last bit at a place that was rejected by rounding alone: then p
+        # itself is the limit.
+        residual = p.copy()
+    return draw(residual, r), residual
 
 
 def _top(weights: np.ndarray, most: int) -> Top:

@@ -28,7 +28,8 @@ class VerifiedDraft(NamedTuple):
 
     Attributes:
         accepted: how many of its tokens are accepted.
-        residual: the weights ``[V]`` of the correction; ``None``: all tokens are accepted.
+        residual: the weights ``[V]`` of the residual distribution, from which the rejected token is
+            resampled; ``None``: all tokens are accepted.
         compared: the places whose u was compared.
         h: the chances ``[n]`` that it was compared with; ``None``: with p / q.
     """
@@ -53,7 +54,10 @@ def token_rule(
     k = 0
     while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
         k += 1
-    return VerifiedDraft(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
+    residual = None
+    if k < n:
+        residual = np.maximum(p[k] - q[k], 0)
+    return VerifiedDraft(k, residual, compared=range(min(k + 1, n)))
 
 
 def block_rule(
@@ -108,23 +112,28 @@ def _judge_whole(
     :func:`block_rule`.
     """
     n = len(w) - 1
-    residual = None
     h = [0.0] * n
     for k in range(n, -1, -1):
+        residual = None
         if k < n:
             residual = np.maximum(p.dtype.type(w[k]) * p[k] - q[k], 0)
-        if k > 0:
-            if residual is None:
-                # The last place: nothing follows that could make up for it.
-                h[k - 1] = w[k]
-            elif w[k] >= 1:
-                h[k - 1] = 1.0
-            else:
-                mass = total(residual)
-                h[k - 1] = mass / (mass + 1 - w[k])
-            if u[k - 1] < h[k - 1]:
-                break
+        if k == 0:
+            break
+        h[k - 1] = _chance_to_stop(w[k], residual)
+        if u[k - 1] < h[k - 1]:
+            break
     return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
+
+
+def _chance_to_stop(w: float, residual: np.ndarray | None) -> float:
+    """Return h, the chance that the accepted prefix ends at a place with the weight ``w``."""
+    if residual is None:
+        # The last place: nothing follows that could make up for it.
+        return w
+    if w >= 1:
+        return 1.0
+    mass = total(residual)
+    return mass / (mass + 1 - w)
 
 
 ChainRule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], VerifiedDraft]

@@ -33,7 +33,7 @@ class Made(Enum):
     #: The tokens with the same ids in two models, and a draft model that reads them.
     SHARED = auto()
     AGREEING = auto()
-    BRIDGE = auto()
+    TRANSLATOR = auto()
 
 
 class Results:

@@ -2,7 +2,7 @@
 
 A draft model with the target's tokens is used as it is. One with the same ids for nearly all tokens
 reads the target's ids; one with another tokenizer drafts over a bridge
-(:mod:`hsd_viz.decoding.bridge`).
+(:mod:`hsd_viz.decoding.bridges`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine.once import Made, Results, once
 from hsd_viz.errors import UserError
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.bridge import AgreeingModel, Bridge
+    from hsd_viz.decoding.bridges.agreeing import AgreeingModel
+    from hsd_viz.decoding.bridges.translator import Translator
 
 
 class HasModels(Protocol):
@@ -43,7 +44,7 @@ class Adapted:
         description: what a trace says of it.
     """
 
-    model: Model
+    model: DraftModel
     message: str
     description: dict[str, int | str]
 
@@ -94,18 +95,18 @@ class Vocabularies:
             return None
         if self.reads_ids(target, draft):
             agreeing = self._agreeing(target, draft)
-            tokens = f"{agreeing.shared.shape[1]:,} of the {agreeing.vocab_size:,} tokens"
+            tokens = f"{len(agreeing.target_ids):,} of the {agreeing.vocab_size:,} tokens"
             return Adapted(
                 model=agreeing,
                 message=f"{draft} drafts {tokens} of {target}: it has the same ids for them",
                 description=agreeing.describe(),
             )
-        from hsd_viz.decoding.bridge import BridgedModel
+        from hsd_viz.decoding.bridges.model import BridgedModel, choose_bridge
 
-        bridge = self._bridge(draft, target)
-        kind = self._forced_bridge or bridge.choose(sampling)
+        translator = self._translator(draft, target)
+        kind = self._forced_bridge or choose_bridge(translator, sampling)
         size = self._models.fast(target).vocab_size
-        bridged = BridgedModel(self._models.fast(draft), bridge, kind, size)
+        bridged = BridgedModel(self._models.fast(draft), translator, kind, size)
         return Adapted(
             model=bridged,
             message=f"{draft} has another tokenizer: it drafts by {kind.upper()}",
@@ -128,7 +129,7 @@ class Vocabularies:
     @once(Made.SHARED, of_copies=True)
     def _shared(self, target: str, draft: str) -> dict[int, int]:
         """Return the tokens with the same id, the target's to the draft's; few: none."""
-        from hsd_viz.decoding.bridge import agreement
+        from hsd_viz.decoding.bridges.agreeing import agreement
 
         return agreement(
             self._models.text(draft),
@@ -144,7 +145,7 @@ class Vocabularies:
         Raises:
             UserError: if it knows too few of the target's tokens.
         """
-        from hsd_viz.decoding.bridge import AgreeingModel
+        from hsd_viz.decoding.bridges.agreeing import AgreeingModel
 
         model = self._models.fast(draft)
         size = self._models.fast(target).vocab_size
@@ -158,11 +159,12 @@ class Vocabularies:
         substitute = end if end is not None and end < model.vocab_size else 0
         return AgreeingModel(model, shared, size, substitute)
 
-    @once(Made.BRIDGE, of_copies=True)
-    def _bridge(self, draft: str, target: str) -> Bridge:
-        from hsd_viz.decoding.bridge import Bridge, Lexicon
+    @once(Made.TRANSLATOR, of_copies=True)
+    def _translator(self, draft: str, target: str) -> Translator:
+        from hsd_viz.decoding.bridges.lexicon import Lexicon
+        from hsd_viz.decoding.bridges.translator import Translator
 
-        return Bridge(
+        return Translator(
             Lexicon(self._models.text(draft), self._models.fast(draft).vocab_size),
             Lexicon(self._models.text(target), self._models.fast(target).vocab_size),
         )

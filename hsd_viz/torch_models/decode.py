@@ -29,7 +29,7 @@ from hsd_viz.decoding.rejection_sampling import (
     Verdict,
 )
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import Model, Session
+from hsd_viz.decoding.session import DraftModel, VerifySession
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.ahead import RoundsAhead, StepResult
@@ -41,7 +41,7 @@ from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board, DeviceStep
 
 
-class BoardSession(Session):
+class BoardSession(VerifySession):
     """A level of a :class:`DeviceDecode`: it returns results that are known, or puts the step on
     the device itself.
     """
@@ -57,11 +57,6 @@ class BoardSession(Session):
     def feed(self, tokens: Sequence[int]) -> None:
         self.inner.feed(tokens)
         self.length = self.inner.length
-
-    def forward(
-        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
-    ) -> np.ndarray:
-        raise AssertionError("the rows of a decode on the device stay there")
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         self.length = base + len(nodes)
@@ -228,7 +223,7 @@ class DeviceDecode(Loop):
         return self.rounds_on_device.feed.board
 
 
-def can_decode(models: Sequence[Model], rule: str) -> bool:
+def can_decode(models: Sequence[DraftModel], rule: str) -> bool:
     """Return whether :class:`DeviceDecode` can decode with these models by this rule."""
     if rule not in RULES or not all(isinstance(model, CompiledModel) for model in models):
         return False

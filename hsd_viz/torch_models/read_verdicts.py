@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.rejection_sampling import Verdict
+from hsd_viz.decoding.rejection_sampling import Correction, LikeliestByRow, Verdict
 from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.write_verdicts import HEADS
 from hsd_viz.trace.tables import Top
@@ -165,12 +165,19 @@ def _add_details(
             scaled = [value / line.mass for value in own_values]
             by_points = plan.by_points(level)
             q_top = None if by_points else _positive(_pairs(q, q_values))
-            verdict.correction = (_positive(_pairs(own, scaled)), q_top, line.mass)
+            verdict.correction = Correction(
+                residual_top=_positive(_pairs(own, scaled)),
+                q_top=q_top,
+                residual_sum=line.mass,
+            )
     if plan.observe:
         size = rows * plan.observe
         places = rest[:size].astype(int).reshape(rows, -1)
         values = rest[size : 2 * size].reshape(rows, -1)
-        verdict.observed = (places[: line.n + 1].tolist(), values[: line.n + 1].tolist())
+        verdict.observed = LikeliestByRow(
+            tokens=places[: line.n + 1].tolist(),
+            values=values[: line.n + 1].tolist(),
+        )
 
 
 def _pairs(places: Sequence[float], values: Sequence[float]) -> Top:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hsd_viz.decoding.bridge import AgreeingModel
+from hsd_viz.decoding.bridges.agreeing import AgreeingModel
 
 
 class Fixed:

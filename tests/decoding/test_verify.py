@@ -80,10 +80,10 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     assert verdict.token == 2
     assert verdict.examined == 1
     assert verdict.p == pytest.approx([0.4, 0.3, None])
-    assert tokens_of(verdict.correction[0]) == [3, 2]
-    assert verdict.correction[2] == pytest.approx(0.3)
-    assert [p for _, p in verdict.correction[0]] == pytest.approx([2 / 3, 1 / 3])
-    assert verdict.correction[1] is None
+    assert tokens_of(verdict.correction.residual_top) == [3, 2]
+    assert verdict.correction.residual_sum == pytest.approx(0.3)
+    assert [p for _, p in verdict.correction.residual_top] == pytest.approx([2 / 3, 1 / 3])
+    assert verdict.correction.q_top is None
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
@@ -98,8 +98,8 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     assert verdict.row == 1
     assert verdict.examined == 2
     assert verdict.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert tokens_of(verdict.correction[0]) == [0, 1]
-    assert verdict.correction[2] == pytest.approx(0.7)
+    assert tokens_of(verdict.correction.residual_top) == [0, 1]
+    assert verdict.correction.residual_sum == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
@@ -117,9 +117,9 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     assert verdict.accepted == []
     assert verdict.token == 2
     assert verdict.examined == 1
-    assert tokens_of(verdict.correction[0]) == [2, 1]
-    assert verdict.correction[2] == pytest.approx(0.5)
-    assert tokens_of(verdict.correction[1]) == [0, 1, 2]
+    assert tokens_of(verdict.correction.residual_top) == [2, 1]
+    assert verdict.correction.residual_sum == pytest.approx(0.5)
+    assert tokens_of(verdict.correction.q_top) == [0, 1, 2]
     assert verdict.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
     assert verdict.u == [0.9]
     assert verdict.q == [0.6]
@@ -209,14 +209,14 @@ def test_a_drafter_learns_from_every_row_of_the_draft():
     tree = tree_of((0, -1), (1, -1))
     scores = np.random.default_rng(0).normal(size=(3, 9))
     order = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3)).observed
-    assert order[0] == [np.argsort(-row)[:3].tolist() for row in scores]
+    assert order.tokens == [np.argsort(-row)[:3].tolist() for row in scores]
     warm = judge(
         scores, Draft(tree), Sampling(), None, RecordOptions(observe=3, temperature=0.5)
     ).observed
-    assert warm[0] == order[0]
+    assert warm.tokens == order.tokens
     p = distribution(scores, Sampling(temperature=0.5))
-    for row, tokens in enumerate(warm[0]):
-        assert warm[1][row] == [p[row, token] for token in tokens]
+    for row, tokens in enumerate(warm.tokens):
+        assert warm.values[row] == [p[row, token] for token in tokens]
 
 
 # --- what the loop keeps --------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
 from hsd_viz.cli import main
-from hsd_viz.decoding.bridge import Bridge, Lexicon
+from hsd_viz.decoding.bridges.lexicon import Lexicon
+from hsd_viz.decoding.bridges.translator import Translator
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
 from hsd_viz.models.families import CODE
@@ -92,19 +93,19 @@ def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
     save_tokenizer(tmp_path)
     target = load_engine(device="cpu").models.text("target")
     draft = TokenText(AutoTokenizer.from_pretrained(tmp_path))
-    bridge = Bridge(Lexicon(draft, draft.size), Lexicon(target, target.size))
+    translator = Translator(Lexicon(draft, draft.size), Lexicon(target, target.size))
     text = target.encode(PROMPT + "        total")
     for written, expected in (
         (" += value", " += value"),
         (" = \u00e9", " = \u00e9"),
         ("s\n", "s\n"),
     ):
-        tokens = bridge.cut(text, written.encode())
+        tokens = translator.to_target(text, written.encode())
         assert target.tokenizer.decode(tokens) == expected
-    assert len(bridge.cut(text, b" += value")) < 9
-    assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
-    read = bridge.read(text)
-    pieces = b"".join(bytes(bridge.draft.pieces[token]) for token in read)
+    assert len(translator.to_target(text, b" += value")) < 9
+    assert target.tokenizer.decode(translator.to_target(text, b" = \xc3")) == " = "
+    read = translator.to_draft(text)
+    pieces = b"".join(bytes(translator.draft.pieces[token]) for token in read)
     assert pieces == (PROMPT + "        total").encode()
 
 

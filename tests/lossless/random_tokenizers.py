@@ -12,7 +12,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.audit.stacks import ToySession
-from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
+from hsd_viz.decoding.bridges.lexicon import Lexicon
+from hsd_viz.decoding.bridges.model import BridgedModel
+from hsd_viz.decoding.bridges.translator import Translator
 from hsd_viz.decoding.text import BYTES, TokenText
 
 #: What pieces are made of: letters, a space, a character of two bytes and its halves.
@@ -71,7 +73,7 @@ def _text(piece: bytes, k: int) -> str:
         return f"<0x{piece[0]:02X}>" if len(piece) == 1 else f"{chr(0x3B1 + k)}"
 
 
-def make_bridge(seed: int, target_size: int) -> tuple[Bridge, int]:
+def make_translator(seed: int, target_size: int) -> tuple[Translator, int]:
     """A random pair, and the size of the draft's vocabulary."""
     rng = random.Random(seed)
     size = rng.randint(3, 6)
@@ -82,14 +84,14 @@ def make_bridge(seed: int, target_size: int) -> tuple[Bridge, int]:
     sides = zip(kinds, (size, target_size), (seed, seed + 1000), ends, strict=True)
     made = [(make_tokenizer(kind, n, s, end), n) for kind, n, s, end in sides]
     draft, target = (Lexicon(TokenText(tokenizer), n) for tokenizer, n in made)
-    return Bridge(draft, target), size
+    return Translator(draft, target), size
 
 
 def make_draft(
     seed: int, target_size: int, kind: str, positions: int | None = None
 ) -> BridgedModel:
     """A toy draft model with another tokenizer: a random table over its own tokens."""
-    bridge, size = make_bridge(seed, target_size)
+    translator, size = make_translator(seed, target_size)
     table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
     model = SimpleNamespace(
         name="draft",
@@ -100,4 +102,4 @@ def make_draft(
         positions=positions,
         session=lambda room: ToySession(table),
     )
-    return BridgedModel(model, bridge, kind, target_size)
+    return BridgedModel(model, translator, kind, target_size)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_tokenizers import make_bridge, make_draft
+from random_tokenizers import make_draft, make_translator
 from test_chi_square import LEVEL, p_value
 
 from hsd_viz.audit.exact import exact
@@ -29,7 +29,7 @@ STACKS = [
 
 
 def shares_tokens(seed: int, size: int) -> bool:
-    return bool(make_bridge(seed, size)[0].shared)
+    return bool(make_translator(seed, size)[0].shared)
 
 
 def audit(seed: int, kind: str, stack: str, size: int, tokens: int, cls: type[Loop] = Loop):
@@ -148,7 +148,7 @@ class SoftmaxOfText(Loop):
     ("mutant", "kind"), [(NotRenormalised, "tli"), (OtherIds, "tli"), (SoftmaxOfText, "slem")]
 )
 def test_mutants_are_caught(mutant, kind):
-    seeds = [seed for seed in PAIRS if len(make_bridge(seed, 4)[0].shared) >= 2][:3]
+    seeds = [seed for seed in PAIRS if len(make_translator(seed, 4)[0].shared) >= 2][:3]
     results = [audit(seed, kind, "draft:2 > target", 4, 3, mutant) for seed in seeds]
     assert any(not one.lossless and one.error > 1e-4 for one in results), list(map(str, results))
 
@@ -157,7 +157,7 @@ def test_mutants_are_caught(mutant, kind):
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_chi_square_of_restricted_rows(rule):
     """60 000 tokens in runs of 200."""
-    seed = next(s for s in PAIRS if len(make_bridge(s, V)[0].shared) >= 3)
+    seed = next(s for s in PAIRS if len(make_translator(s, V)[0].shared) >= 3)
     target = models(2)[1]
     tokens = []
     for k in range(300):

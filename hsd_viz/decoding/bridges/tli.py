@@ -1,0 +1,54 @@
+"""TLI, token-level intersection: a draft model's rows, restricted to the tokens of both models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hsd_viz.decoding.bridges.translated import TranslatedSession
+from hsd_viz.decoding.bridges.translator import Translator
+from hsd_viz.decoding.rejection_sampling import SampledChain, UniformNumbers
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import Model, sample_chain
+
+
+class TliSession(TranslatedSession):
+    """A draft model whose rows are of the target's tokens: those that it does not share are never
+    drawn.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        translator: Translator,
+        vocab_size: int,
+        room: int | None = None,
+    ) -> None:
+        super().__init__(model, translator, room)
+        self._vocab_size = vocab_size
+        self._target_ids = np.array([*translator.shared], dtype=np.intp)
+        self._draft_ids = np.array([*translator.shared.values()], dtype=np.intp)
+
+    def sample(
+        self,
+        pending: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        numbers: UniformNumbers | None,
+        eos: frozenset[int],
+        confidence: float = 0.0,
+    ) -> SampledChain:
+        return sample_chain(
+            self._shared_logits_after, pending, n, sampling, numbers, eos, confidence
+        )
+
+    def _shared_logits_after(self, tokens: Sequence[int]) -> np.ndarray:
+        """Feed the target's ``tokens``; return the logits ``[V]`` of the target's tokens after
+        them, -inf for those that are not shared.
+        """
+        self._text += tokens
+        scores = self.logits_after_text()
+        shared = np.full(self._vocab_size, -np.inf, scores.dtype)
+        shared[self._target_ids] = scores[self._draft_ids]
+        return shared
