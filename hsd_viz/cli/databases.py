@@ -33,7 +33,7 @@ def inspect(
 ) -> None:
     """Show what a database file contains."""
     from hsd_viz.drafting.index.build import describe
-    from hsd_viz.drafting.make import vocabulary_hash
+    from hsd_viz.drafting.shared import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.models.families import LADDER
     from hsd_viz.results.page import lines

@@ -16,11 +16,11 @@ from hsd_viz.drafting.make import (
     Baseline,
     DrafterRun,
     Memory,
-    SharedDatabases,
     drafter,
     drafters,
     make_drafter,
 )
+from hsd_viz.drafting.shared import SharedDatabases
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
 
 __all__ = [

@@ -284,7 +284,8 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = super().draft(text, budget)
-        for node, source in enumerate(tree.sources):
-            if source == LOGITS:
-                tree.counts[node] = None  # its counts are probabilities
+        for node, origin in enumerate(tree.origins):
+            if origin.source == LOGITS:
+                # Its counts are probabilities.
+                tree.origins[node] = origin._replace(count=None)
         return tree

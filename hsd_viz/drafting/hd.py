@@ -35,8 +35,9 @@ from functools import cache
 import numpy as np
 
 from hsd_viz.drafting.context_database import Database, continuation_trie
-from hsd_viz.drafting.make import FIVEGRAMS, Baseline, drafter
+from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.semantic_database import DEPTH, SEMANTIC, SemanticDatabase
+from hsd_viz.drafting.shared import FIVEGRAMS
 from hsd_viz.drafting.tree import DraftTree, spell
 from hsd_viz.stack import DATABASES
 

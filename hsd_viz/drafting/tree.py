@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,7 +18,6 @@ MIN_TEMPERATURE = 0.5
 #: By row: token ids, most probable first, and their probabilities.
 Ids = Sequence[Sequence[int]]
 Probabilities = Sequence[Sequence[float]]
-_COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions", "cosines")
 
 
 def spell(tokens: Iterable[int]) -> str:
@@ -28,32 +28,47 @@ def spell(tokens: Iterable[int]) -> str:
     return "".join(map(chr, tokens))
 
 
+class Origin(NamedTuple):
+    """Where a draft token comes from; ``None`` where it is unknown.
+
+    Attributes:
+        source: the proposer: ``context``, ``lookup``.
+        key_length: how many tokens were matched.
+        count: how often the token was seen there.
+        score: the estimated probability that the verifier accepts the token.
+        position: the place in the text that it was copied from.
+        cosine: the similarity of the target's states by which the semantic database found it.
+    """
+
+    source: str
+    key_length: int | None = None
+    # ``tuple.count`` is a method, which nothing calls on an origin.
+    count: int | None = None  # type: ignore[assignment]
+    score: float | None = None
+    position: int | None = None
+    cosine: float | None = None
+
+
+#: ``_origin_of(fields)`` is ``Origin(*fields)`` in half the time.
+_origin_of: Callable[[tuple[Any, ...]], Origin] = partial(tuple.__new__, Origin)
+
+
 @dataclass(slots=True)
 class DraftTree:
     """Draft tokens as a tree, parents before children; siblings differ.
 
-    All lists have an entry per node, ``None`` if unknown.
+    What verification reads of each node are columns; the rest is a record, :class:`Origin`.
 
     Attributes:
         tokens: of the nodes.
         parents: the node that each follows; -1: the text.
-        sources: the proposer: ``context``, ``lookup``.
-        key_lengths: how many tokens were matched.
-        counts: how often the token was seen there.
-        scores: the estimated probability that the verifier accepts the node.
-        positions: the place in the text that it was copied from.
-        cosines: the similarity of the target's states by which the semantic database found it.
+        origins: where each token comes from.
         why_empty: of an empty tree: one of the names of ``why_no_draft`` in ``trace/tables.toml``.
     """
 
     tokens: list[int] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    key_lengths: list[int | None] = field(default_factory=list)
-    counts: list[int | None] = field(default_factory=list)
-    scores: list[float | None] = field(default_factory=list)
-    positions: list[int | None] = field(default_factory=list)
-    cosines: list[float | None] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
     why_empty: str | None = None
     _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
@@ -65,18 +80,13 @@ class DraftTree:
         counts and scores.
         """
         n = len(tokens)
-        none = [None] * len(tokens)
-        positions = none if start is None else range(start, start + n)
-        return cls(
-            tokens,
-            list(range(-1, n - 1)),
-            [source] * n,
-            [key_length] * n,
-            [*none],
-            [*none],
-            [*positions],
-            [*none],
-        )
+        if start is None:
+            origins = [Origin(source, key_length)] * n
+        else:
+            origins = []
+            for position in range(start, start + n):
+                origins.append(_origin_of((source, key_length, None, None, position, None)))
+        return cls(tokens, list(range(-1, n - 1)), origins)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -92,16 +102,14 @@ class DraftTree:
         position: int | None = None,
         cosine: float | None = None,
     ) -> int:
-        """Add one node below an existing ``parent`` and return its number."""
+        """Add one node below an existing ``parent`` and return its number; the other arguments are
+        its :class:`Origin`.
+        """
         assert -1 <= parent < len(self.tokens)
         self.tokens.append(token)
         self.parents.append(parent)
-        self.sources.append(source)
-        self.key_lengths.append(key_length)
-        self.counts.append(count)
-        self.scores.append(score)
-        self.positions.append(position)
-        self.cosines.append(cosine)
+        origin = (source, key_length, count, score, position, cosine)
+        self.origins.append(_origin_of(origin))
         return len(self.tokens) - 1
 
     def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
@@ -109,12 +117,7 @@ class DraftTree:
         return DraftTree(
             tokens=[self.tokens[node] for node in nodes],
             parents=parents,
-            sources=[self.sources[node] for node in nodes],
-            key_lengths=[self.key_lengths[node] for node in nodes],
-            counts=[self.counts[node] for node in nodes],
-            scores=[self.scores[node] for node in nodes],
-            positions=[self.positions[node] for node in nodes],
-            cosines=[self.cosines[node] for node in nodes],
+            origins=[self.origins[node] for node in nodes],
         )
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
@@ -132,8 +135,8 @@ class DraftTree:
     def append(self, chain: DraftTree) -> None:
         """Append a chain to this tree, which must be a chain itself."""
         self.parents += range(len(self) - 1, len(self) + len(chain) - 1)
-        for name in _COLUMNS:
-            getattr(self, name).extend(getattr(chain, name))
+        self.tokens += chain.tokens
+        self.origins += chain.origins
 
     def or_reason(self, budget: int, reason: str = "no match") -> DraftTree:
         """Return the tree; if it is empty, ``why_empty`` is ``no room`` for a ``budget`` below 1,
@@ -142,6 +145,17 @@ class DraftTree:
         if not self.tokens:
             self.why_empty = "no room" if budget < 1 else reason
         return self
+
+    def expected_tokens(self) -> float:
+        """Return the sum of the scores: how many of its tokens are expected to be accepted."""
+        return sum(origin.score or 0.0 for origin in self.origins)
+
+    def origin_columns(self) -> dict[str, Sequence[Any]]:
+        """Return the fields of the origins by name, each as a column of the nodes, of which there
+        are some.
+        """
+        columns = zip(*self.origins, strict=True)
+        return dict(zip(Origin._fields, columns, strict=True))
 
     def depths(self) -> list[int]:
         """Return the depth of each node, 1 for those that follow the text. The list is cached: do

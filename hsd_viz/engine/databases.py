@@ -9,7 +9,7 @@ from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegram
 from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_documents
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
+from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics

@@ -13,8 +13,8 @@ from typing import Any
 
 from hsd_viz.decoding.decode import LIKELIEST
 from hsd_viz.drafting.db import DISCOUNTS, MIN_SCORE, DatabaseDrafter
-from hsd_viz.drafting.make import OF_THE_TEXT, STORED
 from hsd_viz.drafting.semantic_database import DEPTH, SemanticDatabase
+from hsd_viz.drafting.shared import OF_THE_TEXT, STORED
 from hsd_viz.drafting.trust import GREEDY, SAMPLED
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.models.families import CODE, LADDER, Family

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.disk import write_whole
-from hsd_viz.drafting.make import STORED
+from hsd_viz.drafting.shared import STORED
 from hsd_viz.engine import tab
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import UserError

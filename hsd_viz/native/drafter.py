@@ -19,9 +19,9 @@ from hsd_viz.drafting.asked import MAX_SHARE
 from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.db import DISCOUNTS, DatabaseDrafter
 from hsd_viz.drafting.index.read import MOST_IN_BUCKET, Index
-from hsd_viz.drafting.make import OF_THE_TEXT
 from hsd_viz.drafting.semantic_database import SEMANTIC, SemanticDatabase, watched_layer
-from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.shared import OF_THE_TEXT
+from hsd_viz.drafting.tree import Drafter, DraftTree, Origin
 from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.native.library import Library
 from hsd_viz.native.model import integers, owned
@@ -170,19 +170,26 @@ class NativeDatabaseDrafter:
         if n < 1:
             return DraftTree(why_empty="not worth it" if n else "no match")
         nodes = self._nodes[:n]
-        databases = nodes["database"].tolist()
-        cosines = nodes["cosine"].tolist()
         return DraftTree(
             tokens=nodes["token"].tolist(),
             parents=nodes["parent"].tolist(),
-            sources=[self.sources[database] for database in databases],
-            key_lengths=_without_negative(nodes["key_length"].tolist()),
-            counts=nodes["count"].tolist(),
-            scores=nodes["score"].tolist(),
-            positions=_without_negative(nodes["position"].tolist()),
-            cosines=[None if isnan(cosine) else cosine for cosine in cosines],
+            origins=self._origins(nodes),
             _depths=nodes["depth"].tolist(),
         )
+
+    def _origins(self, nodes: np.ndarray) -> list[Origin]:
+        """Return where the tokens of drafted nodes come from."""
+        cosines = nodes["cosine"].tolist()
+        columns = zip(
+            [self.sources[database] for database in nodes["database"].tolist()],
+            _without_negative(nodes["key_length"].tolist()),
+            nodes["count"].tolist(),
+            nodes["score"].tolist(),
+            _without_negative(nodes["position"].tolist()),
+            [None if isnan(cosine) else cosine for cosine in cosines],
+            strict=True,
+        )
+        return [*map(Origin._make, columns)]
 
 
 def _without_negative(numbers: Sequence[int]) -> list[int | None]:

@@ -9,6 +9,7 @@ from collections import Counter
 from hsd_viz.drafting import DraftTree, Memory, SharedDatabases, make_drafter
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.trace.tables import TABLES
+from tests.rows import column
 
 
 def bottom(text):
@@ -64,7 +65,7 @@ def check(tree, text, budget, eos):
     assert tree.why_empty in (None, *TABLES["rounds"].columns["why_no_draft"].names)
     assert len(set(zip(tree.parents, tree.tokens, strict=True))) == len(tree), "equal siblings"
     assert all(-1 <= parent < node for node, parent in enumerate(tree.parents))
-    for node, position in enumerate(tree.positions):
+    for node, position in enumerate(column(tree.origins, "position")):
         assert position is None or text[position] == tree.tokens[node]
     for parent in tree.parents:
         if parent >= 0:

@@ -16,6 +16,7 @@ from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfol
 from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
+from tests.rows import column
 
 # --- Token Recycling ------------------------------------------------------------------------------
 
@@ -42,7 +43,7 @@ def test_rows_are_overwritten_rejected_nodes_too():
     drafter.observe([1, 2], DraftTree(), [[5, 6]])
     tree = drafter.draft([1, 2], 80)
     assert paths(tree) == [(5,), (6,)]
-    assert tree.key_lengths == [1, 1]
+    assert column(tree.origins, "key_length") == [1, 1]
     assert tree.parents == [-1, -1]
     # 5 was accepted and 6 refused; both are known now. 2 stands in the tree again below 6: the
     # later place counts.
@@ -104,17 +105,21 @@ def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget
     tree = drafter.draft(text, budget)
     # Beyond its longest match a database may go on with what a shorter suffix says: only full keys
     # are compared.
-    exact = {path: c for path, c in zip(paths(tree), tree.counts, strict=True) if path in counts}
+    exact = {
+        path: c
+        for path, c in zip(paths(tree), column(tree.origins, "count"), strict=True)
+        if path in counts
+    }
     assert exact == {path: counts[path] for path in exact}
-    assert set(tree.key_lengths) <= {length}
-    assert tree.counts == sorted(tree.counts, reverse=True)
+    assert set(column(tree.origins, "key_length")) <= {length}
+    assert column(tree.origins, "count") == sorted(column(tree.origins, "count"), reverse=True)
     if length is None:
         assert tree.why_empty == "no match"
     elif len(tree) == budget:
         # Nothing more frequent was left out.
         for path in counts:
             if path not in set(paths(tree)):
-                assert counts[path] <= tree.counts[-1]
+                assert counts[path] <= tree.origins[-1].count
     else:
         assert set(counts) <= set(paths(tree))
 
@@ -123,9 +128,9 @@ def test_retrieval_by_hand():
     corpus = Exact([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 6], [8, 2, 9], [8, 2, 9]])
     tree = make("retrieval", statistics=corpus).draft([1, 2], 64)
     assert paths(tree) == [(3,), (6,), (3, 4), (3, 5)]
-    assert tree.counts == [2, 1, 1, 1]
-    assert tree.key_lengths == [2] * 4
-    assert tree.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
+    assert column(tree.origins, "count") == [2, 1, 1, 1]
+    assert column(tree.origins, "key_length") == [2] * 4
+    assert column(tree.origins, "score") == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
     assert make("retrieval", statistics=corpus).draft([7, 2], 64).why_empty == "no match", (
         "one token is no key"
     )

@@ -9,8 +9,9 @@ from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.drafting.trust import MOST_RATE
+from tests.rows import column
 
 EOS = 0
 VOCABULARY = {f"t{i}": i for i in range(8)}
@@ -70,31 +71,32 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
     tree = drafter.draft(text + ahead, budget)
     check(tree, text, budget, {EOS})
     for node, parent in enumerate(tree.parents):
-        assert tree.sources[node] in drafter.sources
-        assert 1 <= tree.key_lengths[node] <= 8
-        assert tree.counts[node] >= 1
-        assert (MIN_SCORE_FREE if costs is None else MIN_SCORE) < tree.scores[node] <= 1
+        assert tree.origins[node].source in drafter.sources
+        assert 1 <= tree.origins[node].key_length <= 8
+        assert tree.origins[node].count >= 1
+        assert (MIN_SCORE_FREE if costs is None else MIN_SCORE) < tree.origins[node].score <= 1
         if parent >= 0:
-            assert tree.scores[node] <= tree.scores[parent]
-        if tree.sources[node] == "context":
+            assert tree.origins[node].score <= tree.origins[parent].score
+        if tree.origins[node].source == "context":
             # The key really stands before the place it was copied from.
             path = []
             up = parent
             while up >= 0:
                 path = [tree.tokens[up], *path]
                 up = tree.parents[up]
-            n = tree.key_lengths[node]
+            n = tree.origins[node].key_length
             assert (
-                text[tree.positions[node] - n : tree.positions[node]] == (text + ahead + path)[-n:]
+                text[tree.origins[node].position - n : tree.origins[node].position]
+                == (text + ahead + path)[-n:]
             )
         else:
-            assert tree.positions[node] is None
-    assert tree.scores == sorted(tree.scores, reverse=True)
+            assert tree.origins[node].position is None
+    assert column(tree.origins, "score") == sorted(column(tree.origins, "score"), reverse=True)
     siblings = {}
-    for parent, score in zip(tree.parents, tree.scores, strict=True):
+    for parent, score in zip(tree.parents, column(tree.origins, "score"), strict=True):
         siblings[parent] = siblings.get(parent, 0) + score
     for parent, total in siblings.items():
-        assert total <= (1 if parent < 0 else tree.scores[parent]) + 1e-9
+        assert total <= (1 if parent < 0 else tree.origins[parent].score) + 1e-9
 
 
 def started(databases, prompt=(), *, costs=CPU_MARGINAL):
@@ -111,9 +113,11 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
     (root,) = (
         node for node, parent in enumerate(tree.parents) if parent < 0 and tree.tokens[node] == 5
     )
-    assert tree.sources[root] == "model"
+    assert tree.origins[root].source == "model"
     alone = started({"model": local}, costs=None).draft([1, 2], 1)
-    assert tree.scores[root] > alone.scores[0], "what the second database says adds to the score"
+    assert tree.origins[root].score > alone.origins[0].score, (
+        "what the second database says adds to the score"
+    )
 
 
 def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
@@ -124,7 +128,7 @@ def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     tree = drafter.draft([1, 2], 8)
     assert far.asked == 0
     assert len(tree) == 8
-    assert set(tree.sources) == {"model"}
+    assert set(column(tree.origins, "source")) == {"model"}
 
 
 def test_no_match_not_worth_it_no_room():
@@ -209,8 +213,8 @@ def test_nothing_is_certain(answers):
         rates[:] = [MOST_RATE] * 9
     tree = drafter.draft([1], 30)
     assert len(tree) == 30
-    for score, parent in zip(tree.scores, tree.parents, strict=True):
-        assert score < (1 if parent < 0 else tree.scores[parent])
+    for score, parent in zip(column(tree.origins, "score"), tree.parents, strict=True):
+        assert score < (1 if parent < 0 else tree.origins[parent].score)
 
 
 def test_drafts_after_refused_tokens_teach_nothing():

@@ -11,6 +11,7 @@ from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.trust import Trust, priors
+from tests.rows import column
 
 
 class Says:
@@ -41,20 +42,20 @@ def test_a_score_is_the_discounted_share_by_the_trust_in_it():
     tree = drafter(0.5, model=Says((5, 3), (6, 1))).draft([1], 8)
     # Counts 3 and 1 of 4, less 0.4 each, by half.
     assert tree.tokens == [5, 6]
-    assert tree.scores == pytest.approx([0.5 * 2.6 / 4, 0.5 * 0.6 / 4])
-    assert tree.counts == [3, 1]
-    assert tree.key_lengths == [1, 1]
+    assert column(tree.origins, "score") == pytest.approx([0.5 * 2.6 / 4, 0.5 * 0.6 / 4])
+    assert column(tree.origins, "count") == [3, 1]
+    assert column(tree.origins, "key_length") == [1, 1]
 
 
 def test_a_less_local_database_has_the_probability_that_is_left():
     tree = drafter(0.5, model=Says((5, 3), (6, 1)), statistics=Says((7, 2))).draft([1], 8)
     # The model took 0.5 * 3.2 / 4 = 0.4; of the rest, statistics has half of (2 - 0.5) / 2.
-    assert tree.scores[tree.tokens.index(7)] == pytest.approx(0.6 * 0.5 * 1.5 / 2)
+    assert tree.origins[tree.tokens.index(7)].score == pytest.approx(0.6 * 0.5 * 1.5 / 2)
 
 
 def test_an_answer_never_takes_all_that_is_left():
     tree = drafter(1.2, logits=Says((5, 4))).draft([1], 8)
-    assert tree.scores == pytest.approx([0.999])
+    assert column(tree.origins, "score") == pytest.approx([0.999])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import DatabaseError
 from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.drafting.tree import spell
 from hsd_viz.stack import parse
 

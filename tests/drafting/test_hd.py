@@ -11,8 +11,9 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.index.build import build_fivegrams
 from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import DraftSource, parse
+from tests.rows import column
 
 
 def chains(tree):
@@ -84,7 +85,7 @@ def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
     hd.start(text)
     # The newest first: gram 1 is the text from place 5 on, gram 0 from place 0, each without its
     # key.
-    assert hd.draft(text, 28).positions == [6, 7, 8, 9, 1, 2, 3, 4]
+    assert column(hd.draft(text, 28).origins, "position") == [6, 7, 8, 9, 1, 2, 3, 4]
 
 
 # --- the order of access --------------------------------------------------------------------------
@@ -109,8 +110,12 @@ def test_each_database_tops_up_the_one_before():
     hd.start(text)
     tree = hd.draft(text, 28)
     assert heads(tree) == [11, 10, 50, 51, 52, 53, 60], "two, four, and room for one"
-    assert at_tokens(tree, tree.sources, 11, 53, 60) == ["context", "model", "statistics"]
-    assert tree.key_lengths[tree.tokens.index(60)] == 2
+    assert at_tokens(tree, column(tree.origins, "source"), 11, 53, 60) == [
+        "context",
+        "model",
+        "statistics",
+    ]
+    assert tree.origins[tree.tokens.index(60)].key_length == 2
     turned = drafter(("statistics", "model"), fivegrams=model, statistics=statistics)
     turned.start(text)
     assert heads(turned.draft(text, 28)) == [60, 61, 50, 51, 52, 53]
@@ -122,7 +127,7 @@ def test_statistics_asks_two_tokens_then_one():
     tree = hd.draft([7, 1], 28)
     # Longest first, cut to four; the two-token key's rows before the one-token key's.
     assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
-    assert at_tokens(tree, tree.key_lengths, 4, 3, 9) == [2, 2, 1]
+    assert at_tokens(tree, column(tree.origins, "key_length"), 4, 3, 9) == [2, 2, 1]
     assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), (
         "no pair"
     )

@@ -14,7 +14,7 @@ import pytest
 
 from hsd_viz.drafting.index.format import DatabaseError
 from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.make import FIVEGRAMS, STORED
+from hsd_viz.drafting.shared import FIVEGRAMS, STORED
 from hsd_viz.models.families import LADDER
 
 DATABASES = LADDER / "databases"

@@ -18,7 +18,7 @@ from hsd_viz.drafting.index.corpus import find_texts, read_documents, read_piece
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, select_keys
 from hsd_viz.drafting.index.format import DatabaseError, KeyTable, marks
 from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
+from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
 from hsd_viz.drafting.tree import spell
 from tests.rows import column
 

@@ -11,6 +11,7 @@ from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver, spell
 from hsd_viz.drafting.trust import GREEDY, SAMPLED, priors
 from hsd_viz.stack import StackError, parse
+from tests.rows import column
 
 
 def test_the_longest_key_answers_and_the_latest_row_stands():
@@ -60,12 +61,14 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
         if drafted.parents[k] < 0:
             first.append(drafted.tokens[k])
     assert first[0] == 6
-    assert set(drafted.sources) == {"logits"}
-    assert drafted.counts == [None] * len(drafted)
+    assert set(column(drafted.origins, "source")) == {"logits"}
+    assert column(drafted.origins, "count") == [None] * len(drafted)
     # 4 follows 3 as a second guess, and what the target said after 3 4 follows that.
     four = next(k for k in range(len(drafted)) if drafted.tokens[k] == 4 and drafted.parents[k] < 0)
     assert next(drafted.tokens[k] for k in range(len(drafted)) if drafted.parents[k] == four) == 7
-    assert drafted.scores == sorted(drafted.scores, reverse=True)
+    assert column(drafted.origins, "score") == sorted(
+        column(drafted.origins, "score"), reverse=True
+    )
 
 
 def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():

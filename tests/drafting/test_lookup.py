@@ -2,6 +2,8 @@ from corpora import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import column
+
 
 def check_copies(drafter, text, budget, copied, length, place):
     """A draft is this copy, and leaves no trace although its tokens may be refused: so it is
@@ -11,12 +13,12 @@ def check_copies(drafter, text, budget, copied, length, place):
         tree = drafter.draft(text, budget)
         assert tree.tokens == copied
         assert tree.parents == list(range(-1, len(copied) - 1))
-        assert tree.sources == [drafter.name] * len(copied)
-        assert tree.key_lengths == [length] * len(copied)
+        assert column(tree.origins, "source") == [drafter.name] * len(copied)
+        assert column(tree.origins, "key_length") == [length] * len(copied)
         assert (
-            tree.positions == [place + i for i in range(len(copied))]
+            column(tree.origins, "position") == [place + i for i in range(len(copied))]
             if copied
-            else not tree.positions
+            else not column(tree.origins, "position")
         )
         assert (tree.why_empty is None) == bool(copied)
 
@@ -135,8 +137,8 @@ def test_sam_by_hand():
     drafter.start([1, 1, 1])
     tree = drafter.draft([1, 1, 1], 99)
     assert tree.tokens == [1, 1]
-    assert tree.key_lengths == [1, 1]
-    assert tree.positions == [1, 2]
+    assert column(tree.origins, "key_length") == [1, 1]
+    assert column(tree.origins, "position") == [1, 2]
     long = list(range(100, 200))
     drafter.start(long * 2)
     assert len(drafter.draft(long * 2, 99)) == 60

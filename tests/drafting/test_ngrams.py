@@ -6,6 +6,7 @@ import pytest
 from corpora import Exact, make
 
 from hsd_viz.drafting.baselines.ngrams import DynamicCache
+from tests.rows import column
 
 
 def fed(text, *, statistics=None, state=None, eos=None):
@@ -41,7 +42,7 @@ def fed(text, *, statistics=None, state=None, eos=None):
 def test_context_thresholds(text, tail, token, length):
     tree = fed(text).draft(tail, 1)
     assert (tree.tokens or [None]) == [token]
-    assert (tree.key_lengths or [None]) == [length]
+    assert (column(tree.origins, "key_length") or [None]) == [length]
     if token is None:
         assert tree.why_empty == "not worth it"
 
@@ -77,8 +78,8 @@ def test_the_static_cache_confirms_and_comes_last():
     ], "two of three"
     tree = fed([], statistics=static).draft([2, 1], 4)
     assert tree.tokens == [6]
-    assert tree.key_lengths == [2]
-    assert tree.counts == [2]
+    assert column(tree.origins, "key_length") == [2]
+    assert column(tree.origins, "count") == [2]
     assert fed([], statistics=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", (
         "two samples"
     )
@@ -90,7 +91,7 @@ def test_a_chain_goes_on_through_its_own_tokens():
     tree = fed(text).draft([9, 1, 2, 3], 16)
     assert tree.tokens == [4, 5, 6, 7]
     assert tree.parents == [-1, 0, 1, 2]
-    assert tree.key_lengths == [3, 4, 4, 4]
+    assert column(tree.origins, "key_length") == [3, 4, 4, 4]
     assert fed(text).draft([9, 1, 2, 3], 2).tokens == [4, 5]
     assert fed(list(range(40))).draft([0, 1, 2], 99).tokens == list(range(3, 19)), "sixteen at most"
     assert fed(text, eos=5).draft([9, 1, 2, 3], 16).tokens == [4, 5]

@@ -147,10 +147,10 @@ STATES = [EAST, EAST, EAST, EAST, NORTH, EAST, EAST, EAST, EAST]
 def test_db_drafts_what_followed_the_similar_state():
     tree = drafter("db", ("semantic",), TEXT, STATES).draft(TEXT, 3)
     assert tree.tokens == [8, 5, 3]
-    assert tree.sources == ["semantic"] * 3
-    assert tree.positions == [2, 3, 4]
-    assert tree.cosines == [1.0] * 3
-    assert tree.key_lengths == [None] * 3
+    assert column(tree.origins, "source") == ["semantic"] * 3
+    assert column(tree.origins, "position") == [2, 3, 4]
+    assert column(tree.origins, "cosine") == [1.0] * 3
+    assert column(tree.origins, "key_length") == [None] * 3
 
 
 def test_db_prefers_the_similar_state_to_the_latest_occurrence():
@@ -163,15 +163,15 @@ def test_db_prefers_the_similar_state_to_the_latest_occurrence():
 def test_a_token_that_the_context_database_proposed_first_has_a_cosine_too():
     tree = drafter("db", ("context", "semantic"), TEXT, STATES).draft(TEXT, 8)
     roots = [node for node, parent in enumerate(tree.parents) if parent < 0]
-    assert {tree.sources[node] for node in roots} == {"context"}
-    assert {tree.tokens[node]: tree.cosines[node] for node in roots} == {8: 1.0, 4: None}
+    assert {tree.origins[node].source for node in roots} == {"context"}
+    assert {tree.tokens[node]: tree.origins[node].cosine for node in roots} == {8: 1.0, 4: None}
 
 
 def test_db_drafts_by_tokens_alone_after_tokens_that_were_not_emitted():
     made = drafter("db", ("context", "semantic"), TEXT, STATES)
     tree = made.draft([*TEXT, 8], 3)
     assert tree.tokens[0] == 5
-    assert set(tree.sources) == {"context"}
+    assert set(column(tree.origins, "source")) == {"context"}
 
 
 def test_db_learns_how_far_to_trust_a_band():
@@ -185,8 +185,8 @@ def test_db_learns_how_far_to_trust_a_band():
 def test_hd_drafts_four_tokens_from_the_similar_state():
     tree = drafter("hd", ("semantic",), TEXT, STATES).draft(TEXT, 28)
     assert tree.tokens == [8, 5, 3, 7]
-    assert tree.positions == [2, 3, 4, 5]
-    assert tree.cosines == [1.0] * 4
+    assert column(tree.origins, "position") == [2, 3, 4, 5]
+    assert column(tree.origins, "cosine") == [1.0] * 4
 
 
 def test_a_runtime_without_states_is_refused():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.baselines.suffix import SuffixTree
+from tests.rows import column
 
 texts = st.lists(st.integers(0, 3), max_size=30)
 
@@ -133,14 +134,14 @@ def test_the_rule(earlier, text, ahead, budget, depth):
     mine = best_of(counted([text], depth), whole, depth, budget)
     theirs = best_of(counted([*earlier, output], depth), whole, depth, budget)
     score, length = theirs if theirs[0] > mine[0] else mine
-    assert sum(tree.scores) == pytest.approx(score)
-    assert set(tree.key_lengths) <= {length}
+    assert sum(column(tree.origins, "score")) == pytest.approx(score)
+    assert set(column(tree.origins, "key_length")) <= {length}
     assert len(tree) <= min(budget, length or 0)
-    assert tree.scores == sorted(tree.scores, reverse=True)
+    assert column(tree.origins, "score") == sorted(column(tree.origins, "score"), reverse=True)
     if theirs[0] <= mine[0]:
-        assert [text[p] for p in tree.positions] == tree.tokens
+        assert [text[p] for p in column(tree.origins, "position")] == tree.tokens
     else:
-        assert set(tree.positions) == {None}
+        assert set(column(tree.origins, "position")) == {None}
     assert drafter.draft(whole, budget) == tree
 
 
@@ -153,16 +154,16 @@ def test_by_hand():
     # after a match of two.
     assert tree.tokens == [3, 4]
     assert tree.parents == [-1, -1]
-    assert tree.key_lengths == [2, 2]
-    assert tree.scores == pytest.approx([1 / 3, 1 / 3])
-    assert tree.positions == [2, 5]
+    assert column(tree.origins, "key_length") == [2, 2]
+    assert column(tree.origins, "score") == pytest.approx([1 / 3, 1 / 3])
+    assert column(tree.origins, "position") == [2, 5]
     assert drafter.draft(text, 1).tokens == [3]
     # A draft is as long as its match, and the longer match among equal scores.
     drafter.start([5, 6, 7, 8, 9, 5, 6, 7])
     tree = drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 9)
     assert tree.tokens == [8, 9, 5]
-    assert tree.key_lengths == [3, 3, 3]
-    assert tree.scores == [0.5] * 3
+    assert column(tree.origins, "key_length") == [3, 3, 3]
+    assert column(tree.origins, "score") == [0.5] * 3
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 0).why_empty == "no room"
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 44], 9).why_empty == "no match"
 

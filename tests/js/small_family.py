@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.drafting.index.build import Pruning, build_database
-from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.engine import load_engine
 from hsd_viz.models import files as files_module
 from hsd_viz.models.families import FAMILIES, SMOLLM2, Family, PackagedFile

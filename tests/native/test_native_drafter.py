@@ -27,6 +27,7 @@ from hsd_viz.engine.models import EngineModels
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
+from tests.rows import column
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -107,9 +108,11 @@ def pair(drafter: DatabaseDrafter) -> tuple[DatabaseDrafter, DatabaseDrafter]:
 def same(one, other) -> None:
     """Trees are equal in every column; a float only to itself."""
     assert other == one
-    assert other.scores == one.scores
+    assert column(other.origins, "score") == column(one.origins, "score")
     assert other.depths() == one.depths()
-    assert list(map(type, other.positions)) == list(map(type, one.positions))
+    assert list(map(type, column(other.origins, "position"))) == list(
+        map(type, column(one.origins, "position"))
+    )
 
 
 @st.composite
@@ -248,7 +251,7 @@ def test_counts_of_any_size(tmp_path):
             tree = one.draft([token], 12)
             same(tree, twin.draft([token], 12))
             assert len(tree)
-            assert tree.counts[0] >= min(counts[token], 2**23) * 0.99
+            assert tree.origins[0].count >= min(counts[token], 2**23) * 0.99
 
 
 def damages(arrays: dict, draw: random.Random):

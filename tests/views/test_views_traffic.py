@@ -8,7 +8,8 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.disk import data_folder
-from hsd_viz.measure.replay.figures import DrafterFigures, LogFacts, Pays, ReplaySettings
+from hsd_viz.measure.replay.facts import LogFacts
+from hsd_viz.measure.replay.figures import DrafterFigures, Pays, ReplaySettings
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.views.app.traffic import diagnosis_part, replay_part

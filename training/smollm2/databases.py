@@ -22,7 +22,7 @@ from hsd_viz import disk
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
+from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.models.files import open_model
 from training import corpus
 from training.smollm2.prompts import collect_prose

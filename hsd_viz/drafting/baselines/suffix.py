@@ -192,7 +192,7 @@ class SuffixDecoding(Baseline):
                 if matched < first and min(budget, matched) <= score:
                     continue
                 tree = self._speculate(trie, key[len(key) - matched :], min(budget, matched))
-                total = sum(score for score in tree.scores if score is not None)
+                total = tree.expected_tokens()
                 if (total, matched) > (score, first):
                     best = tree
                     score = total

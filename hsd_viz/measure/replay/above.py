@@ -133,7 +133,7 @@ def _rounds(
     while at < recorded.end:
         room = recorded.end - at - 1
         tree = drafter.draft(written, budget).within(room) if room else DraftTree()
-        if _expected(tree) > recorded.mean_accepted:
+        if tree.expected_tokens() > recorded.mean_accepted:
             emitted = _accepted(tree, text.output[at:], eos) + 1
             by_database += 1
         else:
@@ -145,11 +145,6 @@ def _rounds(
         at += len(new)
         rounds += 1
     return rounds, by_database
-
-
-def _expected(tree: DraftTree) -> float:
-    """Return the accepted tokens that a drafter expects of its draft."""
-    return sum(score or 0.0 for score in tree.scores)
 
 
 def _accepted(tree: DraftTree, output: Sequence[int], eos: frozenset[int]) -> int:

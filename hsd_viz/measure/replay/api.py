@@ -26,6 +26,7 @@ from hsd_viz.measure.replay.drafters import (
     open_databases,
     replayable,
 )
+from hsd_viz.measure.replay.facts import LogFacts
 from hsd_viz.measure.replay.figures import ReplaySettings
 from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.measure.replay.report import ReplayReport
@@ -70,10 +71,10 @@ def replayed(options: ReplayOptions) -> ReplayReport:
     sources, refused = replayable(drafters, shared)
     stopping = costs if options.budget is None else None
     maker = DrafterMaker(sources, shared, tokens.eos, stopping, options.temperature)
-    tally = Tally({name: Counter() for name in sources})
+    tally = Tally(LogFacts(Path(options.log).name), {name: Counter() for name in sources})
     complete = _replay_all(options, tokens, maker, tally)
-    if complete and not tally.requests:
-        raise _no_request(options.log, tally)
+    if complete and not tally.log.requests:
+        raise _no_request(options.log, tally.log)
     settings = ReplaySettings(
         drafters=drafters,
         budget=options.budget,
@@ -84,7 +85,7 @@ def replayed(options: ReplayOptions) -> ReplayReport:
         databases=str(options.databases or ""),
     )
     return ReplayReport(
-        log=tally.facts(Path(options.log).name),
+        log=tally.log,
         settings=settings,
         drafters=tally.drafters(np.array(costs.tables(MAX_BUDGET)[0])),
         refused=refused,
@@ -93,12 +94,12 @@ def replayed(options: ReplayOptions) -> ReplayReport:
     )
 
 
-def _no_request(log: str | Path, tally: Tally) -> BadFile:
+def _no_request(log: str | Path, facts: LogFacts) -> BadFile:
     """Return the error of a log without a usable request."""
-    where = f" in its first {MOST_BROKEN:,} records" if tally.broken >= MOST_BROKEN else ""
+    where = f" in its first {MOST_BROKEN:,} records" if facts.broken >= MOST_BROKEN else ""
     why = ""
-    if tally.examples:
-        number, reason = tally.examples[0]
+    if facts.examples:
+        number, reason = facts.examples[0]
         why = f"; record {number}: {reason}"
     return BadFile(f"the log {log} has no usable request{where}{why}")
 
@@ -107,17 +108,18 @@ def _replay_all(
     options: ReplayOptions, tokens: LogTokenizer, maker: DrafterMaker, tally: Tally
 ) -> bool:
     """Replay all requests of a log; return whether it was not interrupted."""
+    facts = tally.log
     shown = 0.0
     progress = options.progress
     path = Path(options.log)
     with closing(tokens), closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
-                tally.add_broken(request)
-                if not tally.requests and tally.broken >= MOST_BROKEN:
+                facts.add_broken(request)
+                if not facts.requests and facts.broken >= MOST_BROKEN:
                     break
                 continue
-            if tally.requests == options.limit:
+            if facts.requests == options.limit:
                 break
             replayed = {}
             for name, drafter in maker.drafters_for(request).items():
@@ -126,7 +128,7 @@ def _replay_all(
             _add_above(request, maker, tally)
             if progress and time.monotonic() - shown > SHOW:
                 shown = time.monotonic()
-                read = f"{tally.output_tokens:,} tokens of {tally.requests:,} outputs"
+                read = f"{facts.output_tokens:,} tokens of {facts.requests:,} outputs"
                 progress(reader.done, reader.size, read)
         return True
     return False

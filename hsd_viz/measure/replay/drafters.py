@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve
-from hsd_viz.drafting.make import FIVEGRAMS, STORED
+from hsd_viz.drafting.shared import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
 from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer

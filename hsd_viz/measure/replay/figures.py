@@ -2,41 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from hsd_viz.results.estimate import Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class LogFacts:
-    """What was read of a log.
-
-    Attributes:
-        name: the name of the file.
-        requests: requests that were replayed.
-        prompt_tokens: tokens of their prompts.
-        output_tokens: tokens of their outputs.
-        broken: entries that could not be used.
-        cut: requests longer than the limit.
-        encoded: outputs that were text and were encoded again.
-        sampled: requests of a temperature above 0.
-        parts: outputs with ``reasoning`` and with ``tool calls``.
-        examples: the first broken entries: number and reason.
-    """
-
-    name: str
-    requests: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    broken: int = 0
-    cut: int = 0
-    encoded: int = 0
-    sampled: int = 0
-    parts: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

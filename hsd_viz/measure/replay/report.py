@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.measure.replay.facts import LogFacts
 from hsd_viz.measure.replay.figures import (
     AboveFigures,
     DrafterFigures,
-    LogFacts,
     Pays,
     ReplaySettings,
     TokensAbove,

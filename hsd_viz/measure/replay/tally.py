@@ -9,21 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hsd_viz.measure.replay.above import Above
+from hsd_viz.measure.replay.facts import LogFacts
 from hsd_viz.measure.replay.figures import (
     AboveFigures,
     DrafterFigures,
-    LogFacts,
     Pays,
     TokensAbove,
 )
 from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text_replay import Replayed
-from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import Estimate
 
-#: Broken entries that are reported one by one.
-EXAMPLES = 20
 #: Resampled units per drafter: requests, in groups where there are more of them.
 GROUPS = 200
 #: Rounds of a drafter by (group of requests, tokens, drafted, depth, accepted).
@@ -32,72 +29,29 @@ Shapes = Counter[tuple[int, ...]]
 
 @dataclass(slots=True)
 class Tally:
-    """Counts so far.
+    """Counts of a replay so far.
 
     Attributes:
+        log: what was read of the log.
         shapes: rounds by drafter, by group of requests and shape.
-        requests: requests that were replayed.
-        prompt_tokens: tokens of their prompts.
-        output_tokens: tokens of their outputs.
-        broken: entries that could not be used.
-        cut: requests longer than the limit.
-        encoded: outputs that were text and were encoded again.
-        sampled: requests of a temperature above 0.
-        parts: outputs by what they contain.
-        examples: the first broken entries: number and reason.
         recorded: what a database above the recorded drafter brings, by request.
         without_rounds: requests by the reason why that is not known.
     """
 
+    log: LogFacts
     shapes: dict[str, Shapes]
-    requests: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    broken: int = 0
-    cut: int = 0
-    encoded: int = 0
-    sampled: int = 0
-    parts: Counter[str] = field(default_factory=Counter)
-    examples: list[tuple[int, str]] = field(default_factory=list)
     recorded: list[Above] = field(default_factory=list)
     without_rounds: Counter[str] = field(default_factory=Counter)
-
-    def add_broken(self, entry: BrokenEntry) -> None:
-        """Count an entry that could not be used."""
-        self.broken += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append((entry.number, entry.why))
 
     def add(
         self, request: LoggedRequest, replayed: Mapping[str, Replayed], temperature: float
     ) -> None:
         """Add a request as a whole: an interrupted replay has whole requests."""
-        group = self.requests % GROUPS
+        group = self.log.requests % GROUPS
         for name, rounds in replayed.items():
             for shape, count in rounds.shapes.items():
                 self.shapes[name][group, *shape] += count
-        self.requests += 1
-        self.prompt_tokens += len(request.text.prompt)
-        self.output_tokens += len(request.text.output)
-        self.cut += request.cut
-        self.encoded += request.encoded
-        self.sampled += temperature > 0
-        self.parts.update(request.parts)
-
-    def facts(self, name: str) -> LogFacts:
-        """Return what was read of the log."""
-        return LogFacts(
-            name=name,
-            requests=self.requests,
-            prompt_tokens=self.prompt_tokens,
-            output_tokens=self.output_tokens,
-            broken=self.broken,
-            cut=self.cut,
-            encoded=self.encoded,
-            sampled=self.sampled,
-            parts=dict(self.parts),
-            examples=tuple(self.examples),
-        )
+        self.log.add(request, temperature)
 
     def drafters(self, cost: np.ndarray) -> tuple[DrafterFigures, ...]:
         """Return what each drafter brought, the best first; ``cost``: of 0, 1, 2, ... draft

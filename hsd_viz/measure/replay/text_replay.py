@@ -103,10 +103,7 @@ def replay(
         done.shapes[len(new), len(tree), max(tree.depths(), default=0), len(path)] += 1
         done.rounds += 1
         done.drafted += len(tree)
-        about = [
-            (source, length or 0)
-            for source, length in zip(tree.sources, tree.key_lengths, strict=True)
-        ]
+        about = [(origin.source, origin.key_length or 0) for origin in tree.origins]
         done.examined.update(
             about[node] for node, parent in enumerate(tree.parents) if parent in (-1, *path)
         )
