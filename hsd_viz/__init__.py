@@ -12,9 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.lazy import lazily
-from hsd_viz.sources import PROVIDER, ItemsByName
+from hsd_viz.providers import ItemsByName, Providers, register
 from hsd_viz.version import __version__
-from hsd_viz.viewers import VIEWERS
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _show(trace: Any) -> Any:
     return __getattr__("views").overview(trace)
 
 
-def _page(trace: Any) -> Any:
+def _page(trace: Any) -> str:
     return __getattr__("views").run_page(trace)
 
 
@@ -85,7 +84,11 @@ def _draft_sources() -> ItemsByName:
     return import_module("hsd_viz.drafting.make").items_by_name()
 
 
-VIEWERS.show = _show
-VIEWERS.to_html = _page
-VIEWERS.figure = _figure
-PROVIDER.items_by_name = _draft_sources
+register(
+    Providers(
+        show=_show,
+        to_html=_page,
+        figure=_figure,
+        draft_sources=_draft_sources,
+    )
+)

@@ -22,10 +22,9 @@ BASE = {
     "errors",
     "hints",
     "lazy",
+    "providers",
     "ranges",
-    "sources",
     "version",
-    "viewers",
     "words",
 }
 _ALLOWED_NAMES = {

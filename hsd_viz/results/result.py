@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import write_whole, writing
 from hsd_viz.errors import Unsupported
+from hsd_viz.providers import provided
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
 from hsd_viz.terminal import say
-from hsd_viz.viewers import VIEWERS
 from hsd_viz.words import escape
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Result:
         Raises:
             Unsupported: if it has no numbers.
         """
-        return VIEWERS.figure(self)
+        return provided().figure(self)
 
     def ending(self, json: Path | None) -> str:
         """Return what is said of a result that was interrupted, and is written to ``json``."""

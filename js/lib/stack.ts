@@ -1,4 +1,4 @@
-// The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a
+// The stack language in the browser, as hsd_viz/stack/ has it: the form reads stacks without a
 // kernel. What decodes parses again.
 import { MAX_LOOKAHEAD } from "./options";
 

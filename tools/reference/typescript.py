@@ -77,7 +77,7 @@ def _property(column: Column) -> str:
 def typescript_settings() -> str:
     """Return the numeric settings of a decode, and the largest lookahead, as TypeScript."""
     lines = [
-        "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack.py.",
+        "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack/.",
         "",
         doc_comment("Draft tokens of a model in a round, at most."),
         f"export const MAX_LOOKAHEAD = {MAX_LOOKAHEAD};",

@@ -1,0 +1,60 @@
+"""The stack language: a parser with an exact inverse.
+
+    stack    := part (">" part)*
+    part     := source | model ["[" type "]"] [":" digits | ":auto"] ["?" number]
+    source   := name ["[" item ("," item)* "]"]
+    model    := ladder name (a bare word) | hub id (exactly one "/")
+              | path starting with ./ ../ / ~ | any of these in double quotes
+
+The last part is the target and has no lookahead. A lookahead is from 1 to 64, 4 if left out;
+":auto" asks the selector. "?0.4": a draft stops once its own model gives it a probability below
+0.4. "target[int8]": a copy of the model's weights in that type of COPY_TYPES. A source comes first:
+one of draft_sources(), with its items there; auto takes db and models, and must be followed by the
+target.
+
+>>> str(parse("db[ context ]>nano:4 > target"))
+'db[context] > nano:4 > target'
+"""
+
+from hsd_viz.stack.checks import check_stack
+from hsd_viz.stack.names import (
+    AUTO,
+    COPY_TYPES,
+    DATABASE,
+    DATABASES,
+    DEFAULT_LOOKAHEAD,
+    HF_STACKS,
+    MAX_LOOKAHEAD,
+    TARGET,
+    Lookahead,
+    StackError,
+    draft_sources,
+    split_copy,
+)
+from hsd_viz.stack.parser import decoded_stack, parse, parse_bench, read_bottom, read_source
+from hsd_viz.stack.parts import DraftSource, HFStack, ModelPart, Stack
+
+__all__ = [
+    "AUTO",
+    "COPY_TYPES",
+    "DATABASE",
+    "DATABASES",
+    "DEFAULT_LOOKAHEAD",
+    "HF_STACKS",
+    "MAX_LOOKAHEAD",
+    "TARGET",
+    "DraftSource",
+    "HFStack",
+    "Lookahead",
+    "ModelPart",
+    "Stack",
+    "StackError",
+    "check_stack",
+    "decoded_stack",
+    "draft_sources",
+    "parse",
+    "parse_bench",
+    "read_bottom",
+    "read_source",
+    "split_copy",
+]
