@@ -14,7 +14,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
-from hsd_viz.engine.models import DTYPES as ENGINE_DTYPES
+from hsd_viz.engine.opened import DTYPES as ENGINE_DTYPES
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.engine_choices import DTYPES
 from hsd_viz.hints import guess, guesses, no_attribute

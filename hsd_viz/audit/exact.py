@@ -14,33 +14,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hsd_viz.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
+from hsd_viz.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.errors import UserError
 from hsd_viz.ranges import check_range
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 
 TOLERANCE = 1e-9
-#: Largest sine of the angle between two deviations that are called the same.
-_SAME_DIRECTION = 1e-5
-#: The faults that are recognised (:func:`recognise`).
-FAULTS = {
-    1: "after a rejection the token is drawn from the verifier's row, not from "
-    "the residual (p - q)+",
-    2: "a middle level proposes the residual as the row of a corrected token, not its full row",
-    3: "a middle level proposes the drafter's row with an accepted token, not its own full row",
-    4: "a drafted token is dropped after it was seen",
-    5: "q is the drafter's row before temperature, top-k and top-p, not the row that was sampled",
-    6: "an arg-max draft is verified with its softmax as q, not as a point mass",
-}
 Decoder = Callable[["Task"], Sequence[int]]
-Row = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +74,6 @@ class Task:
         """
         new = text[len(self.prompt) :]
         return len(new) >= self.new_tokens or (len(new) > 0 and new[-1] in self.eos)
-
-
-@dataclass(frozen=True, slots=True)
-class WrongConditional:
-    """A conditional that differs.
-
-    Attributes:
-        prefix: the new tokens that it follows.
-        sampled: the rows of the models there.
-        raw: the row of the first model before temperature.
-        actual: the law of the decoder's next token.
-    """
-
-    prefix: tuple[int, ...]
-    sampled: tuple[Row, ...]
-    raw: Row
-    actual: Row
-
-    @property
-    def expected(self) -> Row:
-        """The target's law ``[V]`` of the token."""
-        return self.sampled[-1]
-
-    @property
-    def error(self) -> float:
-        return float(np.abs(self.actual - self.expected).max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,79 +278,3 @@ def _first_wrong(
 def _row_text(row: Row) -> str:
     """Return probabilities as text."""
     return f"[{', '.join(f'{p:.4f}' for p in row)}]"
-
-
-# --- faults ---------------------------------------------------------------------------------------
-
-
-def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
-    """Return the faults that explain the deviations at all ``places``, made at one level or at all
-    of them. In a middle level, faults 1 and 2 give the same law: either way a corrected token ends
-    as the target's own.
-
-    A wrong decoder emits the true row in part of its runs (where the place was not drafted, for
-    example) and the law of its fault in the rest: so it deviates from the true row in the
-    *direction* of the fault, which is compared.
-    """
-    explaining = []
-    for fault in FAULTS:
-        for levels in _levels_with(fault, len(places[0].sampled)):
-            if all(_explains(place, fault, levels) for place in places):
-                explaining.append(fault)
-                break
-    return tuple(explaining)
-
-
-def _levels_with(fault: int, models: int) -> list[set[int]]:
-    """Return the sets of levels that a fault can be in: each alone, and all of them."""
-    is_of_the_draft_model = fault in (5, 6)
-    if is_of_the_draft_model:
-        return [{1}]
-    verifiers = range(1, models)
-    return [*({level} for level in verifiers), set(verifiers)]
-
-
-def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
-    """Return whether the place deviates in the direction of a law that ``fault`` can give here, and
-    at most as far.
-    """
-    seen = place.actual - place.expected
-    for kept in product((0.0, 1.0) if fault == 4 else (1.0,), repeat=len(seen)):
-        expected = _law(place, fault, levels, np.array(kept)) - place.expected
-        distance = float(np.linalg.norm(seen))
-        most = float(np.linalg.norm(expected))
-        along = float(seen @ expected) / (distance * most) if distance * most >= 1e-18 else 0.0
-        if (
-            along > 0
-            and 1 - along**2 < _SAME_DIRECTION**2
-            and distance <= most * (1 + _SAME_DIRECTION)
-        ):
-            return True
-    return False
-
-
-def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Row:
-    """Return the law of the target's token where ``levels`` make ``fault``; fault 4 drops what is
-    not ``kept``.
-    """
-    rows = place.sampled
-    drafted = np.eye(len(kept))[rows[0].argmax()] if fault == 6 else rows[0]
-    # Parts of the proposal: (probability by token, the row q it is proposed with).
-    parts = [(drafted, place.raw if fault == 5 else rows[0])]
-    for level, p in enumerate(rows[1:], 1):
-        wrong = fault if level in levels else 0
-        climbed: list[tuple[Row, Row]] = []
-        for tokens, q in parts:
-            left = tokens * kept if wrong == 4 else tokens
-            accepted = left * np.minimum(1.0, np.divide(p, q, out=np.ones_like(p), where=q > 0))
-            residual = np.maximum(p - q, 0)
-            residual = residual / residual.sum() if residual.sum() > 0 else p
-            corrected = (p if wrong == 1 else residual) * (left - accepted).sum() + p * (
-                tokens - left
-            ).sum()
-            climbed += [
-                (accepted, q if wrong == 3 else p),
-                (corrected, residual if wrong == 2 else p),
-            ]
-        parts = climbed
-    return np.sum([tokens for tokens, _ in parts], axis=0)

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.decoding.decode import LIKELIEST, Decode
+from hsd_viz.decoding.decode import LIKELIEST
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.event_stream import decode
-from hsd_viz.decoding.levels import Level
-from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
-from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve
-from hsd_viz.drafting.make import FIVEGRAMS, STORED, check_folder
+from hsd_viz.drafting.shared import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine.facts import DecodeFacts, LevelFacts
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.models import EngineModels, StackModels
+from hsd_viz.engine.loops import loop_class, open_levels
+from hsd_viz.engine.models import EngineModels
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
+from hsd_viz.engine.stack_models import StackModels, load_stack
 from hsd_viz.errors import UserError
 from hsd_viz.keywords import keywords_from
-from hsd_viz.machine import cpu_model, set_threads
-from hsd_viz.machine import threads as threads_now
-from hsd_viz.native.decode import NativeDecode, can_compile
+from hsd_viz.machine import set_threads
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
-from hsd_viz.version import __version__
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +35,7 @@ if TYPE_CHECKING:
 
 @keywords_from(EngineOptions)
 def load_engine(options: EngineOptions) -> LocalEngine:
-    """Make an engine in this process. Models load when a stack first needs them.
+    """Make an engine in this process. EngineModels load when a stack first needs them.
 
     The models of a family need neither torch nor transformers. The number of threads is that of the
     whole process. The shipped costs make the same command give the same text on every machine;
@@ -209,16 +202,16 @@ class LocalEngine(Engine):
         text = models.text(target)
         ids = text.read(prompt, options["chat"])
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
-        loaded = yield from models.load(asked.names, ids, asked.sampling, alone)
+        loaded = yield from load_stack(models, asked.names, ids, asked.sampling, alone)
         level_models = loaded.models
         if asked.selects:
             asked, level_models = self._selected(asked, loaded)
-        drafter = self._drafter_for(asked, level_models[0])
+        drafter = self._drafter_for(asked)
         most = len(ids) + options["max_new_tokens"]
-        levels = _levels_of(asked, level_models, most)
-        is_unsure = any(level.confidence for level in levels)
-        loop_class = _loop_class(level_models, drafter, asked.sampling.rule, is_unsure)
-        loop = loop_class(
+        levels = open_levels(asked, level_models, most)
+        unsure_stops = any(level.confidence for level in levels)
+        make_loop = loop_class(level_models, drafter, asked.sampling.rule, unsure_stops)
+        loop = make_loop(
             levels,
             drafter,
             asked.sampling,
@@ -229,7 +222,7 @@ class LocalEngine(Engine):
             budget=options["budget"],
             details=LIKELIEST if options["record"] else 0,
         )
-        meta = self._meta(asked, level_models, loaded.bridges)
+        meta = self._facts(asked, level_models, loaded.bridges).to_dict()
         meta["costs"] = self._costs.source
         meta["runtime_note"] = loaded.note
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
@@ -241,26 +234,27 @@ class LocalEngine(Engine):
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise UserError(f"{self.device} ran out of memory: {less}") from None
 
-    def _selected(self, asked: Resolved, loaded: StackModels) -> tuple[Resolved, list[Model]]:
+    def _selected(self, asked: Resolved, loaded: StackModels) -> tuple[Resolved, list[DraftModel]]:
         """Let the selector choose what is left to it; return the decode and its models."""
         from hsd_viz.latency.stored import decide
 
         key = (asked.stack, asked.choosing, asked.sampling)
         if key not in self._decided:
-            meta = self._meta(asked, loaded.models, loaded.bridges)
-            self._decided[key] = decide(asked.stack, asked.choosing, meta)
+            facts = self._facts(asked, loaded.models, loaded.bridges)
+            self._decided[key] = decide(asked.stack, asked.choosing, facts.to_dict())
         by_name = dict(zip(asked.names, loaded.models, strict=True))
         chosen = asked.with_stack(self._decided[key])
         return chosen, [by_name[name] for name in chosen.names]
 
-    def _drafter_for(self, asked: Resolved, lowest: Model) -> Drafter | None:
-        """Return the drafter below the ``lowest`` model; ``None`` if the stack has none."""
+    def _drafter_for(self, asked: Resolved) -> Drafter | None:
+        """Return the drafter below the lowest model; ``None`` if the stack has none."""
         source = asked.stack.bottom
         if source is None:
             return None
         costs = None
         if source.name == "db" and asked.options["budget"] is None:
-            costs = self._costs.of(lowest, self.device.partition(":")[0])
+            verifier = self.models.fast(asked.names[0])
+            costs = self._costs.of(verifier, self.device.partition(":")[0])
         drafter, _ = self.drafter(
             asked.stack,
             memory=asked.options["memory"],
@@ -269,97 +263,40 @@ class LocalEngine(Engine):
         )
         return drafter
 
-    def _meta(
+    def _facts(
         self,
         asked: Resolved,
-        loaded: Sequence[Model],
+        models: Sequence[DraftModel],
         bridges: Mapping[str, dict[str, int | str]],
-    ) -> dict[str, Any]:
-        """Return the facts about a decode that its trace keeps; ``bridges`` are those of models
-        with another vocabulary than the target's.
+    ) -> DecodeFacts:
+        """Return the facts about a decode by these ``models``; ``bridges`` are those of models with
+        another vocabulary than the target's.
         """
-        stack = asked.stack
-        first = len(asked.stack.parts) - len(loaded)
-        models: list[dict[str, Any]] = []
-        for name, model, part in zip(asked.levels, loaded, stack.models, strict=True):
-            about = {
-                "level": first + len(models),
-                "name": name,
-                "model": model.name,
-                "lookahead": part.lookahead,
-            }
-            if part.confidence is not None:
-                about["confidence"] = part.confidence
-            about |= {
-                "parameters": model.parameters,
-                "weights": self.models.hash(model.name),
-                "runtime": model.runtime,
-            }
-            if model.name in bridges:
-                about["bridge"] = bridges[model.name]
-            models.append(about)
-        imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
-        packages = {name: module.__version__ for name, module in imported.items() if module}
-        # A rule of another package speaks for itself: nothing here has checked it.
-        rule = asked.sampling.rule
-        described = {} if rule in RULES else {"rule_words": rule_words(rule)}
-        return {
-            "family": self.family,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "stack": asked.written,
-            "stack_resolved": str(stack),
-            "bottom": str(stack.bottom) if stack.bottom else None,
-            "models": models,
-            "device": self.device,
-            "device_name": self._device_name(),
-            "dtype": self.dtype,
-            "threads": threads_now(),
-            "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-            "sampling": asdict(asked.sampling),
-            **described,
-            "chat": asked.options["chat"],
-            "max_new_tokens": asked.options["max_new_tokens"],
-            "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},
-            **({} if self.databases is None else {"databases": self.databases}),
-        }
-
-    def _device_name(self) -> str | None:
-        """Return the name of the processor or the GPU."""
-        if self.device == "cpu":
-            return cpu_model()
-        torch: Any = sys.modules["torch"]
-        return torch.cuda.get_device_name(self.device)
-
-
-def _levels_of(asked: Resolved, models: Sequence[Model], most: int) -> list[Level]:
-    """Return the levels of a decode of at most ``most`` tokens of text, each with a new session."""
-    levels = []
-    for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True):
-        assert part.lookahead != "auto"
-        level = Level(
-            name,
-            model.session(min(most, model.positions or most)),
-            part.lookahead,
-            confidence=part.confidence or 0.0,
-            positions=model.positions,
+        lowest = len(asked.stack.parts) - len(models)
+        levels = []
+        parts = zip(asked.levels, models, asked.stack.models, strict=True)
+        for level, (name, model, part) in enumerate(parts, lowest):
+            facts = LevelFacts(
+                level=level,
+                name=name,
+                model=model.name,
+                lookahead=part.lookahead,
+                confidence=part.confidence,
+                parameters=model.parameters,
+                weights=self.models.hash(model.name),
+                runtime=model.runtime,
+                bridge=bridges.get(model.name),
+            )
+            levels.append(facts)
+        return DecodeFacts(
+            family=self.family,
+            written=asked.written,
+            stack=asked.stack,
+            levels=tuple(levels),
+            device=self.device,
+            dtype=self.dtype,
+            sampling=asked.sampling,
+            chat=asked.options["chat"],
+            max_new_tokens=asked.options["max_new_tokens"],
+            databases=self.databases,
         )
-        levels.append(level)
-    return levels
-
-
-def _loop_class(
-    models: Sequence[Model], drafter: Drafter | None, rule: str, unsure_stops: bool
-) -> type[Decode]:
-    """Return the loop that decodes with these models: one compiled in C++ where all runs in the
-    native runtime, one on the device where all are compiled by torch, else the one in Python, which
-    runs everything. The one on the device starts all steps of a round before it knows a token, so
-    that it cannot stop drafts that are unsure.
-    """
-    if rule in RULES and can_compile(models, drafter):
-        return NativeDecode
-    if not unsure_stops and all(model.runtime in ("compiled", "strict") for model in models):
-        from hsd_viz.torch_models.decode import DeviceDecode, can_decode
-
-        if can_decode(models, rule):
-            return DeviceDecode
-    return Loop

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Event, Thread, get_ident
 from typing import Any, NamedTuple
 
-from hsd_viz.audit.exact import FAULTS
+from hsd_viz.audit.faults import FAULTS
 from hsd_viz.errors import UserError
 from hsd_viz.exercises.editions import Program, solutions
 

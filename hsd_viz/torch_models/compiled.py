@@ -23,8 +23,8 @@ from hsd_viz.torch_models.cache import CachePool, StaticCache, capacity_for
 from hsd_viz.torch_models.eager import HFModel, move, to_numpy
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.layers import separate_layers, share_layers
-from hsd_viz.torch_models.load import check_forward
 from hsd_viz.torch_models.rules import lineage_of
+from hsd_viz.torch_models.suitable import MODULE_FAULTS, check_forward
 
 #: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a
 #: power of two.
@@ -91,12 +91,13 @@ class CompiledModel:
         """
         try:
             check_forward(self.eager, self.session())
-        except (torch.OutOfMemoryError, ValueError):
+        except (torch.OutOfMemoryError, UserError):
             raise
-        except Exception as error:
+        except MODULE_FAULTS as error:
+            # The session's cache is filled by the module before anything is compiled.
             raise UserError(
                 f"{self.name} has no compiled forward pass: {first_line(error)}"
-            ) from None
+            ) from error
 
     def session(self, room: int | None = None) -> CompiledSession:
         """Open an empty sequence; its cache moves only when the text grows beyond ``room``

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.engine.local import _loop_class
+from hsd_viz.engine.loops import loop_class
 
 
 @pytest.mark.parametrize("unsure_stops", [False, True])
@@ -16,5 +16,5 @@ def test_drafts_that_stop_when_they_are_unsure_are_driven_from_the_host(monkeypa
     decode = pytest.importorskip("hsd_viz.torch_models.decode")
     monkeypatch.setattr(decode, "can_decode", lambda models, rule: True)
     models = [SimpleNamespace(runtime="compiled")] * 2
-    loop_class = _loop_class(models, None, "token", unsure_stops)
-    assert loop_class is (Loop if unsure_stops else decode.DeviceDecode)
+    chosen = loop_class(models, None, "token", unsure_stops)
+    assert chosen is (Loop if unsure_stops else decode.DeviceDecode)

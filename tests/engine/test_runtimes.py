@@ -13,6 +13,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.stack_models import load_stack
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage
@@ -55,7 +56,7 @@ def models(path, runtime="auto", build=None, dtype="float32") -> EngineModels:
 def test_what_is_compiled_is_waited_for():
     name = "target"
     family_models = models(name, build=FakeBuild(compiling=True), dtype=None)
-    stages = list(family_models.load([name], [1, 2], Sampling(), alone=False))
+    stages = list(load_stack(family_models, [name], [1, 2], Sampling(), alone=False))
     assert stages[0] == Stage("compiling the native runtime")
     assert family_models.fast(name).runtime == "native"
     said = []
@@ -69,7 +70,7 @@ def test_without_a_compiler_the_reason_is_given(dtype, runtime):
     family_models = models(
         "nano", build=FakeBuild(reason="no C++ compiler is installed"), dtype=dtype
     )
-    *_, last = family_models.load(["nano"], [1, 2], Sampling(), alone=False)
+    *_, last = load_stack(family_models, ["nano"], [1, 2], Sampling(), alone=False)
     assert family_models.fast("nano").runtime == runtime
     assert family_models.fast("nano") is family_models.fast("nano")
     slow = "in numpy" if runtime == "numpy" else "on the eager runtime"

@@ -16,7 +16,7 @@ import pytest
 from right_answers import RIGHT, drafts, fastest_of, in_database, law, normalized
 from wrong_answers import WRONG
 
-from hsd_viz.audit.exact import FAULTS
+from hsd_viz.audit.faults import FAULTS
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt, lab_log
 from hsd_viz.exercises.check import TEXTS, equal, mistakes

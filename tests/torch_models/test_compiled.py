@@ -18,7 +18,7 @@ from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
 from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
@@ -285,6 +285,15 @@ def test_what_cannot_be_compiled_is_refused():
     with pytest.raises(ValueError, match="odd") as error:
         CompiledModel(model, widths=(WIDTH,))
     assert "\n" not in str(error.value)
+
+
+def test_a_fault_of_the_session_is_not_an_error_of_the_user(monkeypatch):
+    def fails(*_):
+        raise AssertionError("a fault")
+
+    monkeypatch.setattr(CompiledSession, "forward", fails)
+    with pytest.raises(AssertionError, match="a fault"):
+        CompiledModel(eager("llama", torch.float32), compiler=Graph)
 
 
 def test_what_was_used_is_compiled_for_the_next_larger_cache_before_anything_is_timed():

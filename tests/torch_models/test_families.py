@@ -14,7 +14,7 @@ from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.load import check_config, check_forward
+from hsd_viz.torch_models.suitable import check_config, check_forward
 
 PROMPT = text_of(12)
 TOKENS = 40

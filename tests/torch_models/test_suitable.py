@@ -25,7 +25,7 @@ from transformers import (
 from transformers.models.llama4 import Llama4TextConfig
 
 from hsd_viz.torch_models.eager import HFModel, context
-from hsd_viz.torch_models.load import check_config, check_forward
+from hsd_viz.torch_models.suitable import check_config, check_forward
 
 REFUSED = [
     (MambaConfig(), "cannot be rolled back"),

@@ -1,0 +1,140 @@
+"""What is read of the files of models, once for an engine.
+
+Llama-shaped models are opened by :mod:`hsd_viz.models`; others need torch and transformers, which
+are imported on first use.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.decoding.text import TokenText
+from hsd_viz.engine.access import Access
+from hsd_viz.engine.once import Made, Results, key_of, once
+from hsd_viz.engine.places import place_of
+from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
+from hsd_viz.errors import MissingPackage, Unsupported
+from hsd_viz.models.families import Family
+from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
+from hsd_viz.stack import split_copy
+
+if TYPE_CHECKING:
+    from hsd_viz.torch_models.eager import HFModel
+    from hsd_viz.torch_models.load import Checkpoint
+
+#: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's,
+#: see ``docs/reference/arithmetic.md``; the module has the same weights widened.
+DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
+
+
+class OpenedModels:
+    """Models by name: their files, tokenizers and hashes, and modules of transformers.
+
+    Safe for several threads.
+
+    Attributes:
+        family: the family whose models have short names.
+        device: ``cpu`` or ``cuda``.
+        dtype: the type of weights, which is chosen before any are read.
+        results: what was made of the models' files.
+    """
+
+    dtype: str
+
+    def __init__(self, family: Family, access: Access, device: str) -> None:
+        self.family = family
+        self.device = device
+        self.results = Results()
+        self._access = access
+
+    def where(self, name: str) -> str:
+        """Return the folder, the GGUF file or the hub id behind a name.
+
+        Raises:
+            UserError: if it is not a model, or is not allowed here.
+        """
+        return place_of(name, self.family, self._access)
+
+    @once(Made.FILES)
+    def files(self, name: str) -> ModelFiles | str:
+        """Return the files of a model, or in one line why it is not for the native runtime.
+
+        Raises:
+            BadFile: if a file is damaged or does not fit the model's form.
+        """
+        where = self.where(name)
+        folder: Path | None = Path(where)
+        if not Path(where).is_absolute():
+            folder = cached_folder(where)
+        if folder is None:
+            return f"{name} is not in the local cache"
+        try:
+            return open_model(folder, name)
+        except Unsupported as error:
+            if folder.suffix == GGUF:
+                raise
+            return str(error)
+
+    @once(Made.TEXT)
+    def text(self, name: str) -> TokenText:
+        """Return the tokenizer of a model."""
+        files = self.files(name)
+        if isinstance(files, ModelFiles):
+            try:
+                return TokenText(files.tokenizer())
+            except Unsupported:
+                if files.gguf is not None:
+                    raise
+        return TokenText(self._checkpoint(name).tokenizer())
+
+    @once(Made.HASH)
+    def hash(self, name: str) -> str | None:
+        """Return a short hash of the weights, ``None`` if they are not local files."""
+        files = self.files(name)
+        if isinstance(files, ModelFiles):
+            return weights_hash(files.tensors.files)
+        shards = [*Path(self.where(name)).glob("*.safetensors")]
+        return weights_hash(shards) if shards else None
+
+    def eos(self, target: str) -> frozenset[int]:
+        """Return the tokens that end a text."""
+        files = self.files(target)
+        tokenizer: Any = self.text(target).tokenizer
+        if isinstance(files, ModelFiles) and not self.has_module(target):
+            return files.ends(tokenizer)
+        ends = getattr(self.module(target).module.generation_config, "eos_token_id", None)
+        if ends is None:
+            ends = tokenizer.eos_token_id
+        if ends is None:
+            return frozenset()
+        return frozenset(ends if isinstance(ends, list) else [ends])
+
+    @once(Made.MODULE)
+    def module(self, name: str) -> HFModel:
+        """Return the model of that name as a module of transformers."""
+        files = self.files(name)
+        opened = files if isinstance(files, ModelFiles) else None
+        return self._checkpoint(name).model(self.text(name).size, opened)
+
+    def has_module(self, name: str) -> bool:
+        """Return whether the model of that name is loaded as a module of transformers."""
+        return key_of(self, Made.MODULE, split_copy(name)[0]) in self.results
+
+    @once(Made.CHECKPOINT)
+    def _checkpoint(self, name: str) -> Checkpoint:
+        """Return the checkpoint of transformers.
+
+        Raises:
+            MissingPackage: if torch or transformers is missing.
+        """
+        try:
+            from hsd_viz.torch_models.load import Checkpoint
+        except ModuleNotFoundError as error:
+            files = self.files(name)
+            reason = f" ({files})" if isinstance(files, str) else ""
+            raise MissingPackage(
+                f"{name} needs {error.name} here{reason}: "
+                "install it with `pip install 'hsd-viz[models]'`"
+            ) from None
+        return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
