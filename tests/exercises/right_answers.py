@@ -181,7 +181,7 @@ RIGHT = [
     ("9.3", law_of_stops),
     ("9.4", fastest_confidence),
     ("L1", lambda rates: sum([1, *rates])),
-    ("L2", lambda log, times: {21: 3, 3: 7}.get(times.get("draft"), 0)),
+    ("L2", lambda log, times: {21: 3, 3: 7}.get(times.get("draft_ms"), 0)),
     ("L3", lambda log, cost: {"0.4": "ngram-cache"}.get(cost, "db")),
     ("L4", lambda log: {"c": "draft model", "e": "copy", "b": "off"}[log[0]]),
     ("P1", lambda *row: len({*row}) == 1),
