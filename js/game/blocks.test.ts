@@ -4,9 +4,10 @@ import { test } from "vitest";
 import { blocksOf } from "./blocks";
 import type { Corner } from "./score";
 
+/** A pass of two words with a comma between them, and one without a guess. */
 const CORNERS: Corner[] = [
-  { passes: 1, ns: 0, low: 0, high: 3 },
-  { passes: 2, ns: 0, low: 3, high: 4 },
+  { passes: 1, ns: 0, low: 0, high: 4, filled: [false, true, false] },
+  { passes: 2, ns: 0, low: 4, high: 5, filled: [] },
 ];
 const blocks = (pixels: number) =>
   blocksOf(
@@ -16,19 +17,30 @@ const blocks = (pixels: number) =>
     10,
   );
 
-test("a block spans its pass, with a cell for each token", () => {
-  assert.deepEqual(blocks(20), [
-    { left: 10, right: 100, edges: [200, 180, 160, 140], tokens: 3 },
-    { left: 100, right: 200, edges: [140, 120], tokens: 1 },
-  ]);
-});
-
-test("where cells would be too low, the model's own token remains a cell of its own", () => {
+test("a block spans its pass", () => {
   assert.deepEqual(
-    blocks(2).map(({ edges }) => edges),
+    blocks(20).map(({ left, right, tokens }) => [left, right, tokens]),
     [
-      [200, 196, 194],
-      [194, 192],
+      [10, 100, 4],
+      [100, 200, 1],
     ],
   );
+});
+
+test("a cell for each token says who wrote it: a comma between two words was filled in", () => {
+  assert.deepEqual(blocks(20)[0].cells, [
+    { by: "you", foot: 200, top: 180 },
+    { by: "filled", foot: 180, top: 160 },
+    { by: "you", foot: 160, top: 140 },
+    { by: "own", foot: 140, top: 120 },
+  ]);
+  assert.deepEqual(blocks(20)[1].cells, [{ by: "own", foot: 120, top: 100 }]);
+});
+
+test("where cells would be too low, the tokens of each kind are one", () => {
+  assert.deepEqual(blocks(2)[0].cells, [
+    { by: "you", foot: 200, top: 196 },
+    { by: "filled", foot: 196, top: 194 },
+    { by: "own", foot: 194, top: 192 },
+  ]);
 });

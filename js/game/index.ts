@@ -70,10 +70,10 @@ export interface GameProps {
 }
 
 /**
- * Milliseconds, as in line.css: the light over the sheet, a verdict, the model's own word; and the
- * axis from passes to time.
+ * Milliseconds, as in pass.css: the light over the sheet, the verdicts on all words, the model's own
+ * word; and the axis from passes to time.
  */
-const PACE = { light: 650, verdict: 200, own: 700, morph: 900 };
+const PACE = { light: 650, verdicts: 600, own: 700, morph: 900 };
 /** Copying is what the context database does: it has its colour. */
 const SOURCES: Record<string, string> = { copying: "context", nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
@@ -200,7 +200,7 @@ class GameView {
     const words = this.game.reading?.pass.words ?? [];
     if (prefersStill()) return this.settle();
     this.paint();
-    const lasts = PACE.light + PACE.verdict * words.length + PACE.own;
+    const lasts = PACE.light + (words.length ? PACE.verdicts : 0) + PACE.own;
     this.timer = setTimeout(() => this.settle(), lasts) as unknown as number;
   }
 

@@ -6,6 +6,7 @@ import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
 import { columnsOfText, duration } from "../lib/words";
 import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
+import { idea, keys } from "./idea";
 import type { Says } from "./says";
 import {
   type Corner,
@@ -39,10 +40,10 @@ export interface Stairs {
   room: number;
   /** The passes at each text, those that are left included. */
   bands: number[];
-  says: Pick<Says, "passes" | "time" | "tokens" | "band" | "will_grow">;
+  says: Says;
 }
 
-const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0 };
+const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, filled: [] };
 
 /** The SVG path of a player's corners. */
 export function pathOf(
@@ -248,7 +249,8 @@ function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
 export function stairsPicture(stairs: Stairs) {
   const { players, width, height, morph, says } = stairs;
   if (!players[0].passes.length)
-    return html`<p class="hsd-note hsd-gm-empty">${says.will_grow}</p>`;
+    return html`${idea(says)}${keys(says)}
+      <p class="hsd-note">${says.will_grow}</p>`;
   const layout = layoutOf(stairs);
   const lines = layout.drawn.map((_, k) => stairTemplate(stairs, layout, k));
   return html`<svg
@@ -266,5 +268,6 @@ export function stairsPicture(stairs: Stairs) {
     )}${acrossTemplate(stairs, layout)}${
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
     }${blocksTemplate(layout.blocks)}${lines}${morph ? nothing : figuresTemplate(layout.blocks)}
-  </svg>`;
+  </svg>
+    ${keys(says)}`;
 }

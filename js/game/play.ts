@@ -62,9 +62,12 @@ export function next(play: Play): Play {
  * decoding last.
  */
 export function playersOf({ texts, passes }: Play): Player[] {
-  const own = passes
-    .flat()
-    .map(({ accepted, width }) => ({ tokens: accepted + 1, width, drafting: 0 }));
+  const own = passes.flatMap((all, act) =>
+    all.map(({ at, own: end, accepted, width }) => {
+      const filled = texts[act].plain.tokens.slice(at, end).map(isFilled);
+      return { tokens: accepted + 1, width, drafting: 0, filled };
+    }),
+  );
   const names = new Map(
     texts.flatMap(({ others }) => others.map(({ name, source }) => [name, source])),
   );

@@ -10,8 +10,9 @@ export const ENGLISH = {
   lead: "Guess what a language model writes next.",
   promise: "One pass checks all your words at once.",
   premise:
-    "That is speculative decoding: same text, faster. " +
-    "Without a guess, a slow pass brings one token, a word piece or a comma.",
+    "A pass, the slow step, reads many words at once but writes one token: a word, a piece of one " +
+    "or a comma. So each right guess saves a pass, and the text stays the same: speculative " +
+    "decoding.",
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",
@@ -21,6 +22,8 @@ export const ENGLISH = {
   choose: "or tap:",
   copy: "Copy {words:word} from above",
   hint: "A wrong word loses only the words after it. Commas and line breaks are filled in.",
+  reading: "One pass reads your {words:word} at once, and keeps the right ones.",
+  reading_alone: "A pass without a guess writes one token.",
   gained: "{tokens:token} in one pass.",
   instead: "Plain decoding needs {passes:pass}.",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
@@ -48,6 +51,11 @@ export const ENGLISH = {
   next_text: "Next text",
   see_stairs: "See the result",
   band: "Text {act}",
+  idea_plain: "Without a guess: {passes:pass}",
+  idea_guess: "With {words:right word}: one pass",
+  by_you: "your words",
+  by_filling: "filled in",
+  by_model: "the model’s own",
   will_grow: "Each pass adds a step here, as high as its tokens.",
   passes: "passes of the large model",
   time: "time",

@@ -39,8 +39,8 @@ const storeWith = (calls: object[]) => {
 test("a pass costs its first token, a share for each more, and the drafting", () => {
   assert.equal(costOf(pass(3, 5, 40), PRICE), 100 * (1 + 0.5 * 4) + 40);
   assert.deepEqual(cornersOf([pass(3, 2), pass(1, 1)], PRICE), [
-    { passes: 1, ns: 150, low: 0, high: 3 },
-    { passes: 2, ns: 250, low: 3, high: 4 },
+    { passes: 1, ns: 150, low: 0, high: 3, filled: [] },
+    { passes: 2, ns: 250, low: 3, high: 4, filled: [] },
   ]);
 });
 

@@ -12,6 +12,8 @@ export interface Pass {
   tokens: number;
   width: number;
   drafting: number;
+  /** Which of its tokens were filled in between the words of a visitor; of others, none. */
+  filled?: readonly boolean[];
 }
 /**
  * The share of a pass that one token more costs on a GPU: a Llama with one billion weights,
@@ -80,12 +82,16 @@ export function priceOf(runs: readonly Run[]): Price {
 export const costOf = ({ width, drafting }: Pass, { one, more }: Price) =>
   one * (1 + more * (width - 1)) + drafting;
 
-/** A corner of a stair: passes and nanoseconds so far, and tokens before and after the riser. */
+/**
+ * A corner of a stair: passes and nanoseconds so far, tokens before and after the riser, and which
+ * of those between were filled in.
+ */
 export interface Corner {
   passes: number;
   ns: number;
   low: number;
   high: number;
+  filled: readonly boolean[];
 }
 export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
   let ns = 0;
@@ -94,7 +100,7 @@ export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
     ns += costOf(pass, price);
     const low = high;
     high += pass.tokens;
-    return { passes: k + 1, ns, low, high };
+    return { passes: k + 1, ns, low, high, filled: pass.filled ?? [] };
   });
 }
 

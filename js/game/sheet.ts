@@ -4,6 +4,7 @@ import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import { type Piece, piecesOf } from "./line";
 import { MOST_PASSES } from "./play";
+import type { Played } from "./run";
 import type { Says } from "./says";
 import { gainWords, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
@@ -36,32 +37,37 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
   return html`${blank}${trace}<span class=${KINDS[by]}>${words}</span>`;
 }
 
+/** Places for the first words of a text. */
+const slots = (game: Game) =>
+  lastPass(game)
+    ? nothing
+    : html` ${[4, 3, 3].map((wide) => html`<i style="--wide: ${wide}em"></i> `)}`;
+
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
   const pass = game.reading?.pass;
   const words = pass ? pass.words : proposalOf(game);
   const chips = words.map(
     (word, k) =>
-      html` <span
-        class="hsd-gm-word"
-        data-fate=${pass?.fates[k] ?? nothing}
-        .style=${`--k: ${k}`}
-        >${word}</span
-      >`,
+      html` <span class="hsd-gm-word" data-fate=${pass?.fates[k] ?? nothing}>${word}</span>`,
   );
   const last = pass
-    ? html` <span class="hsd-gm-word hsd-gm-drop" .style=${`--k: ${words.length}`}
+    ? html` <span class="hsd-gm-word hsd-gm-drop" .style=${`--after: ${words.length ? 1.25 : 0.65}s`}
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html` <span class="hsd-gm-caret"></span>`;
+    : html` <span class="hsd-gm-caret"></span>${words.length ? nothing : slots(game)}`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 
-/** What the last pass brought; before the first one of a text, a hint. */
+/** What the pass that is read does. */
+const readingWords = ({ words }: Played, says: Says) =>
+  words.length ? say(says.reading, { words: words.length }) : says.reading_alone;
+
+/** What the last pass brought, or what the present one does; before the first one, a hint. */
 function status(game: Game, says: Says) {
   const last = lastPass(game);
+  if (game.reading) return html`<strong>${readingWords(game.reading.pass, says)}</strong>`;
   if (!last) return says.hint;
-  if (game.phase === "reading") return nothing;
   const { tokens } = game.play.texts[game.play.act].plain;
   return html`<strong>${gainWords(last, says)}</strong>
     <span>${summaryOf(last, tokens, says)}</span>`;

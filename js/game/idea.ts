@@ -1,0 +1,34 @@
+// The idea of the game as a picture, before the first pass: the same tokens, one in each pass, or all
+// in one pass with a guess. Its cells are those of the stairs (blocks.ts).
+import { html } from "lit-html";
+import { say } from "../lib/say";
+import type { Says } from "./says";
+
+/** Right words of the picture; a comma follows each, then the model's own word. */
+const WORDS = 4;
+const TOKENS = [...Array.from({ length: WORDS }, () => ["you", "filled"]).flat(), "own"];
+
+/** A line of the picture: its passes as boxes, with the tokens of each. */
+function line(words: string, passes: readonly string[][]) {
+  const cell = (by: string) => html`<i class="hsd-gm-key-${by}"></i>`;
+  return html`<p>
+    <span>${words}</span>
+    <span class="hsd-gm-passes">${passes.map((all) => html`<b>${all.map(cell)}</b>`)}</span>
+  </p>`;
+}
+
+export function idea(says: Pick<Says, "idea_plain" | "idea_guess">) {
+  const alone = TOKENS.map(() => ["own"]);
+  return html`<div class="hsd-gm-idea" aria-hidden="true">
+    ${line(say(says.idea_plain, { passes: alone.length }), alone)}
+    ${line(say(says.idea_guess, { words: WORDS }), [TOKENS])}
+  </div>`;
+}
+
+/** Who wrote the tokens of a block. */
+export function keys(says: Pick<Says, "by_you" | "by_filling" | "by_model">) {
+  const all = { you: says.by_you, filled: says.by_filling, own: says.by_model };
+  const key = ([by, words]: string[]) =>
+    html`<span><i class="hsd-gm-key-${by}"></i>${words}</span>`;
+  return html`<p class="hsd-note hsd-gm-keys">${Object.entries(all).map(key)}</p>`;
+}
