@@ -46,6 +46,8 @@ _FLAGS = (
     "--hide-scrollbars",
     "--no-first-run",
     "--disable-background-networking",
+    # A picture is of the end of a motion.
+    "--force-prefers-reduced-motion",
 )
 
 

@@ -106,13 +106,13 @@ def link(*views: LinkedView, group: str | None = None) -> str:
 
 class TokenStream(LinkedView):
     """The text of a decode by token. ``pinned``: index of the pinned token (-1: none);
-    ``ghosts``: rejected drafts.
+    ``details``: rejected drafts, where rounds begin, and the numbers of a token.
     """
 
     view = traitlets.Unicode("stream").tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
-    ghosts = traitlets.Bool(True).tag(sync=True)
+    details = traitlets.Bool(True).tag(sync=True)
 
 
 class Staircase(LinkedView):
@@ -179,7 +179,7 @@ class Versus(View):
 
     ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the
     pinned output position from 0 (-1: none), ``time`` the time of the race shown first, in
-    milliseconds (-1: its end).
+    milliseconds (-1: it plays once when it is first seen).
     """
 
     view = traitlets.Unicode("versus").tag(sync=True)

@@ -57,7 +57,7 @@ class OpenPage {
     this.bar = new AddressBar(shell, runs, tour, game);
     this.player = mount("staircase", { ...shell.state, show: "bar" });
     this.stairs = mount("staircase", { ...shell.state, show: "chart" });
-    this.stream = mount("stream", { ...shell.state, pinned: -1, live: false, ghosts: true });
+    this.stream = mount("stream", { ...shell.state, pinned: -1, live: false, details: false });
     const cancel = () => runs.cancel();
     this.form = host.decode ? formOf(shell.store, host, this.start, cancel) : null;
     this.branches = openBranches(this.forks, {
@@ -120,6 +120,8 @@ class OpenPage {
     const isOther = now.shown !== was.shown || now.kind !== was.kind || now.tab !== was.tab;
     const focused = document.activeElement as HTMLElement | null;
     if (now.kind !== was.kind) this.stream.model.set("live", (now.kind === "live") as never);
+    // The tour is about them.
+    if (now.tour && !was.tour) this.stream.model.set("details", true as never);
     // During a run only the stage and the tiles change.
     if (now.busy && was.busy && !isOther) this.paintSoon();
     else this.paint();

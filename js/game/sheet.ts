@@ -38,10 +38,7 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
 }
 
 /** Places for the first words of a text. */
-const slots = (game: Game) =>
-  lastPass(game)
-    ? nothing
-    : html` ${[4, 3, 3].map((wide) => html`<i style="--wide: ${wide}em"></i> `)}`;
+const SLOTS = html` <i></i> <i></i> <i></i>`;
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
@@ -52,10 +49,10 @@ function proposal(game: Game) {
       html` <span class="hsd-gm-word" data-fate=${pass?.fates[k] ?? nothing}>${word}</span>`,
   );
   const last = pass
-    ? html` <span class="hsd-gm-word hsd-gm-drop" .style=${`--after: ${words.length ? 1.25 : 0.65}s`}
+    ? html` <span class="hsd-gm-word hsd-gm-drop"
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html` <span class="hsd-gm-caret"></span>${words.length ? nothing : slots(game)}`;
+    : html` <span class="hsd-gm-caret"></span>${words.length || lastPass(game) ? nothing : SLOTS}`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 

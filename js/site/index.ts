@@ -35,7 +35,7 @@ function status(client: Client, waiting: string) {
     const all = done >= total;
     const names = ready.length ? `ready: ${ready.join(", ")}` : "models and databases are loading";
     bar.textContent = all
-      ? `Live in this tab: ${megabytes(total, 1)} MB loaded. Nothing more is requested.`
+      ? `Live in this tab: ${megabytes(total, 1)} MB loaded`
       : `${megabytes(done, 1)} of ${megabytes(total, 1)} MB, ${names}`;
     bar.style.setProperty("--share", `${total ? (100 * done) / total : 0}%`);
   });

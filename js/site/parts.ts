@@ -73,7 +73,7 @@ export function views(
     cursor: null,
     pinned: -1,
     live: false,
-    ghosts: true,
+    details: true,
   };
   let isDrawn = false;
   return () => {

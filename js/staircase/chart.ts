@@ -8,6 +8,7 @@ import { drawRamp, drawStairs } from "./drawing";
 import { endsOf, type Label, LIFT, labelsOf, timeWords } from "./ends";
 import type { Picture } from "./picture";
 import { type Stairs, stairsOf, stepAt, timeOf } from "./stairs";
+import { type StepLabel, stepLabels } from "./steps";
 
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 /** Pixels across below which words are few. */
@@ -30,6 +31,9 @@ function labelTemplate({ at, title, words, cls, x, lift }: Label, frame: Frame, 
     <text class="hsd-stairs-note" x=${x} y=${top - 6 - lift}
       text-anchor="middle">${words}</text>`;
 }
+
+const stepTemplate = ({ words, x, y }: StepLabel) =>
+  svg`<text class="hsd-stairs-note" x=${x} y=${y} text-anchor="end">${words}</text>`;
 
 /** The veil over what comes after the cursor, while the run is played. */
 function later({ top, foot, end }: Frame, x: number) {
@@ -70,9 +74,10 @@ export function chartOf(store: Store, palette: Palette, width: number, height: n
     timed ? "time" : "rounds",
   )}
     ${plain === null ? nothing : drawRamp(frame, plain, tokens)}
-    ${drawStairs(stairs, store.tokens, palette.family, frame)}${labels.map((label) =>
-      labelTemplate(label, frame, tokens),
-    )}`;
+    ${drawStairs(stairs, store.tokens, palette.family, frame)}${stepLabels(
+      stairs.treads,
+      frame,
+    ).map(stepTemplate)}${labels.map((label) => labelTemplate(label, frame, tokens))}`;
 
   function drawn({ step, shown, hover, pinned }: Cursor) {
     const event = events[step];

@@ -1,5 +1,5 @@
 // What is around the text: the legend with its switch, and the contents of the card.
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import type { createCard } from "../lib/card";
 import { sample } from "../lib/chart";
 import { exampleOf } from "../lib/lesson";
@@ -26,11 +26,21 @@ const ALSO: Record<string, string> = { context: "copying", nano: "tiny model" };
 const named = (words: string, source: string) =>
   ALSO[source] ? `${words} (${ALSO[source]})` : words;
 
-/** The legend: sources and shapes with counts. */
-export function legendOf({ tokens }: Store, palette: Palette) {
-  const sources = Object.entries(bySource(tokens)).sort((a, b) => b[1] - a[1]);
+/** The shapes of tokens with their counts, and those of rejected drafts. */
+function shapesOf({ tokens }: Store) {
   const kinds = countsBy(tokens, (token) => token.kind);
   const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
+  return html`<div class="hsd-keys">
+    ${shapes.map((kind) => kindKey(kind, kinds[kind] ?? 0))}${ghostKey(
+      "rejected draft",
+      "rejected",
+    )}${ghostKey("not examined", "unreached")}
+  </div>`;
+}
+
+/** The legend: sources with counts, and in detail the shapes. */
+export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
+  const sources = Object.entries(bySource(store.tokens)).sort((a, b) => b[1] - a[1]);
   const sourceKey = ([source, count]: [string, number]) =>
     html`<span class="hsd-key"
       >${sample(palette.family(source))}<span>${named(palette.words(source), source)}</span
@@ -40,18 +50,22 @@ export function legendOf({ tokens }: Store, palette: Palette) {
     <div class="hsd-keys">
       ${sources.map(sourceKey)}
     </div>
-    <div class="hsd-keys">
-      ${shapes.map((kind) => kindKey(kind, kinds[kind] ?? 0))}${ghostKey(
-        "rejected draft",
-        "rejected",
-      )}${ghostKey("not examined", "unreached")}
-    </div>
+    ${isDetailed ? shapesOf(store) : nothing}
   </div>`;
 }
 
+/** The example of a run: without rejected drafts in the text, the last token that was accepted. */
+function shownExample(store: Store, isDetailed: boolean) {
+  const example = exampleOf(store);
+  if (!example || isDetailed) return example;
+  const drafts = store.drafts.get(example.round.id) ?? [];
+  const draft = drafts.findLast(({ verdict }) => verdict === "accepted");
+  return draft ? { ...example, draft } : example;
+}
+
 /** The card without a token: of a run that is not decoded now, an example. */
-export function emptyCard(store: Store, card: Card, isLive: boolean) {
-  const example = isLive ? null : exampleOf(store);
+export function emptyCard(store: Store, card: Card, isLive: boolean, isDetailed: boolean) {
+  const example = isLive ? null : shownExample(store, isDetailed);
   const words = store.tokens.length
     ? "Select a token for its details."
     : "Tokens appear here as they are decoded.";

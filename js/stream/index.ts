@@ -22,12 +22,13 @@ const EDGE = 24;
 const SHORT = 80;
 /** Milliseconds after which new steps are drawn in a hidden tab, which gets no frames. */
 const HIDDEN = 250;
+const DETAILS = "Details: rejected drafts, rounds, numbers";
 const MARKS = ["hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit2"];
 
 interface Traits {
   pinned: number;
   live: boolean;
-  ghosts: boolean;
+  details: boolean;
 }
 
 /** The view: its text with the marks of the cursor, and its card. */
@@ -103,7 +104,7 @@ class StreamView {
       (cursor, before) => this.onCursor(cursor, before),
     );
     view.on("change:pinned", () => this.onPinned());
-    view.on("change:ghosts", () => this.drawBar());
+    view.on("change:details", () => this.onDetails());
     view.on("change:live", () => this.onLive());
   }
 
@@ -145,6 +146,11 @@ class StreamView {
     const { model, group } = this.view;
     const token = model.get("pinned");
     if (token !== this.pinned()) group.pin(token >= 0 ? { token } : null);
+  }
+
+  private onDetails() {
+    this.drawBar();
+    this.show();
   }
 
   private onLive() {
@@ -219,14 +225,14 @@ class StreamView {
 
   private drawBar() {
     const { root, model, store, palette } = this.view;
-    const hasGhosts = model.get("ghosts");
+    const hasDetails = model.get("details");
     const turn = (on: boolean) => {
-      model.set("ghosts", on);
+      model.set("details", on);
       model.save_changes();
     };
-    root.classList.toggle("hsd-ghosts", hasGhosts);
-    const ghosts = check("hsd-switch", "Rejected drafts", hasGhosts, turn);
-    render(html`${legendOf(store, palette)}${ghosts}`, this.bar);
+    root.classList.toggle("hsd-detailed", hasDetails);
+    const details = check("hsd-switch", DETAILS, hasDetails, turn);
+    render(html`${legendOf(store, palette, hasDetails)}${details}`, this.bar);
   }
 
   // --- scrolling
@@ -299,7 +305,7 @@ class StreamView {
     const { pane, out } = this;
     const { model, group, store } = this.view;
     const { step, pinned } = group.cursor;
-    const ghost = model.get("ghosts") ? pane.ghostOf(step) : null;
+    const ghost = model.get("details") ? pane.ghostOf(step) : null;
     this.mark(ghost, pinned ? "hsd-pinned" : "hsd-on");
     const here = this.here();
     if (here < 0) return out.removeAttribute("aria-activedescendant");
@@ -321,7 +327,9 @@ class StreamView {
     // Announce pinned tokens only, not hovered ones.
     const isAnnounced = this.pinned() === token;
     const isPinned = here >= 0 && isAnnounced;
-    const key = [store.run, store.tokens.length, step, here, isAnnounced].join(":");
+    const hasDetails = view.model.get("details");
+    const parts = [store.run, store.tokens.length, step, here, isAnnounced, hasDetails];
+    const key = parts.join(":");
     if (this.cardKey === key) return;
     this.cardKey = key;
     card.setAttribute("aria-live", isAnnounced ? "polite" : "off");
@@ -335,7 +343,7 @@ class StreamView {
     };
     const content =
       here < 0
-        ? emptyCard(store, details, this.isLive())
+        ? emptyCard(store, details, this.isLive(), hasDetails)
         : tokenCard(store, details, here, step, closeButton(!isPinned, unpin));
     render(content, card);
   }

@@ -30,7 +30,7 @@ export interface Traits {
   titles: Record<string, string>;
   sources: Sources;
   pinned: number;
-  /** The time of the race shown first, in milliseconds; -1: its end. */
+  /** The time of the race shown first, in milliseconds; -1: it plays once when it is first seen. */
   time: number;
   /** The race alone, without figures and texts. */
   brief?: boolean;
@@ -157,8 +157,9 @@ class VersusView {
     const race = new Race(runs, palette, (ns) => texts.showAt(ns), isStill);
     this.texts = texts;
     this.race = race;
-    if (model.get("time") >= 0 && !isStill()) race.set(model.get("time") * 1e6);
     this.draw(stores, runs, race, texts);
+    if (model.get("time") < 0) race.playOnce();
+    else if (!isStill()) race.set(model.get("time") * 1e6);
     this.onPinned();
   }
 

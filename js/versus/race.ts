@@ -75,6 +75,8 @@ export function stateAt(runs: readonly Racing[], ns: number) {
 
 /** `top`: above the finish are labels, and lines of longer texts. */
 const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
+/** The share of the picture that is in view when a race is seen. */
+const SEEN = 0.6;
 /** Steps of the slider over the whole race. */
 const STEPS = 1000;
 /** The least width of the picture, and that of a page without one. */
@@ -193,7 +195,7 @@ interface Acts {
 /** The button, the time and the speed; `isStill`: no motion is wanted. */
 function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
   const { ns, end, isPlaying, speed } = clock;
-  const again = ns >= end ? "▶ Watch the race" : "▶ Start the race";
+  const again = ns >= end ? "▶ Play again" : "▶ Start the race";
   const start = isRunning(clock) ? "Resume" : again;
   const seek = ({ target }: { target: HTMLInputElement }) =>
     acts.seek((Number(target.value) / STEPS) * end);
@@ -225,6 +227,8 @@ export class Race {
   /** The time of the last frame. */
   private before = 0;
   private readonly unwatch: () => void;
+  /** Waits until the race is seen. */
+  private seen: IntersectionObserver | null = null;
 
   /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
   constructor(
@@ -244,13 +248,26 @@ export class Race {
 
   close() {
     cancelAnimationFrame(this.frame);
+    this.seen?.disconnect();
     this.unwatch();
+  }
+
+  /** Go to the start, and play once when the race is first seen; unless no motion is wanted. */
+  playOnce() {
+    if (this.still()) return;
+    this.set(0);
+    const play = ([entry]: { isIntersecting: boolean }[]) => {
+      if (entry.isIntersecting) this.toggle();
+    };
+    this.seen = new IntersectionObserver(play, { threshold: SEEN });
+    this.seen.observe(this.plot);
   }
 
   /** Set the clock; `play`: continue from there. */
   set(ns: number, play = false) {
     const { clock } = this;
     cancelAnimationFrame(this.frame);
+    this.seen?.disconnect();
     clock.ns = Math.max(0, Math.min(clock.end, ns));
     clock.isPlaying = play && clock.ns < clock.end;
     // All of a longer text is shown when the race is over.

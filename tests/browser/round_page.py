@@ -66,7 +66,7 @@ def start(
     trace, of so many steps.
     """
     data = run_data.snapshot(trace, "r", steps)
-    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
+    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": live, "details": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
     page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states, in_shadow])
     quiet(page)

@@ -15,6 +15,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from hsd_viz.engine.replay import GAMES, SIDE_BY_SIDE, TRACES, load_bundled
 from hsd_viz.views.page_data import STATIC
@@ -228,7 +229,7 @@ def test_a_race_of_two_files_runs_on_one_clock(show):
         "target",
         "db > target",
     ]
-    assert "finished first" in page.locator("hsd-race .hsd-vs-state").inner_text()
+    expect(page.locator("hsd-race .hsd-vs-state")).to_contain_text("finished first")
     assert page.locator("hsd-race .hsd-stairs-treads").count() == 2
     assert page.locator("hsd-race table").count() == 0
 
@@ -245,7 +246,7 @@ def test_a_race_of_rounds_needs_no_file(show):
     until(page, "window.heard.length >= 1")
     runs = heard(page, "hsd-load")[0][1]["runs"]
     assert [(run["tokens"], run["milliseconds"]) for run in runs] == [(6, 60), (6, 28)]
-    assert "B finished first" in page.locator("hsd-race .hsd-vs-state").inner_text()
+    expect(page.locator("hsd-race .hsd-vs-state")).to_contain_text("B finished first")
     # Nothing is known of their texts.
     assert page.locator("hsd-race .hsd-vs-agreement").count() == 0
 

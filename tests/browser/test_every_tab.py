@@ -76,7 +76,7 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
 
 def check_first_screen(page, width: int) -> None:
     """The prompt comes before the answer: what was copied is there."""
-    assert page.locator(TOKENS).first.bounding_box()["y"] <= (640 if width > 900 else 610)
+    assert page.locator(TOKENS).first.bounding_box()["y"] <= (440 if width > 900 else 570)
     assert page.evaluate(CONTROLS_BEFORE_TEXT) <= 20
     expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
 

@@ -130,8 +130,14 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     assert page.locator(".hsd-text-view").bounding_box()["height"] < 100
     choose_of_run(page, "Show the text")
     expect(page.locator(".hsd-stream .hsd-legend")).to_be_visible()
-    page.locator(".hsd-out .hsd-ghost").first.click()
-    expect(page.locator(".hsd-stream .hsd-facts")).to_be_visible()
+    page.locator(".hsd-out .hsd-tok").first.click()
+    ghost = page.locator(".hsd-out .hsd-ghost").first
+    facts = page.locator(".hsd-stream .hsd-facts")
+    expect(facts).to_be_attached()
+    assert not facts.is_visible() and not ghost.is_visible(), "the page begins without details"
+    page.get_by_role("checkbox", name="Details").check()
+    ghost.click()
+    expect(facts).to_be_visible()
     strip = slider.bounding_box()
     page.mouse.click(strip["x"] + strip["width"] / 2, strip["y"] + strip["height"] / 2)
     expect(page.locator(".hsd-rounds .hsd-stairs-later")).to_be_visible()

@@ -141,6 +141,36 @@ def test_exported_runs_are_compared(page, exported, medium):
     expect(page.locator(".hsd-vs-race")).to_be_visible()
 
 
+#: Keeps what was said of the race from its beginning.
+STATES = """window.states = [];
+new MutationObserver(() => {
+  const words = document.querySelector(".hsd-vs-state")?.textContent;
+  if (words && words !== window.states.at(-1)) window.states.push(words);
+}).observe(document, { subtree: true, childList: true, characterData: true });"""
+
+
+def test_a_race_plays_once_when_it_is_seen_and_again_when_asked(page, exported):
+    page.add_init_script(STATES)
+    page.goto(f"{exported.race}?tab=compare")
+    state = page.locator(".hsd-vs-state")
+
+    expect(state).to_contain_text("finished first")
+    assert " has 0 of " in page.evaluate("window.states[0]")
+    page.get_by_role("button", name="Play again").click()
+    page.wait_for_function("window.states.filter((words) => / has 0 of /.test(words)).length === 2")
+    expect(state).to_contain_text("finished first")
+
+
+def test_with_reduced_motion_a_race_is_at_its_end(page, exported):
+    page.add_init_script(STATES)
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{exported.race}?tab=compare")
+
+    expect(page.locator(".hsd-vs-state")).to_contain_text("finished first")
+    assert len(page.evaluate("window.states")) == 1
+    expect(page.locator(".hsd-vs-play")).to_be_hidden()
+
+
 @pytest.mark.parametrize("name", ["run", "stream", "race"])
 def test_a_token_of_any_source_has_its_colour(page, exported, name):
     page.emulate_media(reduced_motion="reduce")

@@ -77,6 +77,8 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, played, width,
     look("first screen")
     tabs = page.locator(".hsd-tabs").bounding_box()
     assert width < 1440 or tabs["y"] + tabs["height"] <= 900, "the tabs are below the first screen"
+    page.get_by_role("checkbox", name="Details").check()
+    look("with details")
     page.locator(".hsd-out .hsd-ghost").first.click()
     look("a rejected token is pinned")
     page.keyboard.press("Escape")

@@ -65,10 +65,10 @@ def student(chromium, built_site) -> Iterator[Student]:
 
 
 def test_why_a_token_was_rejected(student):
-    student.click(student.page.locator(".hsd-out .hsd-ghost[data-verdict=rejected]").first)
+    student.click(student.page.locator(".hsd-out .hsd-tok[data-kind=correction]").first)
 
     card = student.page.locator(".hsd-card").first
-    expect(card).to_contain_text("Rejected")
+    expect(card).to_contain_text("The target rejected “")
     assert student.clicks <= 2
     student.report("Why a token was rejected", card.inner_text())
 

@@ -162,11 +162,11 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
       document.head.append(Object.assign(document.createElement("style"), { textContent }))"""
     page.evaluate(style, "div.hsd-chunk { content-visibility: visible !important }")
 
-    for change in ("page", "narrow", "without ghosts"):
+    for change in ("page", "narrow", "without details"):
         if change == "narrow":
             page.set_viewport_size({"width": 420, "height": 1000})
-        if change == "without ghosts":
-            page.get_by_label("Rejected drafts").uncheck()
+        if change == "without details":
+            page.get_by_role("checkbox", name="Details").uncheck()
             assert not page.locator(".hsd-strip").first.is_visible()
         quiet(page)
         sizes = page.eval_on_selector_all(
@@ -181,7 +181,7 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
             "div.hsd-chunk { display: contents }"
             ".hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }",
         )
-        page.evaluate(style, ".hsd-chunk .hsd-first::before { display: inline-block !important }")
+        page.evaluate(style, ".hsd-detailed .hsd-first::before { display: inline-block !important }")
         page.evaluate(style, ".hsd-chunk > [aria-hidden]:not(.hsd-strip) { display: none }")
         assert page.evaluate(LINES) == lines, change
         for _ in range(3):

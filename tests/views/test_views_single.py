@@ -59,11 +59,11 @@ def test_unknown_options_are_errors():
         views.RoundInspector(trace, round=3)
     assert "cursor" in str(error.value)
     assert "group" in str(error.value)
-    with pytest.raises(TypeError, match="did you mean 'ghosts'"):
-        views.TokenStream(trace, ghost=False)
+    with pytest.raises(TypeError, match="did you mean 'details'"):
+        views.TokenStream(trace, detail=False)
     with pytest.raises(TypeError, match="no option"):
         views.Versus([], pin=2)
-    assert views.TokenStream(trace, ghosts=False).ghosts is False
+    assert views.TokenStream(trace, details=False).details is False
     assert views.RoundInspector(trace, layout=widgets.Layout(width="50%")).layout.width == "50%"
 
 
