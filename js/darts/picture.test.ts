@@ -31,7 +31,7 @@ test("p is what is accepted and what is left", () => {
 });
 
 test("the noise of a share narrows with the darts, and only what is outside of it is off", () => {
-  assert.ok(Math.abs(noiseOf(0.5, 100) - (3 * 0.05 + 0.01)) < 1e-12);
+  assert.ok(Math.abs(noiseOf(0.5, 100) - (4 * 0.05 + 0.01)) < 1e-12);
   assert.ok(noiseOf(0.5, 10_000) < noiseOf(0.5, 100) / 9);
   assert.equal(isOff(0.585, 0.5, 100), false);
   assert.equal(isOff(0.585, 0.5, 1000), true);

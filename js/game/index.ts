@@ -125,7 +125,7 @@ class GameView {
   private readonly ends: (() => void)[];
 
   constructor(
-    el: HTMLElement,
+    private readonly el: HTMLElement,
     private readonly props: GameProps,
   ) {
     const palette = paletteOf(props.palette);
@@ -135,17 +135,15 @@ class GameView {
       languages: { en: IN_ENGLISH, ...props.languages },
       family: palette.family,
     };
-    el.append(this.root);
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.ends = [
-      followTheme(this.root, "--backdrop"),
       onResize(this.root, () => this.paint()),
       () => clearTimeout(this.timer),
       () => cancelAnimationFrame(this.frame),
     ];
     textsOf(props).then(
       (texts) => this.begin(texts),
-      (error) => this.root.append(failure(error, saysOf(this.look).cannot_start)),
+      (error) => this.el.replaceChildren(failure(error, saysOf(this.look).cannot_start)),
     );
   }
 
@@ -189,6 +187,9 @@ class GameView {
     if (this.isClosed) return;
     if (!texts.length) return this.props.leave();
     this.game = start(texts);
+    // What was there until now is the page's own.
+    this.el.replaceChildren(this.root);
+    this.ends.push(followTheme(this.root, "--backdrop"));
     this.paint();
     if (this.props.alone && !hasTouch()) this.focus(".hsd-gm-field");
   }

@@ -208,12 +208,14 @@ export function endsOf(bands: readonly number[]): number[] {
 }
 
 /** The axis of passes, with numbers where texts end, or of time. */
-function acrossTemplate({ width, bands, says }: Stairs, { scale, isOverTime }: Layout) {
+function acrossTemplate({ width, bands, morph, says }: Stairs, { scale, isOverTime }: Layout) {
   const ends = endsOf(bands).map(
     (passes) =>
       svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
         text-anchor="middle">${passes}</text>`,
   );
+  // While the one becomes the other, there are no numbers.
+  if (morph > 0 && morph < 1) return nothing;
   const numbers = isOverTime ? axisX(scale, Math.max(2, width / 160), duration) : ends;
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"

@@ -103,8 +103,11 @@ function lesson(game: Game, look: Look, acts: Acts) {
 export function playing(game: Game, look: Look, acts: Acts, stairs: Element) {
   const says = saysOf(look);
   const writing = html`${form(game, says, acts)} ${choices(game, says, acts)}`;
-  return html`<p class="hsd-gm-lead">${says.lead} <strong>${says.promise}</strong></p>
-    <p class="hsd-gm-premise">${says.premise}</p>
+  const isKnown = game.play.passes.some((passes) => passes.length);
+  return html`<div class=${isKnown ? "hsd-gm-known" : nothing}>
+      <p class="hsd-gm-lead">${says.lead} <strong>${says.promise}</strong></p>
+      <p class="hsd-gm-premise">${says.premise}</p>
+    </div>
     ${sheet(game, says)}
     <div class="hsd-gm-turn">${game.phase === "lesson" ? lesson(game, look, acts) : writing}</div>
     ${standings(game, says, look.family)} ${stairs}`;

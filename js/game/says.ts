@@ -39,6 +39,7 @@ export const ENGLISH = {
   speeds: "Speed, plain decoding = 1",
   your_turn: "your turn",
   so_far: "after {passes:pass}",
+  so_far_filled: "after {passes:pass}, {filled} filled in",
   all_texts: "all texts: {tokens}",
   is_plain: "one token per pass",
   is_copying: "the context database",
@@ -82,17 +83,19 @@ export const ENGLISH = {
   are_faster: "Here fewer passes are faster.",
   is_cheap: "One more token in a pass costs only {share} % of it.",
   plain_decoding: "plain decoding",
-  same_stairs: "The same stairs over time, to {tokens:token}. Dashed: each at its own rate.",
+  same_stairs:
+    "The same stairs over time, to {tokens:token}. Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
   free: "0 %: free",
   no_gain: "100 %: as much as a pass of its own",
-  on_gpu: "GPU: {share} %",
+  on_gpu: "A GPU’s price: {share} %",
   on_cpu: "CPU, as recorded: {share} %",
   a_cpu: "a CPU",
   sources:
-    "GPU: Llama with one billion weights on an H100. CPU: medians of the recorded passes on " +
-    "{device}. Drafting takes its recorded time, your thinking none.",
+    "GPU: the price of Llama with one billion weights on an H100; all other times are the CPU’s. " +
+    "CPU: medians of the recorded passes on {device}. Drafting takes its recorded time, your " +
+    "thinking none.",
   same_text: "But is it the same text?",
   is_same: "Yes: the same text and the same chances",
   exact:
@@ -108,7 +111,7 @@ export const ENGLISH = {
   again: "Play again",
   cannot_start: "The game cannot start",
   card_head: "{number} tokens per pass",
-  card_line: "in {passes:pass} of a language model. Beat me.",
+  card_line: "in {passes:pass} of a language model. Beat me at Beat the drafter.",
   you: "You",
   plain: "Plain",
   copying: "Copying",

@@ -31,6 +31,16 @@ test("all players begin without tokens, and have those of as many passes", () =>
   ]);
 });
 
+test("what was filled in for the visitor is counted beside the passes", () => {
+  const words = ["The", " cat", ",", " sat", " down", "."];
+  const run = snapshot({
+    rounds: [round(1)],
+    tokens: words.map((word, id) => token(1, "plain", { text: word, id })),
+  });
+  const game = start([{ ...text, plain: storeOf(run as any) } as unknown as GameText]);
+  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "4", "after 1 pass, 1 filled in"]);
+});
+
 test("from the second text on, the sum of all texts is beside the tokens of this one", () => {
   const second = advance(readOne(start([text, text] as unknown as GameText[]), "cat sat"));
   assert.deepEqual(figures(second), [
@@ -48,7 +58,7 @@ test("the results are tokens per pass, then what they cost in plain passes", () 
   ]);
   const timed = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
   assert.deepEqual(figures(timed), [
-    ["You", "2.00 ×", "3.0 tokens per pass, each 1.5 × as long"],
-    ["Plain", "1.00 ×", "1.0 tokens per pass, each 1.0 × as long"],
+    ["You", "2.00 ×", "3.0 tokens per pass, each 1.50 × as long"],
+    ["Plain", "1.00 ×", "1.0 tokens per pass, each 1.00 × as long"],
   ]);
 });

@@ -4,7 +4,7 @@ import { say } from "../lib/say";
 import type { Look } from "./acts";
 import { onText, playersOf } from "./play";
 import type { Says } from "./says";
-import { passCost, perPass, tokensOf } from "./score";
+import { type Pass, passCost, perPass, tokensOf } from "./score";
 import { named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
@@ -19,18 +19,21 @@ export interface Standing {
 /** Who a player is. */
 const noteOf = (name: string, says: Says) => says[`is_${name}` as keyof Says] ?? "";
 
-const yourNote = (passes: number, says: Says) =>
-  passes ? say(says.so_far, { passes }) : says.your_turn;
+/** The passes of the visitor, and how many of their tokens were filled in. */
+function yourNote(passes: readonly Pass[], says: Says): string {
+  if (!passes.length) return says.your_turn;
+  const filled = passes.flatMap((pass) => pass.filled ?? []).filter(Boolean).length;
+  return say(filled ? says.so_far_filled : says.so_far, { passes: passes.length, filled });
+}
 
 /** The tokens on the present text so far; from the second text on, also those on all texts. */
 function onPresentText({ play }: Game, says: Says): Standing[] {
   const all = new Map(playersOf(play).map(({ name, passes }) => [name, tokensOf(passes)]));
   const players = playersOf(onText(play));
-  const present = play.passes[play.act].length;
   const noteFor = (place: number) => {
     const { name } = players[place];
     if (play.act) return say(says.all_texts, { tokens: all.get(name) ?? 0 });
-    return place ? noteOf(name, says) : yourNote(present, says);
+    return place ? noteOf(name, says) : yourNote(players[0].passes, says);
   };
   return named(players, says).map(({ name, source, passes }, place) => ({
     name,
@@ -45,10 +48,9 @@ function inAll({ play, phase, price }: Game, says: Says): Standing[] {
   const players = playersOf(play);
   return named(players, says).map((player, place) => {
     const tokens = perPass(player.passes).toFixed(1);
-    const cost = passCost(player.passes, price).toFixed(1);
+    const cost = passCost(player.passes, price).toFixed(2);
     const isTimed = phase === "time";
-    const passes = player.passes.length;
-    const note = place ? noteOf(players[place].name, says) : yourNote(passes, says);
+    const note = place ? noteOf(players[place].name, says) : yourNote(player.passes, says);
     return {
       name: player.name,
       source: player.source,

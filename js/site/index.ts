@@ -84,7 +84,6 @@ function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
   const here = new URL(location.href);
   here.search = `?game=${seed}`;
   here.hash = "";
-  el.replaceChildren();
   openGame(el, {
     palette: data.palette,
     games: data.games,

@@ -92,7 +92,11 @@ export class Connection {
     const frame = this.prompt.getBoundingClientRect();
     const box = first.getBoundingClientRect();
     if (box.top >= frame.top && box.bottom <= frame.bottom) return;
-    this.prompt.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
+    const line = parseFloat(getComputedStyle(this.prompt).lineHeight);
+    const at = Math.floor((box.top - frame.top + this.prompt.scrollTop) / line);
+    // Whole lines, with some before it where there is room.
+    const before = Math.floor((frame.height / line - 1) / 2);
+    this.prompt.scrollTop = line * (at - before);
   }
 
   private line() {
