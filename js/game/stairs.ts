@@ -8,7 +8,7 @@ import { mostTokens, named } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
 /** Pixels: the height of the stairs, the width of a narrow page, and the least width. */
-const HEIGHT = { wide: 248, narrow: 206 };
+const HEIGHT = { wide: 216, narrow: 206 };
 const NARROW = 480;
 const LEAST = 260;
 /** The results have as much more room. */

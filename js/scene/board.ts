@@ -90,7 +90,9 @@ export function boardOfChip(
   if (chip && isAlone) return boardOfVerdict(store, palette, chip, draft, round);
   const drawn = boardOfRound(store, palette, round, own?.row ?? null);
   if (!drawn) return null;
-  const title = `Position ${round.accepted + 1}: darts under p and q`;
+  const share = 100 * (1 - (drawn.board.left ?? 0));
+  const kept = `${share.toFixed(0)} % of the darts accept a draft`;
+  const title = `Position ${round.accepted + 1}: ${kept}; the recorded one, at the ring, did not`;
   return { ...drawn, key: `${round.id}`, title };
 }
 

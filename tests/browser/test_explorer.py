@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .conftest import quiet
-from .explorer import TABS, choose_of_run, opened, tab, violations
+from .explorer import TABS, TOKENS, choose_of_run, opened, tab, violations
 
 pytestmark = pytest.mark.browser
 
@@ -59,6 +59,31 @@ def test_the_bar_of_the_run_is_one_row_and_its_menu_opens_by_keyboard(open_page,
     expect(items.first).to_be_hidden()
     expect(button).to_be_focused()
     shown.check()
+
+
+#: Heights of what a thumb hits above the text.
+TARGETS = """() => [...document.querySelectorAll(
+  ".hsd-header :is(button, select), .hsd-tabs button, .hsd-runbar :is(button, select, [role=slider])"
+)].filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height)"""
+#: Pixels that a thumb needs, by the guideline of both phone systems.
+THUMB = 44
+
+
+def test_a_phone_has_targets_for_a_thumb(open_page, voila):
+    shown = opened(open_page, voila, 420)
+    assert min(shown.page.evaluate(TARGETS)) >= THUMB
+
+
+@pytest.mark.parametrize("width", [1440, 420])
+def test_a_pointer_over_the_text_moves_nothing(open_page, voila, width):
+    shown = opened(open_page, voila, width)
+    below = shown.page.locator(".hsd-readout")
+    place = below.bounding_box()
+    tokens = shown.page.locator(TOKENS)
+    for k in (3, 12, 20):
+        tokens.nth(k).hover()
+        quiet(shown.page)
+        assert below.bounding_box() == place
 
 
 def test_a_copied_passage_is_connected_with_its_source(open_page, voila):
