@@ -27,13 +27,7 @@ test("the highest steps come first, and low ones have no label", () => {
   assert.deepEqual(words([100, 3], [200, 2], [300, 6]), ["+6", "+3"]);
 });
 
-test("of two labels that would touch, the higher step keeps its own", () => {
-  const flat = { ...FRAME, y: (tokens: number) => 500 - 4 * tokens };
-  const touching = treads([100, 4], [104, 5]);
-  assert.deepEqual(
-    stepLabels(touching, flat).map((label) => label.words),
-    ["+5"],
-  );
+test("labels of neighbours are above each other", () => {
   assert.deepEqual(words([100, 4], [104, 5]), ["+5", "+4"]);
 });
 
