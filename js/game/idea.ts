@@ -1,5 +1,5 @@
-// The idea of the game as a picture, before the first pass: the same tokens, one in each pass, or all
-// in one pass with a guess. Its cells are those of the stairs (blocks.ts).
+// The idea of the game as a picture, before the first pass: the same tokens, one in each pass, or
+// all in one pass with a guess. Its cells are those of the stairs (blocks.ts).
 import { html } from "lit-html";
 import { say } from "../lib/say";
 import type { Says } from "./says";

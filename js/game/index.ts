@@ -70,8 +70,8 @@ export interface GameProps {
 }
 
 /**
- * Milliseconds, as in pass.css: the light over the sheet, the verdicts on all words, the model's own
- * word; and the axis from passes to time.
+ * Milliseconds, as in pass.css: the light over the sheet, the verdicts on all words, the model's
+ * own word; and the axis from passes to time.
  */
 const PACE = { light: 650, verdicts: 600, own: 700, morph: 900 };
 /** Copying is what the context database does: it has its colour. */

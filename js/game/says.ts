@@ -10,9 +10,9 @@ export const ENGLISH = {
   lead: "Guess what a language model writes next.",
   promise: "One pass checks all your words at once.",
   premise:
-    "A pass, the slow step, reads many words at once but writes one token: a word, a piece of one " +
-    "or a comma. So each right guess saves a pass, and the text stays the same: speculative " +
-    "decoding.",
+    "A pass, the slow step, reads many words at once but writes one token: a word, a piece of " +
+    "one or a comma. So each right guess saves a pass, and the text stays the same: " +
+    "speculative decoding.",
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",

@@ -62,9 +62,10 @@ def test_the_bar_of_the_run_is_one_row_and_its_menu_opens_by_keyboard(open_page,
 
 
 #: Heights of what a thumb hits above the text.
-TARGETS = """() => [...document.querySelectorAll(
-  ".hsd-header :is(button, select), .hsd-tabs button, .hsd-runbar :is(button, select, [role=slider])"
-)].filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height)"""
+TARGETS = """() => [
+  ...document.querySelectorAll(":is(.hsd-header, .hsd-tabs) :is(button, select)"),
+  ...document.querySelectorAll(".hsd-runbar :is(button, select, [role=slider])"),
+].filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height)"""
 #: Pixels that a thumb needs, by the guideline of both phone systems.
 THUMB = 44
 

@@ -181,7 +181,9 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
             "div.hsd-chunk { display: contents }"
             ".hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }",
         )
-        page.evaluate(style, ".hsd-detailed .hsd-first::before { display: inline-block !important }")
+        page.evaluate(
+            style, ".hsd-detailed .hsd-first::before { display: inline-block !important }"
+        )
         page.evaluate(style, ".hsd-chunk > [aria-hidden]:not(.hsd-strip) { display: none }")
         assert page.evaluate(LINES) == lines, change
         for _ in range(3):
