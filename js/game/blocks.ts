@@ -1,5 +1,5 @@
-// What the visitor's passes brought, as blocks on the visitor's stairs: a cell for each token in the
-// colour of who wrote it, the model's own on top.
+// What the visitor's passes brought, as blocks on the visitor's stairs: a cell for each token in
+// the colour of who wrote it, the model's own on top.
 import { nothing, svg } from "lit-html";
 import type { Corner } from "./score";
 
