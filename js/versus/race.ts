@@ -144,20 +144,6 @@ function finish(runs: readonly Runner[], f: Frame, ns: number) {
     )}`;
 }
 
-/** The letters of the runs at the clock, while it runs; of those with as many tokens in a row. */
-function heads(runs: readonly Runner[], f: Frame, ns: number) {
-  const before = new Map<number, number>();
-  return runs
-    .filter(({ stairs }) => ns > 0 && ns < crossingOf(stairs, f.mostY))
-    .map(({ letter, stairs }) => {
-      const tokens = shownAt(stairs, ns);
-      const place = before.get(tokens) ?? 0;
-      before.set(tokens, place + 1);
-      return svg`<text class="hsd-stairs-title" x=${f.x(ns) + 6 + 14 * place}
-        y=${f.y(tokens) + 4}>${letter}</text>`;
-    });
-}
-
 /** The staircases, faint beyond the finish, and the clock. */
 function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
@@ -168,7 +154,7 @@ function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number
     <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
-    ${finish(runs, f, ns)}${heads(runs, f, ns)}
+    ${finish(runs, f, ns)}
     <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line></svg>`;
 }
 
