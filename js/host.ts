@@ -27,6 +27,8 @@ export interface Family {
   prompt: string;
   prompts: About["prompts"];
   chat: boolean;
+  /** The stack that the form has at first. */
+  stack?: string;
   installed: boolean;
 }
 /** A speed-up over the prompts of a suite, from a saved report. */

@@ -34,6 +34,8 @@ _NBGRADER = {"schema_version": 3, "task": False, "locked": False, "grade": False
 Cell = dict[str, Any]
 #: How a cell begins that shows the answer to a question.
 GUESS = "# Guess first"
+#: The line that a student replaces with a solution.
+UNSOLVED = "raise NotImplementedError  # replace this line"
 #: Comments, so that the notebooks run everywhere else without a change.
 COLAB = """\
 # On Colab only: remove the # of both lines and run them first.
@@ -138,7 +140,7 @@ def _code(text: str, edition: str) -> list[Cell]:
         return [
             _cell(
                 "code",
-                _SOLUTION.sub(r"\1raise NotImplementedError  # replace this line\n", text).rstrip(),
+                _SOLUTION.sub(rf"\1{UNSOLVED}\n", text).rstrip(),
             )
         ]
     checked = _CHECK.match(text)

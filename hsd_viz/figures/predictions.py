@@ -240,6 +240,8 @@ STRUCTURES = {
     Structure.DRAFTS: ("hierarchy", "auto", "longdash"),
     Structure.OVER_DATABASE: ("database below drafts", "both", "dashdot"),
 }
+#: The ratio of two kinds' places at one batch.
+_APART = 1.06
 
 
 def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
@@ -267,6 +269,7 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         category_orders={"kind": list(colours)},
     )
     figure.update_traces(hovertemplate=FIRST_HOVER, error_y_thickness=1)
+    _set_beside(figure, list(colours))
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
@@ -291,6 +294,16 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         dark=dark,
         height=360,
     )
+
+
+def _set_beside(figure: Figure, kinds: list[str]) -> None:
+    """Move the points of each kind beside those of the others on the logarithmic axis, so that
+    the intervals of a batch do not cover each other.
+    """
+    middle = (len(kinds) - 1) / 2
+    for trace in figure.data:
+        factor = _APART ** (kinds.index(trace.name) - middle)
+        trace.x = [batch * factor for batch in trace.x]
 
 
 def prediction_frame(plan: Any) -> pd.DataFrame:

@@ -20,7 +20,7 @@ import msgspec
 
 from hsd_viz.disk import cache_folder, write_inside
 from hsd_viz.errors import UserError
-from hsd_viz.latency.basis import own_plan
+from hsd_viz.latency.basis import own_plan_of
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.select import fill, select
 from hsd_viz.stack import TARGET, ModelPart, Stack
@@ -141,7 +141,7 @@ def newest(
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest
     stack of its levels: by the calibration that is stored for exactly this engine. For ``auto`` one
-    with another number of threads serves, too, and for the shipped models the project's own.
+    with another number of threads serves, too, and for a family's models the project's own.
     ``meta`` is that of a trace of ``stack``.
 
     Raises:
@@ -186,12 +186,10 @@ def _calibration_for(
         return stored.calibration
     if not choosing or meta["models"][-1]["model"] != TARGET:
         return None
-    data = own_plan(meta["sampling"]["temperature"])["calibration"]
-    for model in meta["models"]:
-        weights, *_ = data["identity"]["models"].get(model["model"], [None])
-        if weights != model["weights"]:
-            return None
-    return Calibration.from_dict(data)
+    plan = own_plan_of(meta["models"], meta["sampling"]["temperature"])
+    if plan is None:
+        return None
+    return Calibration.from_dict(plan["calibration"])
 
 
 def fastest(levels: Stack, calibration: Calibration) -> Stack:

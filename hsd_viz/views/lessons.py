@@ -45,7 +45,7 @@ class LessonWriter:
 
     def shown(self, step: CellOutput) -> str:
         """Return what a cell printed, and its value; folded where a question asks for it."""
-        printed = f"<pre>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
+        printed = f"<pre tabindex=0>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
         content = printed + self.value(step.value)
         return _html("folded", content) if step.text.startswith(editions.GUESS) else content
 
@@ -61,8 +61,8 @@ class LessonWriter:
             )
             return f"<figure>{places}</figure>" if _is_figure(value) else places
         if hasattr(value, "_repr_html_"):
-            return f'<div class="table">{value._repr_html_()}</div>'
-        return "" if value is None else f"<pre>{escape(value)}</pre>"
+            return f'<div class="table" tabindex="0">{value._repr_html_()}</div>'
+        return "" if value is None else f"<pre tabindex=0>{escape(value)}</pre>"
 
 
 def _is_figure(value: Any) -> bool:
@@ -164,7 +164,12 @@ def page(
 def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
     if step.kind == "markdown":
         return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
-    return f'<pre class="code"><code>{escape(step.text)}</code></pre>\n{writer.shown(step)}'
+    if isinstance(step.value, CheckResult):
+        # Its fields check an answer here; the cell checks a function in the notebook.
+        return writer.shown(step)
+    if editions.UNSOLVED in step.text:
+        return _html("task", step.text.replace(editions.UNSOLVED, "..."))
+    return f"{writer.shown(step)}\n{_html('code', step.text)}"
 
 
 def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> str:

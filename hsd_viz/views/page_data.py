@@ -184,6 +184,24 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
         }
 
 
+def first_stack(family: Family) -> str:
+    """Return the stack that the form has at first: of those in its menu the fastest by the
+    project's bench reports on the family at the page's temperature; the menu's first for the
+    shipped models.
+    """
+    menu = [stack for stack, _ in ABOUT["stacks"]]
+    measured = {
+        row["stack"]: row["value"]
+        for row in suites()
+        if row["family"] == family.name
+        and row["temperature"] == TEMPERATURE
+        and row["stack"] in menu
+    }
+    if family.name == DEFAULT or not measured:
+        return str(menu[0])
+    return max(measured, key=lambda stack: measured[stack])
+
+
 def families() -> list[dict[str, Any]]:
     """Return the families that a page may offer, each with what its form needs."""
     return [
@@ -194,6 +212,7 @@ def families() -> list[dict[str, Any]]:
             "prompt": family.prompt,
             "prompts": QUESTIONS.get(family.name, ABOUT["prompts"]),
             "chat": family.is_chat,
+            "stack": first_stack(family),
             "installed": family.is_installed,
         }
         for family in FAMILIES.values()
@@ -207,7 +226,7 @@ def family_form(family: Family) -> dict[str, Any]:
     form = about()["form"]
     form["prompt"] = family.prompt
     form["chat"] = family.is_chat
-    form["stack"] = "db > target" if not family.below("target") else form["stack"]
+    form["stack"] = first_stack(family)
     return {"family": family.name, "models": list(family.names), "form": form}
 
 

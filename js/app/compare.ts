@@ -102,8 +102,8 @@ class Comparison {
     // What is known of the first run stands for all.
     const [first] = stores;
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
-    this.origin = first ? chipsOf(first, prompt, kind) : [];
-    const { suites = [] } = this.context.host.about;
+    const { suites = [], families } = this.context.host.about;
+    this.origin = first ? chipsOf(first, prompt, kind, { families }) : [];
     if (this.headline) this.origin.push(...suiteChips(bestOf(stores), suites));
     // Before the first choice there is nothing to refuse.
     this.root.append(this.versus.el);

@@ -38,7 +38,10 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const examples = all.map(({ prompt }) => prompt);
     const change: Partial<Form> = { family: name, chat: chosen.chat };
     if (examples.includes(form.prompt) || !form.prompt.trim()) change.prompt = chosen.prompt;
-    const stacks = [store.state.form.stack, ...about.stacks.map(([text]) => text), "target"];
+    const offered = about.stacks.map(([text]) => text);
+    const isOwn = ![...offered, ...families.map(({ stack }) => stack)].includes(form.stack);
+    const first = isOwn ? form.stack : (chosen.stack ?? form.stack);
+    const stacks = [first, ...offered, "target"];
     change.stack = stacks.find((text) => isOf(text, chosen.models)) ?? "target";
     set(change);
   }

@@ -33,7 +33,7 @@ const wordsOf = (of: any, text = "A summary", kind: any = "recording") =>
 
 test("the model, the text and the origin are named first; a speed is that of this prompt", () => {
   expect(wordsOf(run(PLAIN))[0]).toBe("SmolLM2-135M-Instruct · this prompt: A summary · recorded");
-  const untimed = chipsOf(run(PLAIN), "A summary", "recording", false);
+  const untimed = chipsOf(run(PLAIN), "A summary", "recording", { timed: false });
   expect(untimed[0].words).toBe("SmolLM2-135M-Instruct · A summary · recorded");
   expect(wordsOf(run(PLAIN), "your prompt", "finished")[0]).toMatch(/ · measured here$/);
 });
@@ -63,7 +63,7 @@ test("a busy machine is a reason for doubt beside the figure", () => {
 
 test("what is not a speed has its origin alone", () => {
   const busy = run({ ...PLAIN, load_average: 9, cores: 2 });
-  expect(chipsOf(busy, "A summary", "recording", false).length).toBe(1);
+  expect(chipsOf(busy, "A summary", "recording", { timed: false }).length).toBe(1);
 });
 
 test("the project's own target is named by what it is", () => {
@@ -73,6 +73,20 @@ test("the project's own target is named by what it is", () => {
     "Python model",
   );
   expect(modelWords({ imported: { engine: "vLLM" } })).toBe("vLLM");
+});
+
+test("the target of another family is named by the title of the family", () => {
+  const models = [{ name: "target", model: "target", parameters: 134_515_008 }];
+  const families = [{ name: "smollm2", title: "SmolLM2-135M-Instruct, which answers in English" }];
+  expect(modelWords({ models, family: "smollm2" }, families)).toBe("SmolLM2-135M-Instruct");
+  expect(modelWords({ models, family: "smollm2" })).toBe("smollm2");
+  expect(modelWords({ models, family: "code" }, families)).toBe("Python model of 135 M");
+  const page: any = {
+    store: { state: { shown: "here", kind: "finished", opened: null } },
+    group: { store: run(null, { models, family: "smollm2" }) },
+    host: { about: { recordings: [], families } },
+  };
+  expect(originOf(page)[0].words).toMatch(/^SmolLM2-135M-Instruct · /);
 });
 
 test("a game is modelled, and an imported request was measured elsewhere", () => {

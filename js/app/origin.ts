@@ -20,10 +20,25 @@ const OWN_TARGETS = ["target", "ladder-target"];
 /** Most characters of a text's name. */
 const MOST = 36;
 
-/** The target of a run by its name; the project's own one by what it is. */
-export function modelWords({ models, imported }: Pick<Meta, "models" | "imported">): string {
+/** The family of the project's own models; a recording without a family is of it. */
+const OWN_FAMILY = "code";
+/** Families of models, of which the target is first in the title. */
+type Families = readonly { name: string; title: string }[];
+
+/**
+ * The target of a run by its name. Within a family it is called target: the project's own one is
+ * named by what it is, that of another family by the family's title.
+ */
+export function modelWords(
+  { models, imported, family }: Pick<Meta, "models" | "imported" | "family">,
+  families: Families = [],
+): string {
   const { model = "", parameters } = models?.at(-1) ?? {};
   if (!OWN_TARGETS.includes(model)) return model || imported?.engine || "";
+  if (family && family !== OWN_FAMILY) {
+    const title = families.find(({ name }) => name === family)?.title ?? family;
+    return title.split(",")[0];
+  }
   const size = typeof parameters === "number" ? ` of ${Math.round(parameters / 1e6)} M` : "";
   return `Python model${size}`;
 }
@@ -38,7 +53,13 @@ export function madeWords(meta: Pick<Meta, "modelled" | "imported">, kind: Kind)
 interface Shown {
   store: { state: Pick<State, "shown" | "kind" | "opened"> };
   group: { store: Run };
-  host: { about: { recordings: readonly { name: string; title: string }[]; suites?: Suite[] } };
+  host: {
+    about: {
+      recordings: readonly { name: string; title: string }[];
+      suites?: Suite[];
+      families?: Families;
+    };
+  };
 }
 /** The name of the text that is shown. */
 function textWords({ store, host }: Shown): string {
@@ -68,11 +89,17 @@ export function loadWords({ plain }: Pick<Meta, "plain">): string {
   return `load ${load.toFixed(1)} on ${plural(cores, "core")}`;
 }
 
-/** The origin of a figure of a run after a text of this name; `timed`: it is a speed. */
-export function chipsOf(run: Run, text: string, kind: Kind, timed = true): Chip[] {
+/** What else is known of a figure: whether it is a speed, and the families of the page. */
+interface Known {
+  timed?: boolean;
+  families?: Families;
+}
+/** The origin of a figure of a run after a text of this name. */
+export function chipsOf(run: Run, text: string, kind: Kind, known: Known = {}): Chip[] {
+  const { timed = true, families } = known;
   const isOther = timed && Boolean(text) && !text.startsWith("your ");
   const named = isOther ? `this prompt: ${cut(text, MOST)}` : text;
-  const names = [modelWords(run.meta), named, madeWords(run.meta, kind)];
+  const names = [modelWords(run.meta, families), named, madeWords(run.meta, kind)];
   const origin = { words: names.filter(Boolean).join(" · ") };
   if (!timed) return [origin];
   const load = loadWords(run.meta);
@@ -113,6 +140,7 @@ export function fastestWords(suites: readonly Suite[]): string {
 /** The origin of a figure of the run shown. */
 export function originOf(page: Shown, timed = true): Chip[] {
   const run = page.group.store;
-  const chips = chipsOf(run, textWords(page), page.store.state.kind, timed);
-  return timed ? [...chips, ...suiteChips(run, page.host.about.suites ?? [])] : chips;
+  const { families, suites = [] } = page.host.about;
+  const chips = chipsOf(run, textWords(page), page.store.state.kind, { timed, families });
+  return timed ? [...chips, ...suiteChips(run, suites)] : chips;
 }

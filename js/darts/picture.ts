@@ -1,10 +1,13 @@
 // The picture of a dart board: its columns, the darts thrown at it, and the pile that they make
 // beside p.
 import { nothing, svg } from "lit-html";
+import { ticks } from "../lib/chart";
 import { cut } from "../lib/words";
 import type { Board, Column, Dart } from "./board";
 
-const SIZE = { height: 240, top: 18, bottom: 36 };
+const SIZE = { height: 240, left: 30, top: 18, bottom: 36 };
+/** Numbers of the axis, about. */
+const TICKS = 3;
 /** Pixels of a column at most, its share of the room, and of a letter of its name. */
 const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
 /** The least probability that the height shows. */
@@ -62,6 +65,8 @@ interface Scale {
   foot: number;
   step: number;
   wide: number;
+  /** The highest probability that is shown. */
+  most: number;
   left(k: number): number;
   middle(k: number): number;
   y(p: number): number;
@@ -73,13 +78,14 @@ function scaleOf({ columns }: Board, pile: readonly number[], darts: number, wid
   );
   const most = Math.max(...heights, LEAST);
   const foot = SIZE.height - SIZE.bottom;
-  const step = width / columns.length;
+  const step = (width - SIZE.left) / columns.length;
   const wide = Math.min(COLUMN.most, step * COLUMN.share);
-  const middle = (k: number) => step * (k + 0.5);
+  const middle = (k: number) => SIZE.left + step * (k + 0.5);
   return {
     foot,
     step,
     wide,
+    most,
     middle,
     left: (k) => middle(k) - wide / 2,
     y: (p) => foot - (p / most) * (foot - SIZE.top),
@@ -122,6 +128,16 @@ function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: 
   return svg`<rect class="hsd-dt-noise" x=${left(k) - 5} width=${wide + 10}
     y=${top} height=${foot - top}></rect><path class=${kind}
     d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
+}
+
+/** Lines and numbers of the axis upwards. */
+function axisTemplate({ most, y }: Scale, width: number) {
+  return ticks(most, TICKS).map(
+    (p) => svg`<line class="hsd-grid" x1=${SIZE.left} x2=${width}
+        y1=${y(p)} y2=${y(p)}></line>
+      <text class="hsd-dt-tick" x=${SIZE.left - 6} y=${y(p) + 4}
+        >${Number(p.toFixed(3))}</text>`,
+  );
 }
 
 /** Path data of darts as dots. */
@@ -167,8 +183,10 @@ export function boardPicture(
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
     aria-hidden="true">
       <text class="hsd-dt-axis" y="10">${axis}</text>
+      ${axisTemplate(scale, width)}
       ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
-      <line class="hsd-dt-foot" x2=${width} y1=${scale.foot} y2=${scale.foot}></line>
+      <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
+        y1=${scale.foot} y2=${scale.foot}></line>
       <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>
       <path class="hsd-dt-dart" d=${dots(scale, counted)}></path>
       ${isPiled(darts) ? shares : nothing}

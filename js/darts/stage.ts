@@ -37,11 +37,11 @@ function keyTemplate(
     ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
   const given = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
-    <span data-family=${accepted ?? nothing}
+    ${recorded ? given : nothing}<span data-family=${accepted ?? nothing}
       ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
     ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
       isRatio ? surplus : nothing
-    }${recorded ? given : nothing}${isPiled(darts) ? shares : nothing}
+    }${isPiled(darts) ? shares : nothing}
   </p>`;
 }
 

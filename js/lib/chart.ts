@@ -26,13 +26,16 @@ export function frameOf(size: Size, mostX: number, mostY: number) {
 
 /**
  * Round numbers that divide `from` … `most` into about `parts`: multiples of 1, 2 or 5 times a
- * power of ten.
+ * power of ten, one of them above the first.
  */
 export function ticks(most: number, parts: number, from = 0): number[] {
   if (!(most > from)) return [0];
   const raw = (most - from) / parts;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
+  const steps = [1, 2, 5, 10].map((k) => k * power);
+  const wide = steps.find((size) => size >= raw) ?? raw;
+  // An axis has a number above its first one.
+  const step = wide <= most - from ? wide : (steps.findLast((size) => size <= most - from) ?? wide);
   const first = Math.ceil(from / step - 1e-9);
   return Array.from(
     { length: Math.floor(most / step + 1e-9) - first + 1 },

@@ -1,6 +1,6 @@
 // Small figures of the tables of a run, by hand.
 import { expect, test } from "vitest";
-import { inOrder, panelsOf, ranges, share } from "./panels";
+import { inOrder, joined, panelsOf, ranges, share } from "./panels";
 
 test.each([
   [2, 3, "67%"],
@@ -32,7 +32,7 @@ test("databases come in their order, the target last, others by name", () => {
   ]);
 });
 
-test("a rate of fewer than five draft tokens is marked as such", () => {
+test("lengths of fewer than five draft tokens are joined, and alone they are marked", () => {
   const draft = (node: number, key_length: number, verdict: string) => ({
     round: 0,
     level: 1,
@@ -52,7 +52,21 @@ test("a rate of fewer than five draft tokens is marked as such", () => {
   };
   const { rows } = panelsOf(run, { words: String }, ["context"]).byMatch(1);
   expect(rows.map(({ label, cells, few }) => [label, cells[1], few])).toEqual([
-    ["2", "50%", true],
-    ["7", "100%", false],
+    ["2–7", "86%", false],
+  ]);
+  run.drafts = new Map([[0, [draft(9, 2, "accepted"), draft(8, 2, "rejected")]]]);
+  const [few] = panelsOf(run, { words: String }, ["context"]).byMatch(1).rows;
+  expect([few.label, few.cells[1], few.few]).toEqual(["2", "50%", true]);
+});
+
+test("bins are joined from the left, and the last one with those before it", () => {
+  const counts = [6, 1, 2, 3, 5, 1];
+  const bins = counts.map((_, k): [number, number] => [k, k]);
+  const countOf = ([first, last]: readonly [number, number]) =>
+    counts.slice(first, last + 1).reduce((sum, count) => sum + count, 0);
+  expect(joined(bins, countOf)).toEqual([
+    [0, 0],
+    [1, 3],
+    [4, 5],
   ]);
 });

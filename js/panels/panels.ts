@@ -62,8 +62,8 @@ export function ranges(values: Iterable<number>): [first: number, last: number][
   for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);
   return bins;
 }
-const rangeWords = ([a, b]: [number, number]) => (a === b ? String(a) : `${a}–${b}`);
-const within = ([a, b]: [number, number], n: number) => a <= n && n <= b;
+const rangeWords = ([a, b]: readonly [number, number]) => (a === b ? String(a) : `${a}–${b}`);
+const within = ([a, b]: readonly [number, number], n: number) => a <= n && n <= b;
 
 const draftsOf = (run: Run) => [...run.drafts.values()].flat();
 export const topLevel = (run: Pick<Store, "rounds">) =>
@@ -178,14 +178,40 @@ function perRound(counted: Counted, level: number): Panel {
   };
 }
 
+/**
+ * Join neighbouring bins until each has as many values as a rate needs; the last ones join those
+ * before them.
+ */
+export function joined(
+  bins: readonly (readonly [number, number])[],
+  countOf: (bin: readonly [number, number]) => number,
+): [number, number][] {
+  const found: [number, number][] = [];
+  for (const [first, last] of bins) {
+    const before = found.at(-1);
+    if (before && countOf(before) < FEW) before[1] = last;
+    else found.push([first, last]);
+  }
+  const rest = found.at(-1);
+  if (rest && found.length > 1 && countOf(rest) < FEW) {
+    found.pop();
+    found[found.length - 1][1] = rest[1];
+  }
+  return found;
+}
+
 function byMatch(counted: Counted, level: number): Panel {
   const drafts = counted.drafts.filter(
     (draft) => draft.level === level && draft.key_length !== null,
   );
   const rows: Row[] = [];
-  for (const bin of ranges(drafts.map((draft) => draft.key_length as number))) {
-    const here = drafts.filter((draft) => within(bin, draft.key_length as number));
-    if (!here.length) continue;
+  const hereOf = (bin: readonly [number, number]) =>
+    drafts.filter((draft) => within(bin, draft.key_length as number));
+  const bins = ranges(drafts.map((draft) => draft.key_length as number)).filter(
+    (bin) => hereOf(bin).length,
+  );
+  for (const bin of joined(bins, (one) => hereOf(one).length)) {
+    const here = hereOf(bin);
     const accepted = acceptedOf(here);
     rows.push({
       label: rangeWords(bin),
@@ -200,7 +226,8 @@ function byMatch(counted: Counted, level: number): Panel {
     measure: "Acceptance rate",
     more:
       "Match length: number of latest tokens that a database found in earlier text. " +
-      `Draft models match nothing and are excluded. Grey: of fewer than ${FEW} draft tokens.`,
+      "Draft models match nothing and are excluded. Neighbouring lengths are joined where they " +
+      `have fewer than ${FEW} draft tokens.`,
     heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
     rows,
     empty: emptyWords(counted, counted.drafts) || (drafts.length ? "" : noMatch),

@@ -73,6 +73,21 @@ function boardOfVerdict(
 }
 
 /**
+ * The title of the board of a correction: the share of draws that keeps a draft, and what was drawn.
+ * Darts have a ring at the recorded one; a draft without a q, of a database, has one draw of the
+ * target, whose token is named.
+ */
+function titleOf({ board, names, recorded }: Drawn, position: number): string {
+  if (board.left === null) return `Position ${position}: darts under p and q`;
+  const kept = Math.round(100 * (1 - board.left));
+  const drawn = recorded?.token ?? null;
+  if (board.rule === "ratio" || drawn === null)
+    return `Position ${position}: ${kept} % of the darts accept; the recorded one, at the ring, did not`;
+  const name = names[drawn];
+  return `Position ${position}: ${kept} % of draws keep the draft; this one was “${name}”`;
+}
+
+/**
  * The board of a chip that was decided in `round`, whose own token is `own`: of its verdict alone
  * where it was accepted or nothing was drawn in its place, else of the round's correction. Null at
  * temperature 0.
@@ -90,10 +105,7 @@ export function boardOfChip(
   if (chip && isAlone) return boardOfVerdict(store, palette, chip, draft, round);
   const drawn = boardOfRound(store, palette, round, own?.row ?? null);
   if (!drawn) return null;
-  const share = 100 * (1 - (drawn.board.left ?? 0));
-  const kept = `${share.toFixed(0)} % of the darts accept a draft`;
-  const title = `Position ${round.accepted + 1}: ${kept}; the recorded one, at the ring, did not`;
-  return { ...drawn, key: `${round.id}`, title };
+  return { ...drawn, key: `${round.id}`, title: titleOf(drawn, round.accepted + 1) };
 }
 
 /** Whether the darts of a round can be drawn, and fall on both sides. */

@@ -108,6 +108,7 @@ test("a point of the staircase is an event; an event has a time within its round
 test("ticks are 1, 2 or 5 times a power of ten", () => {
   assert.deepEqual(ticks(128, 4), [0, 50, 100]);
   assert.deepEqual(ticks(0.9, 3), [0, 0.5]);
+  assert.deepEqual(ticks(48, 2), [0, 20, 40], "a low chart has a number above 0");
   assert.deepEqual(ticks(0, 3), [0]);
 });
 

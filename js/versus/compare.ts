@@ -206,6 +206,8 @@ type Figure = [
   of: Of,
   write: Write,
   differ?: (x: number, first: number) => string,
+  /** Whether it is a sum over the text: texts of other lengths have no difference. */
+  isSum?: boolean,
 ];
 const meanLog = ({ tokens }: Store) =>
   tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null;
@@ -217,10 +219,11 @@ const ROWS: Figure[] = [
     (x) => `${whole(x)} tokens/s`,
     (x, first) => (first ? `${hundredths(x / first)} × A` : ""),
   ],
-  ["Target forward passes", "main", (m) => m.target_forwards, whole],
+  ["Time per token", "main", (m) => (m.tokens ? m.seconds / m.tokens : null), ms],
   ["Mean acceptance length", "main", (m) => m.mean_acceptance_length, hundredths],
   ["Acceptance rate", "main", (m) => m.acceptance_rate, percent, points],
-  ["Decoding", "main", (m) => m.seconds, ms],
+  ["Target forward passes", "main", (m) => m.target_forwards, whole, minus(whole), true],
+  ["Decoding", "more", (m) => m.seconds, ms, minus(ms), true],
   ["Repetition", "more", (m) => m.repetition_share, percent, points],
   ["Drafting latency", "more", (m) => m.draft_seconds_per_round || null, ms],
   ["Mean log-probability", "more", (_, run) => meanLog(run), hundredths],
@@ -232,19 +235,24 @@ const ROWS: Figure[] = [
  */
 export function tableOf(runs: Store[]) {
   const all = runs.map((run) => metricsOf(run));
+  /** Whether a run has as many tokens as the first. */
+  const areEqual = runs.map(({ tokens }) => tokens.length === runs[0].tokens.length);
   const row = (
     name: string,
     definition: string,
     values: (number | null)[],
     write: Write,
-    differ?: Figure[4],
+    differ: Figure[4] = minus(write),
+    isSum = false,
   ) => ({
     name,
     definition,
     cells: values.map((x, k) => ({
       value: x === null ? "–" : write(x),
       difference:
-        !k || x === null || values[0] === null ? "" : (differ ?? minus(write))(x, values[0]),
+        !k || x === null || values[0] === null || (isSum && !areEqual[k])
+          ? ""
+          : differ(x, values[0]),
     })),
   });
   const spent = runs.map((run) => callSums(run.calls).filter((c) => c.kind !== "prefill"));
@@ -258,9 +266,10 @@ export function tableOf(runs: Store[]) {
   );
   const times = names.map((name) => {
     const own = runs.map((_, k) => secondsOf(k, name));
-    return row(`in ${name}`, `Forward passes or look-ups of ${name} after prefill.`, own, ms);
+    const definition = `Forward passes or look-ups of ${name} after prefill.`;
+    return row(`in ${name}`, definition, own, ms, minus(ms), true);
   });
-  const between = row("between calls", DEFINITIONS["between calls"], rest, ms);
+  const between = row("between calls", DEFINITIONS["between calls"], rest, ms, minus(ms), true);
   const figures = ROWS.map(([name, group, of, ...how]) => {
     const values = all.map((m, k) => of(m, runs[k]));
     return { group, ...row(name, DEFINITIONS[name], values, ...how) };

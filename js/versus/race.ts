@@ -1,7 +1,7 @@
 // The race: the staircases of all runs on one clock, to play or drag, and a line for each run.
 import { html, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { axisX, axisY, type Frame, frameOf, onResize } from "../lib/chart";
+import { axisX, axisY, type Frame, frameOf, onResize, spread } from "../lib/chart";
 import { make } from "../lib/dom";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
@@ -144,6 +144,40 @@ function finish(runs: readonly Runner[], f: Frame, ns: number) {
     )}`;
 }
 
+/** Pixels of the letter at a run's head, and between the clock and it. */
+const BADGE = 16;
+const BESIDE = 7;
+
+/** A run that is not at the finish yet: the middle of its letter, and its tokens. */
+interface Head {
+  letter: string;
+  x: number;
+  y: number;
+  tokens: number;
+}
+/** The letters of runs on their way, beside the clock; higher where two would touch. */
+export function headsOf(
+  runs: readonly Racing[],
+  f: Pick<Frame, "x" | "y" | "width">,
+  ns: number,
+): Head[] {
+  const goal = goalOf(runs);
+  const running = runs.filter(({ stairs }) => crossingOf(stairs, goal) > ns);
+  if (ns <= 0) return [];
+  const x = Math.min(f.x(ns) + BESIDE + BADGE / 2, f.width - BADGE / 2);
+  const upwards = running.map(({ letter, stairs }) => {
+    const tokens = shownAt(stairs, ns);
+    return { letter, x, y: -f.y(tokens), tokens };
+  });
+  return spread(upwards, BADGE + 2).map((head) => ({ ...head, y: -head.y }));
+}
+function headTemplate({ letter, x, y, tokens }: Head, f: Frame, ns: number) {
+  return svg`<circle class="hsd-stairs-end" cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle>
+    <g class="hsd-vs-head"><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
+      height=${BADGE} rx="3"></rect><text x=${x} y=${y + 4} text-anchor="middle"
+      >${letter}</text></g>`;
+}
+
 /** The staircases, faint beyond the finish, and the clock. */
 function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
@@ -155,7 +189,8 @@ function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
     ${finish(runs, f, ns)}
-    <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line></svg>`;
+    <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line>
+    ${headsOf(runs, f, ns).map((head) => headTemplate(head, f, ns))}</svg>`;
 }
 
 /** What a run took to the finish, and for all of a longer text; its tokens before. */

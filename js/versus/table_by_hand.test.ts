@@ -57,6 +57,7 @@ test.each([
   ["Drafting latency", "–", "3.00 µs", ""],
   // Three of log 1/2 and one of log 1/8: -1.04 instead of -0.69.
   ["Mean log-probability", "−0.69", "−1.04", "−0.35"],
+  ["Time per token", "10.0 µs", "5.00 µs", "−5.00 µs"],
   ["Decoding", "40.0 µs", "20.0 µs", "−20.0 µs"],
   ["in target", "36.0 µs", "14.0 µs", "−22.0 µs"],
   ["in db", "–", "3.00 µs", ""],
@@ -69,6 +70,15 @@ test.each([
     second,
     difference,
   ]);
+});
+
+test("sums over texts of other lengths have no difference, rates have", () => {
+  const longer = { ...FAST, tokens: [...FAST.tokens, FAST.tokens[3]] };
+  const found = rows([PLAIN, longer]);
+  const difference = (name: string) => found.get(name)?.[1].difference;
+  const sums = ["Target forward passes", "Decoding", "in target", "between calls"];
+  expect(sums.map(difference)).toEqual(["", "", "", ""]);
+  expect(difference("Time per token")).toBe("−6.00 µs");
 });
 
 test("speeds are compared with plain decoding, not with the slowest run", () => {

@@ -8,6 +8,7 @@ import {
   crossingsOf,
   fitSpeed,
   goalOf,
+  headsOf,
   passesAt,
   shownAt,
   spentAt,
@@ -54,6 +55,27 @@ test("tokens come out when their round ends, all of them at once", () => {
     [0, 2e6 - 1, 2e6, 4e6, 6e6, 9e9].map((t) => shownAt(quick.stairs, t)),
     [0, 0, 4, 8, 12, 12],
   );
+});
+
+test("runs on their way have their letter beside the clock, higher where two would touch", () => {
+  const frame = { x: (ns: number) => ns / 1e4, y: (tokens: number) => 300 - tokens, width: 900 };
+  const heads = headsOf([plain, quick, slow], frame, 3e6);
+  assert.deepEqual(
+    heads.map(({ letter, x, tokens }) => [letter, x, tokens]),
+    [
+      ["A", 315, 3],
+      ["B", 315, 4],
+      ["C", 315, 0],
+    ],
+  );
+  const rows = heads.map(({ y }) => y).toSorted((a, b) => a - b);
+  assert.ok(rows[1] - rows[0] >= 18 && rows[2] - rows[1] >= 18);
+  assert.ok(rows[2] <= 300);
+  assert.deepEqual(
+    headsOf([plain, quick], frame, 6e6).map(({ letter }) => letter),
+    ["A"],
+  );
+  assert.deepEqual(headsOf([plain, quick], frame, 0), []);
 });
 
 test("a pass is counted when its round ends", () => {

@@ -12,8 +12,9 @@ from ladders import bundled_prompts, ladder_engine, needs_native
 
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
+from hsd_viz.latency.basis import PLANS, own_plan
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
-from hsd_viz.latency.stored import fastest
+from hsd_viz.latency.stored import decide, fastest
 from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
 from hsd_viz.trace.identities import check
@@ -86,6 +87,20 @@ def test_shipped_ladder(cache):
         engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"
     )
     assert not cache.exists(), "nothing was measured"
+
+
+@pytest.mark.parametrize("name", sorted(PLANS))
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_the_models_of_each_family_have_a_shipped_plan(cache, name, temperature):
+    """The one that the page shows for a run of these models."""
+    plan = own_plan(temperature, name)["calibration"]
+    models = []
+    for model, (weights, runtime) in plan["identity"]["models"].items():
+        models.append({"model": model, "weights": weights, "runtime": runtime})
+    meta = {"models": models, "sampling": {"temperature": temperature}}
+    levels = candidates(parse("auto[db,nano] > target"), "target", find_family(name))
+    expected = fastest(levels, Calibration.from_dict(plan))
+    assert decide(levels, True, meta) == expected
 
 
 def test_other_models_need_a_calibration(cache):

@@ -60,6 +60,8 @@ def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
     assert about["models"] == ["nano", "target"]
     assert about["form"]["prompt"] == "Why is the sky blue?"
     assert about["form"]["chat"] is True
+    assert about["form"]["stack"] == "db > target", "the fastest of the project's reports"
+    assert column(about["families"], "stack") == ["nano:4 > target", "db > target"]
     assert hsd.dashboard().about["family"] == "code"
 
 

@@ -93,7 +93,7 @@ def test_a_slide_shows_all_that_its_text_can_name(path, run_once):
             section = section[0]
         elif step.printed and not section.startswith("Exercise"):
             printed += 1
-            assert f"<pre>{escape(step.printed.rstrip())}</pre>" in deck, section
+            assert f"<pre tabindex=0>{escape(step.printed.rstrip())}</pre>" in deck, section
     assert printed
 
 
@@ -141,7 +141,7 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
     assert page.count('<div class="tries">') == 12
     assert page.count("<label>") == 4 * 11
     [emitted, *_] = re.findall(
-        r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page
+        r"<span>emitted\(drafted=(.*?), accepted=(.*?)\) =</span> .*?pattern=\"(.*?)\">", page
     )
     assert int(emitted[2]) == int(emitted[1]) + 1
     pattern = lessons._pattern([Fraction(1, 4), 0])
@@ -177,7 +177,9 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count(
         "## Exercise "
     )
-    assert "raise NotImplementedError" in page
+    assert "raise NotImplementedError" not in page, "nothing can be replaced on a page"
+    assert 'check("' not in page
+    assert page.count("<summary>Code</summary>") == page.count('<details class="source">') > 3
     assert "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(
         re.findall(r'href="([^"]+)"', page)
