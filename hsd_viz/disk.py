@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -250,6 +250,18 @@ def parse_json(text: str, what: str) -> Any:
         raise BadFile(f"{what} is not JSON: it is nested too deeply") from None
     except ValueError as error:
         raise BadFile(f"{what} is not JSON: {error}") from None
+
+
+def object_at(data: Any, name: str) -> Mapping[str, Any]:
+    """Return the object that JSON data have under a name.
+
+    Raises:
+        BadFile: if the data are not an object, or have none.
+    """
+    value = data.get(name) if isinstance(data, Mapping) else None
+    if not isinstance(value, Mapping):
+        raise BadFile(f"{name!r} is missing or not an object")
+    return value
 
 
 def most_unpacked(size: int) -> int:

@@ -15,8 +15,8 @@ from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.ranges import Range
-from hsd_viz.serve.app import DecodeRequest
-from hsd_viz.views.app import dashboard
+from hsd_viz.serve.requests import DecodeRequest
+from hsd_viz.views.app import messages
 from tests.rows import keyed
 from tools.reference.typescript import typescript_settings
 
@@ -60,7 +60,7 @@ def test_a_setting_is_an_option_in_python(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_may_send_a_setting(name):
-    assert name in dashboard.OPTIONS
+    assert name in messages.OPTIONS
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from hsd_viz.cli.arguments import CommandLine
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions
-from hsd_viz.errors import UserError, parsing
+from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.options import BenchOptions
 
 
@@ -35,8 +35,7 @@ def bench(
     from hsd_viz.results.result import show
 
     if from_ is not None:
-        with parsing(from_):
-            report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
+        report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
         return show(BenchResult(report), html=html)
 
     if not options.stacks:

@@ -11,7 +11,6 @@ from hsd_viz.cli import shared
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import writing
-from hsd_viz.errors import parsing
 from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.ranges import Range
@@ -64,8 +63,7 @@ def import_(
     from hsd_viz.records.traces import trace_of
     from hsd_viz.results.result import show
 
-    with parsing(record):
-        imported = import_records(record, engine, since)
+    imported = import_records(record, engine, since)
     code = show(imported, json=json_)
     if save is not None:
         trace = trace_of(imported.reading.one(model))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.errors import UserError
 
 T = TypeVar("T")
 #: The fields of a calibration by pairs.
@@ -263,17 +263,18 @@ class Calibration:
         Raises:
             UserError: if the data have another form.
         """
+        if not isinstance(data, Mapping):
+            raise UserError("not a calibration: it is not an object")
+        tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}
         try:
-            tables: dict[str, dict[tuple[str, str], Any]] = {"tiers": {}}
             for name in _BY_PAIRS:
                 if name in data:
-                    tables[name] = {
-                        (draft, verifier): value for draft, verifier, value in data[name]
-                    }
+                    rows = msgspec.convert(data[name], list[tuple[str, str, Any]])
+                    tables[name] = {(draft, by): value for draft, by, value in rows}
             for pair, outcomes in tables["tiers"].items():
                 tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
-        except MALFORMED as error:
+        except msgspec.ValidationError as error:
             raise UserError(f"not a calibration: {error}") from None
 
     @property

@@ -1,8 +1,8 @@
 """The speed-up over plain decoding, made in one place, with the bound that it cannot exceed.
 
-A round of speculation verifies at least one token, so it takes at least a plain step; it emits L
-tokens. Therefore speed-up ≤ L, the tokens per forward pass. A larger quotient of measured times
-says that the plain step was measured too slow, or the round too fast.
+A round of speculation verifies at least one token, so it takes at least a plain decoding step; it
+emits L tokens. Therefore speed-up ≤ L, the tokens per forward pass. A larger quotient of measured
+times says that the plain decoding step was measured too slow, or the round too fast.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SpeedUp:
             return ""
         return (
             f"the times give {self.capped:.2f} at {self.bound:.2f} tokens per forward pass, which "
-            "is impossible: the plain step was measured too slow"
+            "is impossible: the plain decoding step was measured too slow"
         )
 
 
@@ -55,7 +55,7 @@ def speed_up(value: float, error: float, tokens_per_pass: float) -> SpeedUp:
     """Return a speed-up with its interval, both at most ``tokens_per_pass``.
 
     Args:
-        value: tokens per pass over the time of a round in plain steps.
+        value: tokens per pass over the time of a round in plain decoding steps.
         error: half the width of the 95 % interval of its logarithm.
         tokens_per_pass: emitted tokens per forward pass of the target.
     """

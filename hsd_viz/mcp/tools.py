@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from hsd_viz.declare import settings_of
 from hsd_viz.engine.access import model_outside
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
+from hsd_viz.mcp.schemas import FILE, GPU, MODELS, figure, number, several, text, whole
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
@@ -37,43 +37,6 @@ INSTRUCTIONS = (
     "`predict` estimates hardware that is not at hand, `replay` counts what drafters would bring "
     "on a log, `decode` runs the small shipped models. All are read-only. Files are named relative "
     "to the folder of the server; `list_files` lists them."
-)
-
-
-def text(description: str, length: int = 200, **more: Any) -> dict[str, Any]:
-    """Return the schema of a text."""
-    return {"type": "string", "description": description, "maxLength": length, **more}
-
-
-def number(description: str, low: float, high: float) -> dict[str, Any]:
-    """Return the schema of a number."""
-    return {"type": "number", "description": description, "minimum": low, "maximum": high}
-
-
-def whole(description: str, low: int, high: int) -> dict[str, Any]:
-    """Return the schema of a whole number."""
-    return {**number(description, low, high), "type": "integer"}
-
-
-def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any]:
-    """Return the schema of a list."""
-    return {"type": "array", "items": items, "description": description, "maxItems": most}
-
-
-def figure(declaration: type, name: str, description: str) -> dict[str, Any]:
-    """Return the schema of a figure of the doctor, in the range that is declared for it."""
-    limits = settings_of(declaration)[name].range
-    assert limits is not None and limits.high is not None
-    if isinstance(limits.low, int):
-        return whole(description, limits.low, int(limits.high))
-    return number(description, limits.low, limits.high)
-
-
-#: Schemas that several tools have.
-FILE = text("a file of the server's folder", 1000)
-GPU = text("the GPU, as in H100")
-MODELS = several(
-    text("a name, as in llama-8b"), "the target, then its draft models, as in eagle3", 4
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from hsd_viz.errors import UserError
 from hsd_viz.records.engines import COMPLETIONS
 from hsd_viz.records.file_context import Context
 from hsd_viz.records.forms import Form
@@ -55,7 +56,7 @@ class Collected:
         """Count a record of a form, whether or not it has a sample."""
         self.by_form[form.name] += 1
 
-    def refuse(self, line: int, error: Exception) -> None:
+    def refuse(self, line: int, error: UserError) -> None:
         """Note a record that is damaged or impossible."""
         self.refused.append((line, str(error)))
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hsd_viz.records import (
+    aiperf,
     fastdeploy,
     llama_cpp,
     llama_cpp_lines,
+    llama_cpp_statistics,
     lm_studio,
     lmdeploy,
     mlc,
     openai,
     sglang,
+    sglang_bench,
     sglang_lines,
     tensorrt_llm,
     tgi,
+    tokenspeed,
     vllm,
     vllm_lines,
 )
@@ -37,22 +41,26 @@ PATTERNS: tuple[LinePattern, ...] = (
     *vllm_lines.LINES,
     *sglang_lines.LINES,
     *llama_cpp_lines.LINES,
+    *llama_cpp_statistics.LINES,
     *tensorrt_llm.LINES,
 )
 #: What only the whole file shows, in the order in which it is kept.
 FINISHERS: tuple[Finisher, ...] = (
     *llama_cpp_lines.FINISHERS,
+    *llama_cpp_statistics.FINISHERS,
     *vllm.FINISHERS,
     *tensorrt_llm.FINISHERS,
 )
 #: What only a whole file shows of the samples of an engine.
 COMPLETIONS: tuple[SampleCompletion, ...] = (
     *sglang_lines.COMPLETIONS,
-    *llama_cpp_lines.COMPLETIONS,
+    *llama_cpp_statistics.COMPLETIONS,
 )
 #: What reads a response: tried in this order.
 RESPONSES = (
+    aiperf.response,
     vllm.response,
+    tokenspeed.response,
     sglang.response,
     llama_cpp.response,
     tensorrt_llm.response,
@@ -63,7 +71,7 @@ RESPONSES = (
     openai.response,
 )
 #: What reads the state of a server or the result of a benchmark.
-RESULTS = (sglang.bench_json, sglang.server_info, sglang.batch_result)
+RESULTS = (sglang_bench.bench_json, sglang_bench.server_info, sglang_bench.batch_result)
 #: What reads a scrape of counters.
 COUNTERS: tuple[ReadsMetrics, ...] = (
     vllm.metrics,

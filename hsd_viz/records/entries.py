@@ -79,7 +79,7 @@ class EntryReader:
         """Yield (number, JSON value or broken entry)."""
         start = self.first_character()
         if start == b"[":
-            yield from enumerate_array(self._file)
+            yield from self.array()
             return
         for number, line in self.lines(start):
             yield number, line if isinstance(line, BrokenEntry) else _parse(number, line)

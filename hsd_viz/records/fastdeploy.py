@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
+import msgspec
+
 from hsd_viz.errors import BadFile
-from hsd_viz.records.choices import objects_of, total, total_by_place
-from hsd_viz.records.forms import declare
+from hsd_viz.records.choices import of_choices, total, total_by_place
+from hsd_viz.records.fields import Number
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample, with_fixed_length
 
 NAME = "fastdeploy"
@@ -23,7 +27,23 @@ RESPONSE = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+class _Metrics(msgspec.Struct):
+    """The figures of speculative decoding of a choice.
+
+    Attributes:
+        accepted_tokens: emitted tokens.
+        rejected_tokens: rejected draft tokens.
+        accepted_tokens_per_head: emitted tokens by their place in a verification.
+        average_accept_length: emitted tokens per verification.
+    """
+
+    accepted_tokens: Number | None = None
+    rejected_tokens: Number | None = None
+    accepted_tokens_per_head: list[Number] | None = None
+    average_accept_length: Number | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form.
 
     Its accepted tokens are all emitted ones: the first of a verification, its head 0, is the
@@ -32,15 +52,15 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
     Raises:
         BadFile: if its figures contradict each other.
     """
-    metrics = objects_of(value, "speculate_metrics")
-    emitted = total(metrics, "accepted_tokens") if metrics else None
+    metrics = of_choices(value, "speculate_metrics", _Metrics)
+    emitted = total(one.accepted_tokens for one in metrics)
     if not emitted:
         return None
-    heads = total_by_place(metrics, "accepted_tokens_per_head")
+    heads = total_by_place(one.accepted_tokens_per_head for one in metrics)
     if heads is not None and sum(heads) != emitted:
         raise BadFile(f"impossible: {emitted:g} accepted tokens, {sum(heads):g} over the heads")
     drafts = _verifications(metrics) if heads is None else heads[0]
-    rejected = total(metrics, "rejected_tokens")
+    rejected = total(one.rejected_tokens for one in metrics)
     accepted = None if drafts is None else emitted - drafts
     drafted = None
     if rejected is not None and accepted is not None:
@@ -59,12 +79,15 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
     return with_fixed_length(sample), RESPONSE
 
 
-def _verifications(metrics: list[Mapping[str, Any]]) -> float | None:
+def _verifications(metrics: Sequence[_Metrics]) -> float | None:
     """Return the verifications that the mean lengths of the choices imply."""
     drafts = 0.0
     for one in metrics:
-        length = one.get("average_accept_length")
-        if not isinstance(length, int | float) or length < 1:
+        length = one.average_accept_length
+        if length is None or length < 1 or one.accepted_tokens is None:
             return None
-        drafts += round(one["accepted_tokens"] / length)
+        quotient = one.accepted_tokens / length
+        if not isfinite(quotient):
+            return None
+        drafts += round(quotient)
     return drafts

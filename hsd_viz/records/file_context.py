@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import Form
-from hsd_viz.records.sample import Sample
+from hsd_viz.records.sample import MOST_COUNT, Sample
 
 #: A number in a line of a log.
 NUMBER = r"([\d.]+|nan)"
 Notes = TypeVar("Notes")
+#: Characters of a damaged number in a message.
+MOST_DIGITS = 40
 
 
 @dataclass(slots=True)
@@ -136,12 +139,35 @@ def note_draft_model(match: re.Match[str], context: Context) -> None:
 
 
 def number(text: str | None) -> float | None:
-    """Return a number as it is written, ``None`` for none and for nan."""
+    """Return a number as it is written, ``None`` for none and for nan.
+
+    Raises:
+        BadFile: if it is damaged.
+    """
     if text is None or text.strip().lower() in ("", "nan", "none", "null", "-"):
         return None
-    return float(text.replace(",", ""))
+    return figure(text.replace(",", ""))
+
+
+def figure(text: str) -> float:
+    """Return a number that must be there.
+
+    Raises:
+        BadFile: if it is damaged.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadFile(f"damaged: {text[:MOST_DIGITS]!r} is not a number") from None
+    if not -MOST_COUNT <= value <= MOST_COUNT:
+        raise BadFile(f"damaged: the number {text[:MOST_DIGITS]!r} is out of range")
+    return value
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Return the numbers of a list as it is written: ``0.8, 0.6``."""
-    return tuple(float(part) for part in text.split(",") if part.strip())
+    """Return the numbers of a list as it is written: ``0.8, 0.6``.
+
+    Raises:
+        BadFile: if one is damaged.
+    """
+    return tuple(figure(part) for part in text.split(",") if part.strip())

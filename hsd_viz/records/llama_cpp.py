@@ -7,15 +7,15 @@ mlx-vlm and other servers that follow llama-server's ``timings`` are read here a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from hsd_viz.records import prometheus
-from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import (
-    RecordedRequest,
-    Sample,
-    with_fixed_length,
-)
+from hsd_viz.records.fields import Number, typed
+from hsd_viz.records.forms import Form, declare
+from hsd_viz.records.sample import RecordedRequest, Sample
 
 NAME = "llama.cpp"
 METHODS = {
@@ -99,46 +99,63 @@ MLX = declare(
 # --- /metrics -----------------------------------------------------------------------------------
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
-    prefix = "llamacpp:spec_decode_"
-    drafts = prometheus.total(values, [f"{prefix}num_drafts_total"])
-    if drafts is None:
+    sample = prometheus.spec_decode(values, "llamacpp:spec_decode_")
+    if sample is None:
         return None
-    drafted = prometheus.total(values, [f"{prefix}num_draft_tokens_total"])
-    accepted = prometheus.total(values, [f"{prefix}num_accepted_tokens_total"])
-    places = prometheus.by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
     tokens = prometheus.total(values, ["llamacpp:tokens_predicted_total"]) or None
     seconds = prometheus.total(values, ["llamacpp:tokens_predicted_seconds_total"]) or None
-    sample = Sample(
-        drafts=drafts,
-        drafted=drafted,
-        accepted=accepted,
-        by_position=None if places is None else tuple(places),
+    passes = None
+    if tokens is not None and sample.accepted is not None:
+        passes = max(tokens - sample.accepted, 0.0)
+    sample = replace(
+        sample,
         tokens=tokens,
-        passes=None if tokens is None or accepted is None else max(tokens - accepted, 0.0),
+        passes=passes,
         seconds=seconds,
-        draft_length=None if places is None else len(places),
-        derived=frozenset(("passes",)),
+        derived=sample.derived | {"passes"},
     )
-    return with_fixed_length(sample), METRICS
+    return sample, METRICS
 
 
 # --- responses ----------------------------------------------------------------------------------
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+class _Timings(msgspec.Struct):
+    """The ``timings`` of a response.
+
+    Attributes:
+        prompt_ms: ms of the prefill.
+        predicted_ms: ms from then on.
+        predicted_n: emitted tokens.
+        draft_n: draft tokens.
+        draft_n_accepted: accepted draft tokens.
+        draft_n_verif_steps: verifications.
+        draft_rounds: the same of mlx-vlm.
+    """
+
+    prompt_ms: Number | None = None
+    predicted_ms: Number | None = None
+    predicted_n: Number | None = None
+    draft_n: Number | None = None
+    draft_n_accepted: Number | None = None
+    draft_n_verif_steps: Number | None = None
+    draft_rounds: Number | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form."""
-    timings = value.get("timings")
-    if not isinstance(timings, Mapping) or timings.get("draft_n") is None:
+    if not isinstance(value.get("timings"), Mapping):
         return None
-    drafted = timings.get("draft_n")
-    accepted = timings.get("draft_n_accepted")
-    prefill = timings.get("prompt_ms")
-    decode = timings.get("predicted_ms")
-    tokens = timings.get("predicted_n")
-    rounds = timings.get("draft_rounds")
-    steps = timings.get("draft_n_verif_steps") if rounds is None else rounds
+    timings = typed(value["timings"], _Timings)
+    if timings.draft_n is None:
+        return None
+    accepted = timings.draft_n_accepted
+    prefill = timings.prompt_ms
+    decode = timings.predicted_ms
+    tokens = timings.predicted_n
+    rounds = timings.draft_rounds
     passes = None
     if rounds is not None:
         # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward
@@ -147,8 +164,8 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
     elif tokens is not None and accepted is not None:
         passes = max(0, tokens - accepted)
     sample = Sample(
-        drafts=steps,
-        drafted=drafted,
+        drafts=timings.draft_n_verif_steps if rounds is None else rounds,
+        drafted=timings.draft_n,
         accepted=accepted,
         tokens=tokens,
         passes=passes,

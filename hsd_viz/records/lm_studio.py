@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.records.choices import first_of
-from hsd_viz.records.forms import declare
+import msgspec
+
+from hsd_viz.records.fields import Number, completion_tokens, first_known, typed
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample
 
 NAME = "lm-studio"
-METHODS: dict[str, str] = {}
 
 RESPONSE = declare(
     NAME,
@@ -21,37 +22,56 @@ RESPONSE = declare(
     sample='{"stats": {"total_draft_tokens_count": 80, "accepted_draft_tokens_count": 60, …',
     reports="draft tokens, accepted tokens, tokens and speed of a request",
 )
-#: A count -> its names in the REST API and in the SDK.
-NAMES = {
-    "drafted": ("total_draft_tokens_count", "totalDraftTokensCount"),
-    "accepted": ("accepted_draft_tokens_count", "acceptedDraftTokensCount"),
-    "tokens": ("predicted_tokens_count", "predictedTokensCount"),
-    "speed": ("tokens_per_second", "tokensPerSecond"),
-    "first": ("time_to_first_token", "timeToFirstTokenSec"),
-}
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+class _Stats(msgspec.Struct):
+    """The ``stats`` of a response, in the names of the REST API and of the SDK.
+
+    Attributes:
+        total_draft_tokens_count: draft tokens.
+        totalDraftTokensCount: the same.
+        accepted_draft_tokens_count: accepted draft tokens.
+        acceptedDraftTokensCount: the same.
+        predicted_tokens_count: emitted tokens.
+        predictedTokensCount: the same.
+        tokens_per_second: the speed.
+        tokensPerSecond: the same.
+        time_to_first_token: seconds of the prefill.
+        timeToFirstTokenSec: the same.
+    """
+
+    total_draft_tokens_count: Number | None = None
+    totalDraftTokensCount: Number | None = None
+    accepted_draft_tokens_count: Number | None = None
+    acceptedDraftTokensCount: Number | None = None
+    predicted_tokens_count: Number | None = None
+    predictedTokensCount: Number | None = None
+    tokens_per_second: Number | None = None
+    tokensPerSecond: Number | None = None
+    time_to_first_token: Number | None = None
+    timeToFirstTokenSec: Number | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form."""
-    stats = value.get("stats")
-    if not isinstance(stats, Mapping):
+    if not isinstance(value.get("stats"), Mapping):
         return None
-    known = {name: first_of(stats, names) for name, names in NAMES.items()}
-    if known["drafted"] is None:
+    stats = typed(value["stats"], _Stats)
+    drafted = first_known(stats.total_draft_tokens_count, stats.totalDraftTokensCount)
+    if drafted is None:
         return None
-    tokens = known["tokens"]
+    accepted = first_known(stats.accepted_draft_tokens_count, stats.acceptedDraftTokensCount)
+    tokens = first_known(stats.predicted_tokens_count, stats.predictedTokensCount)
     if tokens is None:
-        tokens = (value.get("usage") or {}).get("completion_tokens")
-    accepted = known["accepted"]
-    passes = None if tokens is None or accepted is None else max(0, tokens - accepted)
-    seconds = tokens / known["speed"] if tokens and known["speed"] else None
+        tokens = completion_tokens(value)
+    speed = first_known(stats.tokens_per_second, stats.tokensPerSecond)
     sample = Sample(
-        drafted=known["drafted"],
+        drafted=drafted,
         accepted=accepted,
         tokens=tokens,
-        passes=passes,
-        prefill_seconds=known["first"],
-        seconds=seconds,
+        passes=None if tokens is None or accepted is None else max(0, tokens - accepted),
+        prefill_seconds=first_known(stats.time_to_first_token, stats.timeToFirstTokenSec),
+        seconds=tokens / speed if tokens and speed else None,
         request=request,
         derived=frozenset(("passes", "seconds")),
     )

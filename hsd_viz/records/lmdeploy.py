@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.forms import declare
-from hsd_viz.records.sample import Sample, with_fixed_length
+from hsd_viz.records.forms import Form, declare
+from hsd_viz.records.sample import Sample
 
 NAME = "lmdeploy"
 
@@ -22,19 +22,10 @@ METRICS = declare(
 )
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
-    prefix = "lmdeploy:spec_decode_"
-    drafts = prometheus.total(values, [f"{prefix}num_drafts_total"])
-    if drafts is None:
+    sample = prometheus.spec_decode(values, "lmdeploy:spec_decode_")
+    if sample is None:
         return None
-    places = prometheus.by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
-    sample = Sample(
-        drafts=drafts,
-        drafted=prometheus.total(values, [f"{prefix}num_draft_tokens_total"]),
-        accepted=prometheus.total(values, [f"{prefix}num_accepted_tokens_total"]),
-        by_position=None if places is None else tuple(places),
-        running=prometheus.gauge(values, "lmdeploy:num_requests_running") or None,
-        draft_length=None if places is None else len(places),
-    )
-    return with_fixed_length(sample), METRICS
+    running = prometheus.gauge(values, "lmdeploy:num_requests_running") or None
+    return replace(sample, running=running), METRICS

@@ -7,13 +7,15 @@ verifications, and the draft tokens start at the second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from hsd_viz.errors import BadFile
-from hsd_viz.records.forms import declare
+from hsd_viz.records.fields import Number, nested, typed
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample
-from hsd_viz.records.sglang import nested
 
 NAME = "mlc-llm"
 
@@ -28,18 +30,45 @@ METRICS = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
-    """Return the sample of the metrics of an engine with its form."""
-    counts = nested(value, "draft_count")
-    if counts is None or not isinstance(counts.get("accept_count"), Sequence):
+class _Counts(msgspec.Struct):
+    """The counts of an engine by position.
+
+    Attributes:
+        draft_count: verifications of at least k + 1 tokens.
+        accept_count: verifications that emitted at least k + 1 tokens.
+    """
+
+    draft_count: list[Number]
+    accept_count: list[Number]
+
+
+class _Engine(msgspec.Struct):
+    """The metrics of an engine.
+
+    Attributes:
+        decode_tokens_per_s: its speed.
+    """
+
+    decode_tokens_per_s: Number | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
+    """Return the sample of the metrics of an engine with its form.
+
+    Raises:
+        BadFile: if the counts are damaged.
+    """
+    fields = nested(value, "draft_count")
+    if fields is None or "accept_count" not in fields:
         return None
-    drafts = list(counts["draft_count"])
-    accepted = list(counts["accept_count"])
+    counts = typed(fields, _Counts)
+    drafts = counts.draft_count
+    accepted = counts.accept_count
     if len(drafts) != len(accepted):
         raise BadFile(f"damaged: {len(drafts)} counts of drafts and {len(accepted)} of acceptances")
     if len(drafts) < 2:
         return None
-    about = nested(value, "spec_decode") or {}
+    engine = typed(nested(value, "spec_decode") or {}, _Engine)
     same_lengths = len(set(drafts)) == 1
     sample = Sample(
         drafts=drafts[0],
@@ -47,7 +76,7 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
         accepted=sum(accepted[1:]),
         by_position=tuple(accepted[1:]),
         reached=tuple(drafts[1:]) if same_lengths else None,
-        speed=about.get("decode_tokens_per_s"),
+        speed=engine.decode_tokens_per_s,
         draft_length=len(drafts) - 1,
     )
     return sample, METRICS

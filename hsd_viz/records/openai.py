@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.errors import BadFile
-from hsd_viz.records.forms import declare
+import msgspec
+
+from hsd_viz.records.fields import typed
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample
 
 NAME = "openai"
@@ -22,22 +24,33 @@ RESPONSE = declare(
 )
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+class _Details(msgspec.Struct):
+    """The parts of the completion tokens of a response.
+
+    Attributes:
+        accepted_prediction_tokens: accepted draft tokens.
+        rejected_prediction_tokens: rejected draft tokens.
+    """
+
+    accepted_prediction_tokens: int | None = None
+    rejected_prediction_tokens: int | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form; ``None`` where nothing was predicted.
 
     The tokens of the response are left out: OpenAI counts rejected ones among them.
+
+    Raises:
+        BadFile: if a count is damaged.
     """
     usage = value.get("usage")
     details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
     if not isinstance(details, Mapping):
         return None
-    accepted = details.get("accepted_prediction_tokens")
-    rejected = details.get("rejected_prediction_tokens")
-    for count in (accepted, rejected):
-        if count is not None and type(count) is not int:
-            raise BadFile(f"damaged: {count!r} prediction tokens")
+    tokens = typed(details, _Details)
+    accepted = tokens.accepted_prediction_tokens or 0
+    rejected = tokens.rejected_prediction_tokens or 0
     if not accepted and not rejected:
         return None
-    accepted = accepted or 0
-    drafted = accepted + (rejected or 0)
-    return Sample(drafted=drafted, accepted=accepted, request=request), RESPONSE
+    return Sample(drafted=accepted + rejected, accepted=accepted, request=request), RESPONSE

@@ -7,11 +7,12 @@ and the later value is what it counted since then.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+
+from hsd_viz.records.sample import Sample, with_fixed_length
 
 #: ``name{labels} value [timestamp]``; in tables of logs ``name{labels} | value``.
 METRIC = re.compile(
@@ -165,9 +166,23 @@ def _part(key: Key) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in key[1] if name != "position")
 
 
-def differences(
-    scrapes: Sequence[Mapping[Key, float]],
-) -> list[tuple[dict[Key, float], list[str]]]:
-    """Return the differences of neighbouring scrapes."""
-    pairs = itertools.pairwise(scrapes)
-    return [difference(before, after) for before, after in pairs]
+def spec_decode(values: Mapping[Key, float], prefix: str) -> Sample | None:
+    """Return the counters of speculative decoding by the names that vLLM gave them, ``None``
+    without the number of drafts.
+
+    Args:
+        values: a scrape, or the difference of two.
+        prefix: what comes before the names.
+    """
+    drafts = total(values, [f"{prefix}num_drafts_total"])
+    if drafts is None:
+        return None
+    places = by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
+    sample = Sample(
+        drafts=drafts,
+        drafted=total(values, [f"{prefix}num_draft_tokens_total"]),
+        accepted=total(values, [f"{prefix}num_accepted_tokens_total"]),
+        by_position=None if places is None else tuple(places),
+        draft_length=None if places is None else len(places),
+    )
+    return with_fixed_length(sample)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import OF_ANOTHER_FORM, BadFile, UserError
-from hsd_viz.records import (
-    prometheus,
-    summaries,
-    tensorrt_llm,
-)
+from hsd_viz.errors import BadFile, UserError
+from hsd_viz.records import prometheus, summaries, tensorrt_llm
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines import FINISHERS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
@@ -102,7 +98,7 @@ def _nothing(path: Path, reader: _Reader, engine: str | None) -> BadFile:
         return BadFile(f"{path} has no usable record: line {number}: {why}")
     looked = []
     for name in engines_with_forms() if engine is None else [engine]:
-        forms = ", ".join(form.name for form in known_forms(name))
+        forms = ", ".join(form.name for form in FORMS if form.engine == name)
         looked.append(f"{name}: {forms}")
     message = (
         f"{path} has no record of speculative decoding by {engine or 'a known engine'}; "
@@ -115,11 +111,6 @@ def _nothing(path: Path, reader: _Reader, engine: str | None) -> BadFile:
         number, text = reader.unknown[0]
         message += f"; line {number} may be one of an unknown form: {text[:QUOTED]}"
     return NoRecord(message)
-
-
-def known_forms(engine: str | None = None) -> Iterable[Form]:
-    """Return the forms that are read, of one engine or of all."""
-    return [form for form in FORMS if engine in (None, form.engine)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +203,7 @@ class _Reader:
         context = self.context
         try:
             sample = pattern.read(match, context)
-        except ValueError as error:
+        except UserError as error:
             self.collected.refuse(context.line, error)
             return
         form = pattern.form
@@ -257,7 +248,7 @@ class _Reader:
             return
         try:
             summary = summaries.sample_of(rows)
-        except ValueError as error:
+        except UserError as error:
             self.collected.refuse(self.context.line, error)
             return
         if summary is not None:
@@ -276,11 +267,8 @@ class _Reader:
         try:
             if not self._iteration(value) and not self._response(value, document.event):
                 self.other += 1
-        except ValueError as error:
+        except UserError as error:
             self.collected.refuse(document.line, error)
-        except OF_ANOTHER_FORM as error:
-            why = f"unexpected form ({type(error).__name__})"
-            self.collected.refused.append((document.line, why))
 
     def _iteration(self, value: Mapping[str, Any]) -> bool:
         """Return whether a value is the statistics of an iteration, which are kept."""
@@ -337,7 +325,7 @@ class _Reader:
         model = self.context.model
         try:
             samples = finisher.read(self.context)
-        except BadFile as error:
+        except UserError as error:
             self.collected.refuse(self.context.line, error)
             return
         for sample in samples:

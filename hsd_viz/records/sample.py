@@ -6,12 +6,15 @@ A sample holds what its source reports and nothing else: what is not reported is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
-from hsd_viz.declare import from_data
+import msgspec
+
 from hsd_viz.errors import BadFile
+from hsd_viz.ranges import check_range
+from hsd_viz.records.fields import Number
 
 #: Limits of a record: beyond them it is damaged.
 MOST_DRAFT = 1024
@@ -21,8 +24,7 @@ MOST_COUNT = 10**15
 SLACK = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedVerification:
+class RecordedVerification(NamedTuple):
     """One forward pass of the target over a draft.
 
     Attributes:
@@ -47,9 +49,9 @@ class RecordedRequest:
         category: the kind of the prompt.
     """
 
-    context: float | None = None
-    cached: float | None = None
-    temperature: float | None = None
+    context: Number | None = None
+    cached: Number | None = None
+    temperature: Number | None = None
     category: str = ""
 
 
@@ -85,23 +87,23 @@ class Sample:
     line: int = 0
     time: float | None = None
     clock: str = ""
-    drafts: float | None = None
-    drafted: float | None = None
-    accepted: float | None = None
-    by_position: tuple[float, ...] | None = None
-    reached: tuple[float, ...] | None = None
-    histogram: tuple[float, ...] | None = None
+    drafts: Number | None = None
+    drafted: Number | None = None
+    accepted: Number | None = None
+    by_position: tuple[Number, ...] | None = None
+    reached: tuple[Number, ...] | None = None
+    histogram: tuple[Number, ...] | None = None
     verifications: tuple[RecordedVerification, ...] = ()
-    tokens: float | None = None
-    passes: float | None = None
-    length: float | None = None
-    prefill_seconds: float | None = None
-    seconds: float | None = None
-    speed: float | None = None
-    running: float | None = None
+    tokens: Number | None = None
+    passes: Number | None = None
+    length: Number | None = None
+    prefill_seconds: Number | None = None
+    seconds: Number | None = None
+    speed: Number | None = None
+    running: Number | None = None
     draft_length: int | None = None
-    draft_ms: float | None = None
-    engine_rate: float | None = None
+    draft_ms: Number | None = None
+    engine_rate: Number | None = None
     request: RecordedRequest | None = None
     derived: frozenset[str] = frozenset()
 
@@ -137,7 +139,7 @@ class Sample:
             if value not in (None, (), "", frozenset()):
                 data[name] = value
         if self.verifications:
-            data["verifications"] = [list(astuple(one)) for one in self.verifications]
+            data["verifications"] = list(map(list, self.verifications))
         if self.derived:
             data["derived"] = sorted(self.derived)
         return data
@@ -149,17 +151,11 @@ class Sample:
         Raises:
             BadFile: if it is not one.
         """
-        known = {one.name for one in fields(cls)}
-        values = {name: value for name, value in data.items() if name in known}
         try:
-            for name in ("by_position", "reached", "histogram"):
-                if name in values:
-                    values[name] = tuple(values[name])
-            rows = values.get("verifications", ())
-            values["verifications"] = tuple(RecordedVerification(*row) for row in rows)
-            values["derived"] = frozenset(values.get("derived", ()))
-            return from_data(cls, values)
-        except TypeError as error:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            if isinstance(error.__cause__, BadFile):
+                raise error.__cause__ from None
             raise BadFile(f"a sample of a record is not valid: {error}") from None
 
 
@@ -208,12 +204,22 @@ def _check_counts(sample: Sample) -> None:
 
 
 def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
-    """Return the drafts of which k or more tokens were accepted, k = 1, 2, ..."""
+    """Return the drafts of which k or more tokens were accepted, k = 1, 2, ...
+
+    Raises:
+        UserError: if the longest draft is out of range.
+    """
+    check_range("the longest draft", len(histogram) - 1, 0, MOST_DRAFT)
     return tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
 
 
 def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
-    """Return how many of the counts are k or more, k = 1, 2, ..., ``longest``."""
+    """Return how many of the counts are k or more, k = 1, 2, ..., ``longest``.
+
+    Raises:
+        UserError: if the longest draft is out of range.
+    """
+    check_range("the longest draft", longest, 0, MOST_DRAFT)
     reached = []
     for k in range(1, longest + 1):
         reached.append(float(sum(count >= k for count in counts)))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hsd_viz.errors import UserError
 from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines import COUNTERS, GAUGES, ReadsMetrics, Values
@@ -72,7 +73,7 @@ class _ScrapesOfModel:
     def _read(self, reads: ReadsMetrics, values: Values, line: int) -> tuple[Sample, Form] | None:
         try:
             return reads(values)
-        except ValueError as error:
+        except UserError as error:
             self.collected.refuse(line, error)
             return None
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from hsd_viz.errors import OF_ANOTHER_FORM, BadFile
+import msgspec
+
+from hsd_viz.records.fields import typed
 from hsd_viz.records.sample import RecordedVerification, Sample
 
 
@@ -71,20 +73,32 @@ class Series:
         Raises:
             BadFile: if it is not one.
         """
-        try:
-            return cls(
-                engine=str(data["engine"]),
-                version=str(data["version"]),
-                form=str(data["form"]),
-                model=str(data["model"]),
-                single=bool(data["single"]),
-                method=data["method"],
-                draft_model=str(data["draft_model"]),
-                remarks=tuple(map(str, data["remarks"])),
-                samples=tuple(Sample.from_dict(one) for one in data["samples"]),
-            )
-        except OF_ANOTHER_FORM as error:
-            raise BadFile(f"a series of a record is not valid: {error}") from None
+        about = typed(data, _SavedSeries)
+        return cls(
+            engine=about.engine,
+            version=about.version,
+            form=about.form,
+            samples=tuple(Sample.from_dict(sample) for sample in about.samples),
+            single=about.single,
+            model=about.model,
+            method=about.method,
+            draft_model=about.draft_model,
+            remarks=tuple(about.remarks),
+        )
+
+
+class _SavedSeries(msgspec.Struct):
+    """The data of :meth:`Series.to_dict`; the attributes are those of a series."""
+
+    engine: str
+    version: str
+    form: str
+    samples: list[dict[str, Any]]
+    single: bool
+    model: str
+    method: str | None
+    draft_model: str
+    remarks: list[str]
 
 
 def pooled(samples: Sequence[Sample]) -> Sample:

@@ -11,7 +11,12 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+import msgspec
+
 from hsd_viz.errors import Unsupported
+from hsd_viz.ranges import check_range
+from hsd_viz.records.fields import typed
+from hsd_viz.records.sample import MOST_DRAFT
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 from hsd_viz.words import counted
 
@@ -22,24 +27,57 @@ DROPPED = (1, "×")
 NOMINAL_NS = 1_000_000
 
 
+class _Imported(msgspec.Struct):
+    """What a trace notes of its import.
+
+    Attributes:
+        engine: the engine that wrote the record.
+        method: the drafter.
+    """
+
+    engine: str
+    method: str | None = None
+
+
+class _ServedMeta(msgspec.Struct):
+    """The meta of an imported trace, as far as it is used here.
+
+    Attributes:
+        imported: the notes of the import.
+        prefill_ns: ns of the prefill.
+        decode_ns: ns from then on.
+        created: when the run was made.
+    """
+
+    imported: _Imported
+    prefill_ns: int | None = None
+    decode_ns: int | None = None
+    created: str | None = None
+
+
 def served_run(trace: Trace) -> Trace:
     """Return an imported trace as a run that can be shown; one that is such a run stays.
 
     Raises:
+        BadFile: if its notes are damaged.
         Unsupported: if its record has no rounds.
     """
-    notes = trace.meta["imported"]
     if len(trace):
         return trace
+    about = typed(trace.meta, _ServedMeta)
+    engine = about.imported.engine
     if not trace.round_rows:
         raise Unsupported(
-            f"a record of {notes['engine']} without the draft of each round has no run to show: "
+            f"a record of {engine} without the draft of each round has no run to show: "
             "use `hsd-viz doctor`"
         )
-    times, clock = _times(trace)
-    prefill = trace.meta.get("prefill_ns") or 0
+    for row in trace.round_rows:
+        check_range("the draft of a round", row.drafted, 0, MOST_DRAFT)
+        check_range("the accepted tokens of a round", row.accepted, 0, row.drafted)
+    times, clock = _times(trace, about.decode_ns)
+    prefill = about.prefill_ns or 0
     starts = [prefill + at for at in accumulate(times, initial=0)]
-    drafter = str(notes.get("method") or "draft")
+    drafter = about.imported.method or "draft"
     tokens: list[TokenRow] = []
     drafts: list[DraftRow] = []
     rounds: list[RoundRow] = []
@@ -48,7 +86,6 @@ def served_run(trace: Trace) -> Trace:
         drafts += [_draft(row, place, drafter) for place in range(row.drafted)]
         for place in range(row.accepted + 1):
             tokens.append(_token(row, place, len(tokens), drafter))
-    engine = notes["engine"]
     meta: dict[str, Any] = trace.meta | {
         "stack": f"{engine}/{drafter} > {engine}/target",
         "prompt": f"({counted(len(tokens), 'token')} that {engine} wrote in {clock}; no texts)",
@@ -58,17 +95,21 @@ def served_run(trace: Trace) -> Trace:
         # The page says what rules of its own keep; an engine's is quoted and called unchecked.
         "sampling": {"rule": engine},
         "clock": clock,
-        "created": trace.meta.get("created") or "",
+        "created": about.created or "",
     }
     return Trace(meta).add_rows(tokens=tokens, drafts=drafts, rounds=rounds)
 
 
-def _times(trace: Trace) -> tuple[list[int], str]:
-    """Return what each round took in ns, and how that is known."""
+def _times(trace: Trace, decode: int | None) -> tuple[list[int], str]:
+    """Return what each round took in ns, and how that is known.
+
+    Args:
+        trace: has the rounds.
+        decode: what all of them took in ns; ``None`` if unknown.
+    """
     recorded = [row.duration_ns for row in trace.round_rows]
     if None not in recorded:
         return recorded, "rounds as recorded"
-    decode = trace.meta.get("decode_ns")
     each = decode // len(recorded) if decode else NOMINAL_NS
     what = "that share the time of the request" if decode else "of unknown times"
     return [each] * len(recorded), f"equal rounds {what}"

@@ -1,21 +1,25 @@
-"""SGLang: gauges of ``/metrics``, responses of all versions, ``bench_serving``; its log lines are
-:mod:`hsd_viz.records.sglang_lines`.
+"""SGLang: its forms of records, gauges of ``/metrics`` and responses of all versions.
+
+Log lines are in :mod:`hsd_viz.records.sglang_lines`, figures of a whole server in
+:mod:`hsd_viz.records.sglang_bench`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from hsd_viz.records import prometheus
-from hsd_viz.records.choices import first_of
-from hsd_viz.records.file_context import number
-from hsd_viz.records.forms import declare
+from hsd_viz.records.fields import Number, completion_tokens, first_known, nested, typed
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import (
     RecordedRequest,
     RecordedVerification,
     Sample,
     reaching,
+    survivors,
     with_fixed_length,
 )
 
@@ -125,16 +129,6 @@ FINISHED = declare(
     sample="Finish: obj=GenerateReqInput(…), out={'meta_info': {'spec_verify_ct': 43, …",
     reports="verifications, accepted tokens, histogram of a request",
 )
-TOKENSPEED = declare(
-    "tokenspeed",
-    "response with spec_draft_tokens",
-    "response",
-    seen_in="PR 1443",
-    source="https://github.com/lightseekorg/tokenspeed/pull/1443",
-    sample='{"meta_info": {"spec_verify_ct": 9, "spec_accepted_tokens": 20, '
-    '"spec_draft_tokens": 63',
-    reports="verifications, draft tokens, accepted tokens of a request",
-)
 
 
 # --- /metrics -----------------------------------------------------------------------------------
@@ -145,7 +139,7 @@ def below_one(rate: float | None) -> float | None:
     return None if rate is None or rate > 1 else rate
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape with its form."""
     length = prometheus.gauge(values, "sglang:spec_accept_length")
     if not length:
@@ -162,59 +156,96 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None
 
 # --- responses ----------------------------------------------------------------------------------
 
-#: Names of a count in the order of their versions.
-VERIFY = ("spec_verify_ct",)
-DRAFTED = ("spec_draft_token_num", "spec_proposed_drafts", "spec_num_proposed_drafts")
-ACCEPTED = ("spec_accept_token_num", "spec_accepted_drafts", "spec_num_correct_drafts")
-HISTOGRAM = ("spec_accept_histogram", "spec_correct_drafts_histogram")
+
+class SGLangCounts(msgspec.Struct):
+    """The counts of a request; versions gave a count several names, the oldest first.
+
+    Attributes:
+        spec_verify_ct: verifications.
+        spec_draft_token_num: draft tokens.
+        spec_proposed_drafts: the same.
+        spec_num_proposed_drafts: the same.
+        spec_accept_token_num: accepted draft tokens.
+        spec_accepted_drafts: the same.
+        spec_num_correct_drafts: the same.
+        spec_accept_histogram: verifications that accepted exactly j draft tokens.
+        spec_correct_drafts_histogram: the same.
+        completion_tokens: emitted tokens.
+    """
+
+    spec_verify_ct: Number | None = None
+    spec_draft_token_num: Number | None = None
+    spec_proposed_drafts: Number | None = None
+    spec_num_proposed_drafts: Number | None = None
+    spec_accept_token_num: Number | None = None
+    spec_accepted_drafts: Number | None = None
+    spec_num_correct_drafts: Number | None = None
+    spec_accept_histogram: list[Number] | None = None
+    spec_correct_drafts_histogram: list[Number] | None = None
+    completion_tokens: Number | None = None
+
+    @property
+    def drafted(self) -> Number | None:
+        """Draft tokens."""
+        return first_known(
+            self.spec_draft_token_num, self.spec_proposed_drafts, self.spec_num_proposed_drafts
+        )
+
+    @property
+    def accepted(self) -> Number | None:
+        """Accepted draft tokens."""
+        return first_known(
+            self.spec_accept_token_num, self.spec_accepted_drafts, self.spec_num_correct_drafts
+        )
+
+    @property
+    def histogram(self) -> tuple[Number, ...] | None:
+        """Verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
+        counts = first_known(self.spec_accept_histogram, self.spec_correct_drafts_histogram)
+        return tuple(counts) if counts else None
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+class _Lengths(msgspec.Struct):
+    """Every verification of a request.
+
+    Attributes:
+        verify_lengths: the verified tokens, the last token of the text included.
+        accept_lengths: the tokens that a verification added, one of the target included.
+    """
+
+    verify_lengths: list[int] | None = None
+    accept_lengths: list[int] | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form."""
     detailed = nested(value, "verify_lengths")
     if detailed is not None:
-        return _detailed(detailed, value, request), DETAILED
+        tokens = completion_tokens(value)
+        if not value.get("usage"):
+            tokens = completion_tokens({"usage": value.get("meta_info")})
+        return _detailed(typed(detailed, _Lengths), tokens, request), DETAILED
     counts = nested(value, "spec_verify_ct")
     if counts is None:
         return None
-    if "spec_draft_tokens" in counts:
-        return _tokenspeed(counts, request), TOKENSPEED
-    tokens = counts.get("completion_tokens")
+    known = typed(counts, SGLangCounts)
+    tokens = known.completion_tokens
     if tokens is None:
-        tokens = (value.get("usage") or {}).get("completion_tokens")
-    sample = counted(counts, tokens, request)
+        tokens = completion_tokens(value)
+    sample = counted(known, tokens, request)
     return sample, RESPONSE if "meta_info" in value else SGLEXT
 
 
-def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
-    """Return the first mapping inside ``value`` that has a key."""
-    if not depth:
-        return None
-    if isinstance(value, Mapping):
-        if key in value:
-            return value
-        inner: Sequence[Any] = list(value.values())
-    elif isinstance(value, list):
-        inner = value[:8]
-    else:
-        return None
-    for one in inner:
-        if (mapping := nested(one, key, depth - 1)) is not None:
-            return mapping
-    return None
-
-
-def counted(fields: Mapping[str, Any], tokens: float | None, request: RecordedRequest) -> Sample:
+def counted(counts: SGLangCounts, tokens: float | None, request: RecordedRequest) -> Sample:
     """Return the sample of the counts of a request. A request without verifications counts 0."""
-    histogram = first_of(fields, HISTOGRAM)
-    histogram = tuple(histogram) if histogram else None
-    accepted = first_of(fields, ACCEPTED)
+    histogram = counts.histogram
+    accepted = counts.accepted
     by_position = None
     if histogram is not None:
-        by_position = tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
+        by_position = survivors(histogram)
         if accepted is None:
             accepted = sum(by_position)
-    drafts = first_of(fields, VERIFY)
+    drafts = counts.spec_verify_ct
     if accepted is None and tokens is not None and drafts is not None:
         # The first token is of the prefill; each verification adds one token of the target.
         accepted = max(0, tokens - 1 - drafts)
@@ -223,7 +254,7 @@ def counted(fields: Mapping[str, Any], tokens: float | None, request: RecordedRe
         passes = max(tokens - accepted, 0)
     sample = Sample(
         drafts=drafts,
-        drafted=first_of(fields, DRAFTED),
+        drafted=counts.drafted,
         accepted=accepted,
         by_position=by_position,
         histogram=histogram,
@@ -235,32 +266,15 @@ def counted(fields: Mapping[str, Any], tokens: float | None, request: RecordedRe
     return with_fixed_length(sample)
 
 
-def _tokenspeed(fields: Mapping[str, Any], request: RecordedRequest) -> Sample:
-    return Sample(
-        drafts=fields.get("spec_verify_ct"),
-        drafted=fields.get("spec_draft_tokens"),
-        accepted=fields.get("spec_accepted_tokens"),
-        tokens=fields.get("completion_tokens"),
-        request=request,
-    )
-
-
-def _detailed(
-    fields: Mapping[str, Any], value: Mapping[str, Any], request: RecordedRequest
-) -> Sample:
-    """Return the sample of a request that lists every verification.
-
-    ``verify_lengths`` counts the verified tokens, the last token of the text included;
-    ``accept_lengths`` the tokens that a verification added, one of the target included.
-    """
-    verified = fields.get("verify_lengths") or []
-    added = fields.get("accept_lengths") or []
+def _detailed(lengths: _Lengths, tokens: float | None, request: RecordedRequest) -> Sample:
+    """Return the sample of a request that lists every verification."""
+    verified = lengths.verify_lengths or []
+    added = lengths.accept_lengths or []
     rows = []
     for width, length in zip(verified, added, strict=False):
         rows.append(RecordedVerification(max(0, width - 1), max(0, length - 1)))
     drafted = [row.drafted for row in rows]
     accepted = [row.accepted for row in rows]
-    tokens = (value.get("usage") or value.get("meta_info") or {}).get("completion_tokens")
     longest = max(drafted, default=0)
     return Sample(
         drafts=sum(map(bool, drafted)),
@@ -274,67 +288,3 @@ def _detailed(
         request=request,
         derived=frozenset(("passes",)),
     )
-
-
-# --- the state of a server, and of a batch --------------------------------------------------------
-
-
-def server_info(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
-    """Return the sample of ``/get_server_info``: the mean over its ranks, each with equal
-    weight.
-    """
-    states = value.get("internal_states")
-    if not isinstance(states, list):
-        return None
-    known = [one for one in states if isinstance(one, Mapping)]
-    lengths = [one["avg_spec_accept_length"] for one in known if one.get("avg_spec_accept_length")]
-    if not lengths:
-        return None
-    speeds = [one.get("last_gen_throughput") or 0.0 for one in known]
-    steps = value.get("speculative_num_steps")
-    chain = value.get("speculative_eagle_topk") in (None, 1)
-    sample = Sample(
-        length=sum(lengths) / len(lengths),
-        speed=sum(speeds) or None,
-        draft_length=steps if chain else None,
-    )
-    return sample, SERVER_INFO
-
-
-def batch_result(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
-    """Return the sample of a line of ``bench_one_batch_server``; -1: not known."""
-    length = value.get("acc_length")
-    if not isinstance(length, int | float) or length <= 0 or "batch_size" not in value:
-        return None
-    speed = value.get("last_gen_throughput") or value.get("output_throughput")
-    sample = Sample(
-        length=float(length),
-        running=value["batch_size"],
-        speed=speed if speed and speed > 0 else None,
-    )
-    return sample, BATCH
-
-
-# --- bench_serving ------------------------------------------------------------------------------
-
-
-def summary_rows(rows: Mapping[str, str]) -> Sample | None:
-    """Return the sample of the rows of a printed summary, ``None`` without an accept length."""
-    length = number(rows.get("Accept length"))
-    if not length:
-        return None
-    tpot = number(rows.get("Median TPOT (ms)")) or number(rows.get("Mean TPOT (ms)"))
-    running = number(rows.get("Concurrency")) or number(rows.get("Max request concurrency"))
-    speed = 1e3 / tpot * (running or 1.0) if tpot else None
-    return Sample(length=length, running=running, speed=speed)
-
-
-def bench_json(value: Mapping[str, Any]) -> tuple[Sample, Any] | None:
-    """Return the sample of a line of ``bench_serving --output-file`` with its form."""
-    length = value.get("accept_length")
-    if not isinstance(length, int | float) or not length or "output_throughput" not in value:
-        return None
-    running = value.get("concurrency") or value.get("max_concurrency")
-    tpot = value.get("median_tpot_ms") or value.get("mean_tpot_ms")
-    speed = 1e3 / tpot * (running or 1.0) if tpot else None
-    return Sample(length=float(length), running=running, speed=speed), BENCH

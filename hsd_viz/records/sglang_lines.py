@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from hsd_viz.disk import parse_json
+from hsd_viz.records.fields import Number, typed
 from hsd_viz.records.file_context import (
     Context,
     LinePattern,
     SampleCompletion,
+    figure,
     note_draft_model,
     note_model,
     number,
 )
 from hsd_viz.records.sample import RecordedRequest, Sample
-from hsd_viz.records.sglang import FINISHED, LINE, METHODS, NAME, QUESTIONS, below_one, counted
+from hsd_viz.records.sglang import (
+    FINISHED,
+    LINE,
+    METHODS,
+    NAME,
+    QUESTIONS,
+    SGLangCounts,
+    below_one,
+    counted,
+)
 
 
 def _decode(match: re.Match[str], context: Context) -> Sample | None:
@@ -51,13 +62,25 @@ def _steps(match: re.Match[str], context: Context) -> None:
     """Take the draft length from the steps of a chain; a tree of several branches has none."""
     branches = re.search(r"speculative_eagle_topk=(\d+)", match.string)
     if branches is None or branches[1] == "1":
-        context.draft_length = int(match[1])
+        context.draft_length = int(figure(match[1]))
 
 
 def _draft_tokens(match: re.Match[str], context: Context) -> None:
     """Take the draft length from the verified tokens where no steps are named."""
     if context.draft_length is None and "speculative_num_steps=None" in match.string:
-        context.draft_length = int(match[1]) - 1
+        context.draft_length = int(figure(match[1])) - 1
+
+
+class _PrintedCounts(SGLangCounts):
+    """The counts of a finished request.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: tokens of the prompt that came from a cache.
+    """
+
+    prompt_tokens: Number | None = None
+    cached_tokens: Number | None = None
 
 
 _FIELD = re.compile(
@@ -69,20 +92,19 @@ def _finished(match: re.Match[str], context: Context) -> Sample | None:
     """Read the fields of a response that Python printed."""
     fields: dict[str, Any] = {}
     for name, text in _FIELD.findall(match.string):
-        fields.setdefault(name, json.loads(text))
-    if not fields.get("spec_verify_ct"):
+        fields.setdefault(name, parse_json(text, f"damaged: {name}"))
+    counts = typed(fields, _PrintedCounts)
+    if not counts.spec_verify_ct:
         return None
-    request = RecordedRequest(
-        context=fields.get("prompt_tokens"), cached=fields.get("cached_tokens")
-    )
-    sample = counted(fields, fields.get("completion_tokens"), request)
+    request = RecordedRequest(context=counts.prompt_tokens, cached=counts.cached_tokens)
+    sample = counted(counts, counts.completion_tokens, request)
     if sample.draft_length is None:
         sample = replace(sample, draft_length=context.draft_length)
     return sample
 
 
 def _questions(match: re.Match[str], _context: Context) -> Sample | None:
-    return Sample(length=float(match[1]))
+    return Sample(length=figure(match[1]))
 
 
 LINES = (

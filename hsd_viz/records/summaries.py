@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hsd_viz.records import sglang, vllm, vllm_bench
+from hsd_viz.records import sglang, sglang_bench, vllm, vllm_bench
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 
@@ -42,7 +42,7 @@ def sample_of(rows: dict[str, str]) -> tuple[Sample, Form] | None:
     sample = vllm_bench.summary_rows(rows)
     if sample is not None:
         return sample, vllm.BENCH
-    sample = sglang.summary_rows(rows)
+    sample = sglang_bench.summary_rows(rows)
     if sample is not None:
         return sample, sglang.BENCH
     return None

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hsd_viz.errors import BadFile
+import msgspec
+
 from hsd_viz.records import prometheus
-from hsd_viz.records.choices import objects_of, total, total_by_place
-from hsd_viz.records.file_context import Context, Finisher, LinePattern
-from hsd_viz.records.forms import declare
+from hsd_viz.records.choices import of_choices, total, total_by_place
+from hsd_viz.records.fields import Milliseconds, Number, completion_tokens, typed
+from hsd_viz.records.file_context import Context, Finisher, LinePattern, figure
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import (
     RecordedRequest,
     RecordedVerification,
@@ -23,7 +25,6 @@ from hsd_viz.records.sample import (
 )
 
 NAME = "tensorrt-llm"
-METHODS: dict[str, str] = {}
 #: The key of an iteration's counts.
 STATISTICS = "specDecodingStats"
 
@@ -94,7 +95,7 @@ def _bench_row(match: re.Match[str], context: Context) -> None:
     name = BENCH_ROWS[match[1]]
     if name in blocks[-1]:
         blocks.append({})
-    blocks[-1][name] = float(match[2])
+    blocks[-1][name] = figure(match[2])
 
 
 LINES = (
@@ -133,67 +134,103 @@ def is_iteration(value: Mapping[str, Any]) -> bool:
     return STATISTICS in value
 
 
+class _Statistics(msgspec.Struct):
+    """The counts of an iteration.
+
+    Attributes:
+        numDraftTokens: draft tokens.
+        numAcceptedTokens: accepted draft tokens.
+        numRequestsWithDraftTokens: verifications: one of each request that had a draft.
+    """
+
+    numDraftTokens: Number | None = None
+    numAcceptedTokens: Number | None = None
+    numRequestsWithDraftTokens: Number | None = None
+
+
+class _Iteration(msgspec.Struct):
+    """An iteration.
+
+    Attributes:
+        iterLatencyMS: its ms.
+        numActiveRequests: the running requests.
+    """
+
+    iterLatencyMS: Milliseconds | None = None
+    numActiveRequests: Number | None = None
+
+
 def iteration(value: Mapping[str, Any]) -> Sample | None:
     """Return the sample of an iteration; ``None`` of one without drafts."""
-    stats = value.get(STATISTICS)
-    if not isinstance(stats, Mapping):
+    if not isinstance(value.get(STATISTICS), Mapping):
         return None
-    drafted = _count(stats, "numDraftTokens")
+    statistics = typed(value[STATISTICS], _Statistics)
+    drafted = statistics.numDraftTokens
     if not drafted:
         return None
-    accepted = _count(stats, "numAcceptedTokens") or 0
-    drafts = _count(stats, "numRequestsWithDraftTokens")
-    latency = value.get("iterLatencyMS")
-    rows: tuple[RecordedVerification, ...] = ()
-    if drafts == 1:
-        nanoseconds = None if latency is None else round(latency * 1e6)
-        rows = (RecordedVerification(int(drafted), int(accepted), nanoseconds),)
-    return Sample(
+    about = typed(value, _Iteration)
+    accepted = statistics.numAcceptedTokens or 0
+    drafts = statistics.numRequestsWithDraftTokens
+    latency = about.iterLatencyMS
+    sample = Sample(
         drafts=drafts,
         drafted=drafted,
         accepted=accepted,
-        verifications=rows,
-        running=value.get("numActiveRequests"),
+        running=about.numActiveRequests,
     )
+    if drafts != 1:
+        return sample
+    nanoseconds = None if latency is None else round(latency * 1e6)
+    only = RecordedVerification(int(drafted), int(accepted), nanoseconds)
+    return replace(sample, verifications=(only,))
 
 
-def _count(stats: Mapping[str, Any], name: str) -> float | None:
-    value = stats.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise BadFile(f"damaged: {name} is {value!r}, which is not valid")
-    return value
+class _Decoding(msgspec.Struct):
+    """The figures of speculative decoding of a choice.
+
+    Attributes:
+        num_spec_steps: verifications.
+        total_draft_tokens: draft tokens.
+        total_accepted_draft_tokens: accepted draft tokens.
+        acceptance_histogram: verifications that accepted exactly j draft tokens.
+        num_spec_tokens: the configured number of draft tokens.
+    """
+
+    num_spec_steps: Number | None = None
+    total_draft_tokens: Number | None = None
+    total_accepted_draft_tokens: Number | None = None
+    acceptance_histogram: list[Number] | None = None
+    num_spec_tokens: int | None = None
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form; choices are added."""
-    decodings = objects_of(value, "speculative_decoding")
-    drafted = total(decodings, "total_draft_tokens") if decodings else None
+    decodings = of_choices(value, "speculative_decoding", _Decoding)
+    drafted = total(one.total_draft_tokens for one in decodings)
     if not drafted:
         return None
-    accepted = total(decodings, "total_accepted_draft_tokens")
-    histogram = total_by_place(decodings, "acceptance_histogram")
-    tokens = (value.get("usage") or {}).get("completion_tokens")
+    accepted = total(one.total_accepted_draft_tokens for one in decodings)
+    histogram = total_by_place(one.acceptance_histogram for one in decodings)
+    tokens = completion_tokens(value)
     passes = None
     if tokens is not None and accepted is not None:
         passes = tokens - accepted
     sample = Sample(
-        drafts=total(decodings, "num_spec_steps"),
+        drafts=total(one.num_spec_steps for one in decodings),
         drafted=drafted,
         accepted=accepted,
         by_position=None if histogram is None else survivors(histogram),
         histogram=histogram,
         tokens=tokens,
         passes=passes,
-        draft_length=decodings[0].get("num_spec_tokens"),
+        draft_length=decodings[0].num_spec_tokens,
         request=request,
         derived=frozenset(("passes", "by_position")),
     )
     return with_fixed_length(sample), RESPONSE
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
     prefix = "trtllm_spec_decode_"
     drafted = prometheus.total(

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.forms import declare
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import Sample
 
 NAME = "tgi"
@@ -29,7 +28,7 @@ METRICS = declare(
 )
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
     steps = prometheus.total(values, [f"{HISTOGRAM}_count"])
     accepted = prometheus.total(values, [f"{HISTOGRAM}_sum"])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from hsd_viz.disk import object_at
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records.convert import complete
 from hsd_viz.records.sample import Sample
@@ -140,10 +141,10 @@ def series_of(traces: Sequence[Trace]) -> Series:
     """
     parts = []
     for trace in traces:
-        data = trace.meta["imported"].get("series")
-        if data is None:
+        imported = object_at(trace.meta, "imported")
+        if imported.get("series") is None:
             raise BadFile("the trace was imported by an older version: import its record again")
-        parts.append(Series.from_dict(data))
+        parts.append(Series.from_dict(object_at(imported, "series")))
     engines = sorted({one.engine for one in parts})
     if len(engines) > 1:
         raise UserError(
@@ -156,15 +157,6 @@ def series_of(traces: Sequence[Trace]) -> Series:
         )
     samples = chain.from_iterable(part.samples for part in parts)
     return replace(parts[0], samples=tuple(samples))
-
-
-def pooled(traces: Sequence[Trace]) -> Trace:
-    """Return one trace of all requests.
-
-    Raises:
-        UserError: as :func:`series_of`.
-    """
-    return traces[0] if len(traces) == 1 else trace_of(series_of(traces))
 
 
 def series_lines(series: Series) -> list[str]:

@@ -1,20 +1,23 @@
 """vLLM: its forms of records, ``/metrics`` and responses.
 
 Log lines are in :mod:`hsd_viz.records.vllm_lines`, results of benchmarks in
-:mod:`hsd_viz.records.vllm_bench`. AIPerf's ``profile_export.jsonl`` has the names of vLLM's
-responses and is read here.
+:mod:`hsd_viz.records.vllm_bench`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from hsd_viz.errors import BadFile
 from hsd_viz.ranges import check_range
 from hsd_viz.records import prometheus
+from hsd_viz.records.fields import Number, completion_tokens, typed
 from hsd_viz.records.file_context import Finisher
-from hsd_viz.records.forms import declare
+from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import (
     MOST_DRAFT,
     RecordedRequest,
@@ -27,7 +30,6 @@ from hsd_viz.records.sample import (
 from hsd_viz.records.vllm_bench import bench_json, examples
 
 NAME = "vllm"
-AIPERF = "aiperf"
 #: Drafters by their names in vLLM.
 METHODS = {
     "draft_model": "draft",
@@ -136,41 +138,23 @@ EXAMPLE = declare(
     sample="num_drafts: 4687 / num_draft_tokens: 46870 / … / acceptance at token 0: 0.74",
     reports="drafts, draft tokens, accepted tokens, rates by position; of n-grams steps without",
 )
-AIPERF_RECORD = declare(
-    AIPERF,
-    "profile_export.jsonl with spec_decode_acceptance",
-    "response",
-    seen_in="0.13.0",
-    source="https://github.com/ai-dynamo/aiperf/pull/1191",
-    sample='{"spec_decode_acceptance": {"engine": "vllm", "acceptance_histogram": {"0": 34, …',
-    reports="counts, acceptance by position, times of a request",
-)
 
 
 # --- /metrics -----------------------------------------------------------------------------------
 
 
-def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Any] | None:
+def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
     prefix = "vllm:spec_decode_"
+    sample = prometheus.spec_decode(values, prefix)
+    if sample is not None:
+        running = prometheus.gauge(values, "vllm:num_requests_running")
+        return replace(sample, running=running), METRICS
     drafted = prometheus.total(values, [f"{prefix}num_draft_tokens_total"])
-    accepted = prometheus.total(values, [f"{prefix}num_accepted_tokens_total"])
-    drafts = prometheus.total(values, [f"{prefix}num_drafts_total"])
     emitted = prometheus.total(values, [f"{prefix}num_emitted_tokens_total"])
-    if drafts is None and emitted is not None and drafted is not None:
-        return _metrics_v0(values, drafted, emitted), METRICS_V0
-    if drafts is None:
+    if drafted is None or emitted is None:
         return None
-    places = prometheus.by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
-    sample = Sample(
-        drafts=drafts,
-        drafted=drafted,
-        accepted=accepted,
-        by_position=None if places is None else tuple(places),
-        running=prometheus.gauge(values, "vllm:num_requests_running"),
-        draft_length=None if places is None else len(places),
-    )
-    return with_fixed_length(sample), METRICS
+    return _metrics_v0(values, drafted, emitted), METRICS_V0
 
 
 def _metrics_v0(values: Mapping[prometheus.Key, float], drafted: float, emitted: float) -> Sample:
@@ -182,79 +166,116 @@ def _metrics_v0(values: Mapping[prometheus.Key, float], drafted: float, emitted:
 # --- responses ----------------------------------------------------------------------------------
 
 
-def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Any] | None:
-    """Return the sample of a response, or of a line of AIPerf's file, with its form."""
-    timing = value.get("metrics") or {}
-    usage = value.get("usage") or {}
-    if isinstance(figures := value.get("spec_decode_acceptance"), Mapping):
-        return _aiperf(figures, timing, request), AIPERF_RECORD
-    if not isinstance(timing, Mapping):
+class VLLMAcceptance(msgspec.Struct):
+    """The figures of speculative decoding of a request, in the names of vLLM and AIPerf.
+
+    Attributes:
+        num_spec_steps: verifications.
+        num_draft_tokens: draft tokens.
+        num_accepted_draft_tokens: accepted draft tokens.
+        num_spec_tokens: the configured number of draft tokens.
+        acceptance_histogram: verifications that accepted exactly j draft tokens, dense or by j.
+        per_step_drafted: draft tokens of each verification.
+        per_step_accepted: accepted draft tokens of each verification.
+        completion_tokens: emitted tokens; AIPerf has them here.
+    """
+
+    num_spec_steps: Number | None = None
+    num_draft_tokens: Number | None = None
+    num_accepted_draft_tokens: Number | None = None
+    num_spec_tokens: int | None = None
+    acceptance_histogram: list[Number] | dict[int, Number] | None = None
+    per_step_drafted: list[int] | None = None
+    per_step_accepted: list[int] | None = None
+    completion_tokens: Number | None = None
+
+
+class _Times(msgspec.Struct):
+    """The times of a response of vLLM.
+
+    Attributes:
+        time_to_first_token_ms: of the prefill.
+        generation_time_ms: from then on.
+    """
+
+    time_to_first_token_ms: Number | None = None
+    generation_time_ms: Number | None = None
+
+
+def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
+    """Return the sample of a response, or of a result file, with its form."""
+    metrics = value.get("metrics")
+    figures = metrics.get("speculative_decoding") if isinstance(metrics, Mapping) else None
+    if isinstance(metrics, Mapping) and isinstance(figures, Mapping):
+        times = typed(metrics, _Times)
+        sample = acceptance(
+            typed(figures, VLLMAcceptance),
+            tokens=completion_tokens(value),
+            prefill_ms=times.time_to_first_token_ms,
+            decode_ms=times.generation_time_ms,
+            request=request,
+        )
+        return sample, RESPONSE
+    if "spec_decode_num_drafts" not in value:
         return None
-    if isinstance(figures := timing.get("speculative_decoding"), Mapping):
-        first = timing.get("time_to_first_token_ms")
-        decode = timing.get("generation_time_ms")
-        tokens = usage.get("completion_tokens")
-        return acceptance(figures, tokens, first, decode, request), RESPONSE
-    if "spec_decode_num_drafts" in value and (sample := bench_json(value)) is not None:
-        return sample, BENCH_JSON
-    return None
-
-
-def _aiperf(
-    figures: Mapping[str, Any], timing: Mapping[str, Any], request: RecordedRequest
-) -> Sample:
-    first = _value(timing, "time_to_first_token")
-    whole = _value(timing, "request_latency")
-    decode = None if first is None or whole is None else whole - first
-    tokens = figures.get("completion_tokens") or _value(timing, "output_sequence_length")
-    return acceptance(figures, tokens, first, decode, request)
-
-
-def _value(timing: Mapping[str, Any], name: str) -> float | None:
-    return (timing.get(name) or {}).get("value")
+    result = bench_json(value)
+    return None if result is None else (result, BENCH_JSON)
 
 
 def acceptance(
-    figures: Mapping[str, Any],
+    figures: VLLMAcceptance,
+    *,
     tokens: float | None,
     prefill_ms: float | None,
     decode_ms: float | None,
     request: RecordedRequest,
 ) -> Sample:
     """Return the sample of a record with a dense or a sparse histogram."""
-    accepted = figures.get("per_step_accepted")
-    drafted = figures.get("per_step_drafted")
-    rows: tuple[RecordedVerification, ...] = ()
-    if accepted and drafted:
-        if len(accepted) != len(drafted):
-            raise BadFile("damaged: per_step_accepted and per_step_drafted differ in length")
-        rows = tuple(RecordedVerification(d, a) for a, d in zip(accepted, drafted, strict=True))
-    histogram = _histogram(figures.get("acceptance_histogram"))
-    taken = figures.get("num_accepted_draft_tokens")
+    rows = _verifications(figures)
+    histogram = _histogram(figures.acceptance_histogram)
+    accepted = figures.num_accepted_draft_tokens
     sample = Sample(
-        drafts=figures.get("num_spec_steps"),
-        drafted=figures.get("num_draft_tokens"),
-        accepted=taken,
+        drafts=figures.num_spec_steps,
+        drafted=figures.num_draft_tokens,
+        accepted=accepted,
         by_position=None if histogram is None else survivors(histogram),
         reached=_reached(rows),
         histogram=histogram,
         verifications=rows,
         tokens=tokens,
-        passes=None if tokens is None or taken is None else tokens - taken,
+        passes=None if tokens is None or accepted is None else tokens - accepted,
         prefill_seconds=None if prefill_ms is None else prefill_ms / 1e3,
         seconds=None if decode_ms is None else decode_ms / 1e3,
-        draft_length=figures.get("num_spec_tokens"),
+        draft_length=figures.num_spec_tokens,
         request=request,
         derived=frozenset(("passes", "by_position")),
     )
     return with_fixed_length(sample)
 
 
-def _histogram(histogram: Any) -> tuple[float, ...] | None:
-    if isinstance(histogram, Mapping):
-        counted = {int(j): n for j, n in histogram.items()}
-        check_range("the longest draft", max(counted, default=0), 0, MOST_DRAFT)
-        return tuple(counted.get(j, 0) for j in range(max(counted, default=0) + 1))
+def _verifications(figures: VLLMAcceptance) -> tuple[RecordedVerification, ...]:
+    """Return every verification where the record lists them.
+
+    Raises:
+        BadFile: if the lists differ in length.
+    """
+    accepted = figures.per_step_accepted
+    drafted = figures.per_step_drafted
+    if not accepted or not drafted:
+        return ()
+    if len(accepted) != len(drafted):
+        raise BadFile("damaged: per_step_accepted and per_step_drafted differ in length")
+    return tuple(map(RecordedVerification, drafted, accepted))
+
+
+def _histogram(
+    histogram: list[Number] | dict[int, Number] | None,
+) -> tuple[float, ...] | None:
+    """Return the verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
+    if isinstance(histogram, dict):
+        longest = max(histogram, default=0)
+        check_range("the longest draft", longest, 0, MOST_DRAFT)
+        return tuple(histogram.get(j, 0) for j in range(longest + 1))
     return tuple(histogram) if histogram else None
 
 

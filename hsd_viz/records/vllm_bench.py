@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hsd_viz.records.file_context import Context, LinePattern, number
+import msgspec
+
+from hsd_viz.records.fields import Number, typed
+from hsd_viz.records.file_context import Context, LinePattern, figure, number
 from hsd_viz.records.sample import Sample, with_fixed_length
 
 
@@ -33,25 +36,48 @@ def summary_rows(rows: Mapping[str, str]) -> Sample | None:
 def _rates_of_rows(rows: Mapping[str, str]) -> list[float]:
     rates: list[float] = []
     while (text := rows.get(f"Position {len(rates)}")) is not None:
-        rates.append(float(text))
+        rates.append(figure(text))
     return rates
+
+
+class _Result(msgspec.Struct):
+    """A result file of ``vllm bench serve --save-result``.
+
+    Attributes:
+        spec_decode_num_drafts: verifications.
+        spec_decode_draft_tokens: draft tokens.
+        spec_decode_accepted_tokens: accepted draft tokens.
+        spec_decode_per_position_acceptance_rates: as shares or in percent.
+        max_concurrency: the most requests at a time.
+        median_tpot_ms: time per output token, the median over requests.
+        mean_tpot_ms: the mean.
+    """
+
+    spec_decode_num_drafts: Number | None = None
+    spec_decode_draft_tokens: Number | None = None
+    spec_decode_accepted_tokens: Number | None = None
+    spec_decode_per_position_acceptance_rates: list[Number] | None = None
+    max_concurrency: Number | None = None
+    median_tpot_ms: Number | None = None
+    mean_tpot_ms: Number | None = None
 
 
 def bench_json(value: Mapping[str, Any]) -> Sample | None:
     """Return the sample of a result file of ``vllm bench serve --save-result``."""
-    drafts = value.get("spec_decode_num_drafts")
+    result = typed(value, _Result)
+    drafts = result.spec_decode_num_drafts
     if drafts is None:
         return None
-    rates = value.get("spec_decode_per_position_acceptance_rates") or ()
-    accepted = value.get("spec_decode_accepted_tokens")
+    rates = result.spec_decode_per_position_acceptance_rates or []
+    accepted = result.spec_decode_accepted_tokens
     scale = 100 if _are_percent(rates, drafts, accepted) else 1
     return bench_sample(
         drafts=drafts,
-        drafted=value.get("spec_decode_draft_tokens"),
+        drafted=result.spec_decode_draft_tokens,
         accepted=accepted,
         rates=tuple(rate / scale for rate in rates),
-        running=value.get("max_concurrency"),
-        ms_per_token=value.get("median_tpot_ms") or value.get("mean_tpot_ms"),
+        running=result.max_concurrency,
+        ms_per_token=result.median_tpot_ms or result.mean_tpot_ms,
     )
 
 
@@ -141,7 +167,7 @@ def _example_row(match: re.Match[str], context: Context) -> None:
         return
     if not outputs or name in outputs[-1].figures:
         outputs.append(_Example())
-    outputs[-1].figures[name] = float(match[2])
+    outputs[-1].figures[name] = figure(match[2])
 
 
 def _example_rate(match: re.Match[str], context: Context) -> None:
@@ -149,8 +175,8 @@ def _example_rate(match: re.Match[str], context: Context) -> None:
     if not outputs:
         outputs.append(_Example())
     rates = outputs[-1].rates
-    if int(match[1]) == len(rates):
-        rates.append(float(match[2]))
+    if figure(match[1]) == len(rates):
+        rates.append(figure(match[2]))
 
 
 def examples(context: Context) -> list[Sample]:

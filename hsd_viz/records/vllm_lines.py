@@ -9,6 +9,7 @@ from hsd_viz.records.file_context import (
     NUMBER,
     Context,
     LinePattern,
+    figure,
     note_draft_model,
     note_model,
     number,
@@ -46,7 +47,7 @@ def _v0(match: re.Match[str], context: Context) -> Sample:
     one included. A draft emits its accepted prefix and one token of the target, so the emitted
     tokens less one per draft are the accepted ones in the sense of all later versions.
     """
-    rate, tokens, accepted, drafted, emitted = (float(text) for text in match.groups())
+    rate, tokens, accepted, drafted, emitted = (figure(text) for text in match.groups())
     counts = {"accepted": accepted, "drafted": drafted, "emitted": emitted}
     notes = context.notes_of(_Notes)
     earlier = notes.v0_counts
@@ -74,8 +75,8 @@ def _v0(match: re.Match[str], context: Context) -> Sample:
 
 
 def _early_v1(match: re.Match[str], context: Context) -> Sample | None:
-    accepted = float(match[1])
-    drafted = float(match[2])
+    accepted = figure(match[1])
+    drafted = figure(match[2])
     if not drafted:
         return None
     speed, running = context.take_speed()
@@ -97,11 +98,11 @@ def interval(
     length: str, accepted: str, drafted: str, rates: str, context: Context
 ) -> Sample | None:
     """Return the sample of an interval; ``None`` of one without drafts."""
-    proposed = float(drafted)
+    proposed = figure(drafted)
     if not proposed:
         return None
     each = numbers(rates)
-    taken = float(accepted)
+    taken = figure(accepted)
     drafts = drafts_of(taken, proposed, number(length), each)
     speed, running = context.take_speed()
     sample = Sample(
@@ -126,20 +127,21 @@ def drafts_of(
     do follows from the mean length, which is rounded to two digits: 1 + accepted / drafts.
     """
     whole = drafted / len(rates) if rates else 0.0
-    if not accepted or length is None:
+    if not accepted or length is None or length < 1:
         return float(round(whole))
     least = accepted / (length - 1 + 0.006)
     most = accepted / (length - 1 - 0.006) if length > 1.006 else float("inf")
     if whole == round(whole) and least <= whole <= most:
         return whole
     # Of the two rounded figures, the sum of the rates (three digits each) is the more exact one.
-    return float(round(accepted / (sum(rates) or length - 1)))
+    per_draft = sum(rates) or length - 1
+    return float(round(accepted / per_draft)) if per_draft else float(round(whole))
 
 
 def _speed(match: re.Match[str], context: Context) -> None:
     """Add the speed and the running requests of an engine; several engines report in turn."""
-    speed = float(match[1])
-    running = float(match[2])
+    speed = figure(match[1])
+    running = figure(match[2])
     notes = context.notes_of(_Notes)
     same_moment = notes.clock == context.clock and context.speed is not None
     context.speed = speed + (context.speed or 0.0 if same_moment else 0.0)
@@ -156,7 +158,7 @@ def _method(match: re.Match[str], context: Context) -> None:
 
 
 def _tokens(match: re.Match[str], context: Context) -> None:
-    context.draft_length = int(match[1])
+    context.draft_length = int(figure(match[1]))
 
 
 LINES = (

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hsd_viz.errors import UserError
+
 #: The fewest units (prompts, requests, runs) of an interval that is shown: resamples of fewer are
 #: the same few again.
 LEAST = 5
@@ -50,9 +52,16 @@ class Estimate:
 UNKNOWN = Estimate()
 
 
-def estimate_data(data: Mapping[str, Any], name: str, units: int) -> dict[str, Any]:
+def estimate_data(data: Mapping[str, Any], name: str, units: Any) -> dict[str, Any]:
     """Return the fields of an estimate of so many units, of JSON data that has it as ``name`` and
     ``name_ci`` (:meth:`Estimate.named`).
+
+    Raises:
+        UserError: if it is missing, or the interval does not have two ends.
     """
-    low, high = data.get(f"{name}_ci") or (None, None)
-    return {"value": data[name], "low": low, "high": high, "units": units}
+    if name not in data:
+        raise UserError(f"{name} is missing")
+    ends = data.get(f"{name}_ci") or (None, None)
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        raise UserError(f"{name}_ci is {ends!r:.60}: expected the two ends of an interval")
+    return {"value": data[name], "low": ends[0], "high": ends[1], "units": units}

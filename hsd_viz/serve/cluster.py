@@ -21,7 +21,8 @@ from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, first_line
 from hsd_viz.machine import url
 from hsd_viz.serve import start
-from hsd_viz.serve.app import Page, Record, create_app, error, load_decode
+from hsd_viz.serve.app import Page, create_app
+from hsd_viz.serve.requests import Record, error, load_decode
 from hsd_viz.serve.settings import ServerSettings
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the

@@ -54,7 +54,8 @@ def _check_parents(rounds: dict[int, RoundRow], target: int) -> None:
         if row.parent is None:
             serves_higher = row.level == target
         else:
-            serves_higher = row.level < target and rounds[row.parent].level > row.level
+            parent = rounds.get(row.parent)
+            serves_higher = row.level < target and parent is not None and parent.level > row.level
         _same(f"round {row.id}: its parent {row.parent} is of a level above", serves_higher, True)
 
 

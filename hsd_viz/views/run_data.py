@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from hsd_viz.declare import settings_of
-from hsd_viz.errors import MALFORMED, Unsupported, UserError, inconsistency
+from hsd_viz.disk import object_at
+from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
 from hsd_viz.options import Sampling
 from hsd_viz.records.served import served_run
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
@@ -27,13 +28,8 @@ MOST_TOKENS = 10_000
 MOST_IDS = 0x110000
 #: The largest whole number up to which JavaScript has all.
 MOST_EXACT = 2**53 - 1
-#: Fields of the meta that are numbers, by the part that has them, and texts; all may be missing.
-_NUMBERS = {
-    "": ("max_new_tokens", "threads", "fastest_of"),
-    "sampling": tuple(name for name in settings_of(Sampling) if name != "rule"),
-    "plain": ("tokens_per_second", "load_average", "cores"),
-}
-_TEXTS = ("device", "device_name", "dtype", "runtime", "created", "clock")
+#: Settings of the sampling that are numbers.
+_NUMBERS = tuple(name for name in settings_of(Sampling) if name != "rule")
 #: Maximum characters of a file name in a message.
 MOST_NAME = 60
 
@@ -108,18 +104,20 @@ def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
     }
 
 
-def trace_from(run: dict[str, Any]) -> Trace:
+def trace_from(run: Any) -> Trace:
     """Return the trace of a snapshot that a browser kept.
 
     Raises:
-        TraceError: if it is not one.
+        BadFile: if it is not one.
     """
-    meta = run["meta"] | {
-        "stack": run["meta"]["asked"],
-        "stack_resolved": run["meta"]["stack"],
-        "sampling": _exact_sampling(run["meta"]["sampling"]),
+    meta = object_at(run, "meta")
+    own = {
+        "stack": meta.get("asked"),
+        "stack_resolved": meta.get("stack"),
+        "sampling": _exact_sampling({**object_at(meta, "sampling")}),
     }
-    return checked(Trace.from_dict(Trace({}).to_dict() | run | {"meta": meta}), "the run")
+    data = Trace({}).to_dict() | {**run} | {"meta": {**meta, **own}}
+    return checked(Trace.from_dict(data), "the run")
 
 
 def read_trace(content: bytes, name: str) -> Trace:
@@ -134,8 +132,8 @@ def read_trace(content: bytes, name: str) -> Trace:
         run = served_run(trace) if "imported" in trace.meta else trace
     except Unsupported as error:
         raise TraceError(f"{name}: {error}") from None
-    except MALFORMED as error:
-        raise TraceError(f"{name} is not a valid trace: {inconsistency(error)}") from error
+    except UserError as error:
+        raise TraceError(f"{name} is not a valid trace: {error}") from error
     return checked(run, name)
 
 
@@ -146,21 +144,19 @@ def checked(trace: Trace, name: str) -> Trace:
         TraceError: if it is not one.
     """
     try:
-        _check_meta(trace.meta)
+        meta = _checked_meta(trace.meta)
         ids = [
-            *trace.meta["prompt_ids"],
+            *meta.prompt_ids,
             *trace.columns["tokens"]["token_id"],
             *trace.columns["drafts"]["token_id"],
         ]
-        if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
+        if not all(0 <= token < MOST_IDS for token in ids):
             raise UserError("a token id is invalid")
         check(trace)
-        # Lone surrogates and NaN, which columns do not have, cannot be sent to a browser.
-        json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False).encode("utf-8")
-        msgspec.json.encode(tables(trace))
-    except MALFORMED as error:
-        raise TraceError(f"{name} is not a valid trace: {inconsistency(error)}") from error
-    tokens = len(trace.meta["prompt_ids"]) + len(trace)
+        _check_sendable(trace)
+    except UserError as error:
+        raise TraceError(f"{name} is not a valid trace: {error}") from error
+    tokens = len(meta.prompt_ids) + len(trace)
     if tokens > MOST_TOKENS:
         raise TraceError(
             f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}"
@@ -170,20 +166,89 @@ def checked(trace: Trace, name: str) -> Trace:
     return trace
 
 
-def _check_meta(meta: dict[str, Any]) -> None:
-    """Check the types of the meta fields that the page reads; what is not finite cannot be sent."""
-    numbers = [meta["prefill_ns"], meta["wall_ns"]]
-    texts = [meta["prompt"], meta["stack"]]
-    for part, names in _NUMBERS.items():
-        own = meta.get(part) or {} if part else meta
-        numbers += [own.get(name) or 0 for name in names]
-    numbers += (meta.get("plain") or {}).get("speedups") or []
-    texts += [meta.get(name) or "" for name in _TEXTS]
-    models = meta.get("models") or []
-    valid = all(type(n) in (int, float) for n in numbers) and all(
-        isinstance(text, str) for text in texts
-    )
-    if not (
-        valid and isinstance(models, list) and all(isinstance(model, dict) for model in models)
-    ):
-        raise UserError("a value in its meta is invalid")
+class _Plain(msgspec.Struct):
+    """What a run notes of plain decoding beside it.
+
+    Attributes:
+        tokens_per_second: its speed.
+        load_average: of the machine.
+        cores: of the machine.
+        speedups: the speed-up of each pair of runs.
+    """
+
+    tokens_per_second: float | None = None
+    load_average: float | None = None
+    cores: float | None = None
+    speedups: list[float] | None = None
+
+
+class _Meta(msgspec.Struct):
+    """The meta of a run, as far as the page reads it.
+
+    Attributes:
+        prompt: the prompt as text.
+        prompt_ids: its token ids.
+        stack: the stack as it was written.
+        prefill_ns: ns of the prefill.
+        wall_ns: ns of the whole run.
+        max_new_tokens: the token limit.
+        threads: of forward passes.
+        fastest_of: how many runs it is the fastest of.
+        sampling: how it was sampled, by setting.
+        plain: the plain runs beside it.
+        models: facts of its models.
+        device: where it ran.
+        device_name: the name of the processor.
+        dtype: the type of the weights.
+        runtime: what ran the models.
+        created: when it ran.
+        clock: how its times are known.
+    """
+
+    prompt: str
+    prompt_ids: list[int]
+    stack: str
+    prefill_ns: float
+    wall_ns: float
+    max_new_tokens: float | None = None
+    threads: float | None = None
+    fastest_of: float | None = None
+    sampling: dict[str, Any] | None = None
+    plain: _Plain | None = None
+    models: list[dict[str, Any]] | None = None
+    device: str | None = None
+    device_name: str | None = None
+    dtype: str | None = None
+    runtime: str | None = None
+    created: str | None = None
+    clock: str | None = None
+
+
+def _checked_meta(meta: dict[str, Any]) -> _Meta:
+    """Return the meta fields that the page reads.
+
+    Raises:
+        UserError: if one has another type.
+    """
+    try:
+        fields = msgspec.convert(meta, _Meta)
+        sampling = fields.sampling or {}
+        msgspec.convert([sampling.get(name) for name in _NUMBERS], list[float | None])
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        raise UserError("a value in its meta is invalid") from None
+    return fields
+
+
+def _check_sendable(trace: Trace) -> None:
+    """Check that a browser can receive a trace: without lone surrogates and NaN in its meta, which
+    columns do not have.
+
+    Raises:
+        UserError: if it cannot.
+    """
+    try:
+        text = json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
+        msgspec.json.encode(tables(trace))
+    except INVALID_JSON as error:
+        raise UserError(f"it cannot be sent to a browser ({error})") from None

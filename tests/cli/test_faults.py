@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hsd_viz.cli.failures import user_message
 from hsd_viz.errors import BadFile, PromptError, UserError, parsing
 from hsd_viz.measure.doctor import api as doctor
 
+TESTS = Path(__file__).parents[1]
 RUN = str(Path(errors.__file__).with_name("traces") / "mixed.json.gz")
 
 
@@ -51,6 +53,110 @@ def test_an_inner_attribute_error_is_not_blamed_on_the_file(faulty_doctor, capsy
     assert "AttributeError: 'NoneType' object has no attribute 'nothing'" in err
     assert "(hsd_viz/measure/doctor/api.py, line" in err
     assert "mixed.json.gz" not in err
+
+
+#: A function that computes on what was read of a file, and a command that reads such a file.
+COMPUTATIONS = {
+    "the figures of a response": ("hsd_viz.records.vllm.acceptance", "import RECORD"),
+    "the pooled samples": ("hsd_viz.records.series.pooled", "import RECORD"),
+    "the acceptance of a record": (
+        "hsd_viz.measure.doctor.observe_records._rounds",
+        "doctor RECORD",
+    ),
+    "the times of a run": ("hsd_viz.measure.doctor.observe_runs._plain_step", f"doctor {RUN}"),
+    "the tokens of a log": (
+        "hsd_viz.measure.replay.log_tokenizer.LogTokenizer.ids",
+        "replay LOG --drafter lookup",
+    ),
+    "the forms of a log": (
+        "hsd_viz.measure.replay.log_forms._paragraphs",
+        "replay LOG --drafter lookup",
+    ),
+    "the blocks of a report": ("hsd_viz.measure.bench.report.stack_data", "bench --from REPORT"),
+    "the words of a report": (
+        "hsd_viz.measure.bench.result.BenchResult.text",
+        "bench --from REPORT",
+    ),
+    "the curve of a profile": (
+        "hsd_viz.measure.predict.given_acceptance.edge_of",
+        "predict --gpu H100 --models llama-8b,llama-1b --profile PROFILE",
+    ),
+}
+
+
+def words_of(command, tmp_path):
+    """Return the words of a command, its files written."""
+    log = tmp_path / "log.jsonl"
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    log.write_text(json.dumps({"messages": messages}))
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps({"marginal_accept_rates": [0.8, 0.5]}))
+    files = {
+        "RECORD": str(TESTS / "records" / "files" / "vllm-0.32.0-summary.jsonl"),
+        "REPORT": str(TESTS / "fixtures" / "reports" / "bench.json"),
+        "LOG": str(log),
+        "PROFILE": str(profile),
+    }
+    return [files.get(word, word) for word in command.split()]
+
+
+@pytest.mark.parametrize("fault", [AttributeError, KeyError, TypeError, ValueError])
+@pytest.mark.parametrize(("name", "command"), COMPUTATIONS.values(), ids=COMPUTATIONS)
+def test_a_fault_of_a_computation_is_not_blamed_on_the_file(
+    name, command, fault, tmp_path, monkeypatch, capsys
+):
+    def fail(*_args, **_keywords):
+        raise fault("planted")
+
+    monkeypatch.setattr(name, fail)
+    code = main(words_of(command, tmp_path))
+    err = capsys.readouterr().err
+    assert code == 1, err
+    assert f"this is a fault of hsd-viz, not of your input: {fault.__name__}: " in err
+
+
+MALFORMED = {
+    "a response": (
+        "import",
+        {"metrics": {"speculative_decoding": {"num_spec_steps": "many"}}},
+        "damaged: num_spec_steps is 'many', which is not valid",
+    ),
+    "the lengths of a response": (
+        "doctor",
+        {"metrics": {"speculative_decoding": {"per_step_drafted": [3, None]}}},
+        "damaged: per_step_drafted is [3, None], which is not valid",
+    ),
+    "a time": (
+        "import",
+        {"timings": {"draft_n": 3, "draft_n_accepted": 1, "predicted_ms": []}},
+        "damaged: predicted_ms is [], which is not valid",
+    ),
+    "usage": (
+        "import",
+        {"metrics": {"speculative_decoding": {"num_spec_steps": 1}}, "usage": 3},
+        "damaged: usage is 3, which is not valid",
+    ),
+    "half a character": (
+        "import",
+        {"timings": {"draft_n": 3, "\ud800": 1}},
+        "damaged: a text is not valid Unicode",
+    ),
+    "a log": ("replay", {"messages": {"role": 3}}, "damaged: messages is {'role': 3}"),
+    "a report": ("bench --from", {"stacks": [3]}, "is not a report of hsd-viz bench --json"),
+}
+
+
+@pytest.mark.parametrize(("command", "content", "words"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_file_is_one_line_that_names_the_field(
+    command, content, words, tmp_path, capsys
+):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(content))
+    code = main([*command.split(), str(path)])
+    err = capsys.readouterr().err
+    assert code == 2, err
+    assert words in err
+    assert err.count("\n") == 1
 
 
 def test_the_debug_variable_shows_the_traceback(faulty_ladder, monkeypatch, capsys):

@@ -14,7 +14,7 @@ import pytest
 import hsd_viz
 from hsd_viz.engine.access import Access, Kind
 from hsd_viz.errors import Unsupported
-from hsd_viz.views.app import answers, dashboard
+from hsd_viz.views.app import answers, messages
 from hsd_viz.views.app.dashboard import App
 
 ROOT = Path(hsd_viz.__file__).parent
@@ -182,9 +182,11 @@ def test_a_way_is_open_for_what_is_offered(way, name, page):
 
 
 def fields_read(path: Path) -> set[str]:
-    """The fields of a message that a module reads by ``get``."""
+    """The fields of a message that a module declares, or reads by ``get``."""
     fields = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        if path.name == "messages.py" and isinstance(node, ast.AnnAssign):
+            fields.add(ast.unparse(node.target))
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         source = ast.unparse(node.func.value)
@@ -198,16 +200,16 @@ def test_all_fields_that_the_page_reads_are_ways():
     """A new kind of request, question or field needs a line in the list above."""
     ways = {tuple(way.split()[:2]) for way in WAYS}
     kinds = {kind for kind, _ in ways} | set(answers.TOPICS)
-    assert set(dashboard.KINDS) - {"take", "plotly"} <= kinds
+    assert set(messages.KINDS) - {"take", "plotly"} <= kinds
     # A stack and a run are data of the visitor; the other fields are numbers and booleans.
     harmless = {"id", "kind", "names", "options", "request", "snapshot", "runs", "beside_plain"}
-    harmless |= {"prompt", "max_new_tokens", "run", "about", "parent", "example"}
+    harmless |= {"prompt", "max_new_tokens", "run", "about", "parent", "example", "token", "text"}
     fields = set(harmless)
     for _, *names in ways:
         fields |= set(names)
-    folder = Path(dashboard.__file__).parent
+    folder = Path(messages.__file__).parent
     read = set()
-    for path in (folder / "dashboard.py", *folder.glob("*answers.py")):
+    for path in (folder / "dashboard.py", folder / "messages.py", *folder.glob("*answers.py")):
         read |= fields_read(path)
     assert read <= fields
     assert {"tokenizer", "databases", "target"} <= read

@@ -4,7 +4,7 @@ import pytest
 from serving import serving
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.serve.app import decode_with
+from hsd_viz.serve.requests import decode_with
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import httpx
 import uvicorn
 
-from hsd_viz.serve.app import ServerSettings, configure, create_app
+from hsd_viz.serve.app import configure, create_app
+from hsd_viz.serve.settings import ServerSettings
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 from serving import Slow, serving
 
 from hsd_viz.serve import connections
-from hsd_viz.serve.app import ServerSettings
+from hsd_viz.serve.settings import ServerSettings
 
 
 class Peer:

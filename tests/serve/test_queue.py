@@ -9,7 +9,9 @@ import pytest
 from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.serve.app import ServerSettings, Service, decode_with
+from hsd_viz.serve.requests import decode_with
+from hsd_viz.serve.service import Service
+from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 

@@ -8,8 +8,8 @@ from itertools import chain
 
 import pytest
 
-from hsd_viz.serve import app
-from hsd_viz.serve.app import ServerSettings, Service
+from hsd_viz.serve.service import Service
+from hsd_viz.serve.settings import ServerSettings
 from tests.rows import column
 
 STAGE = {"event": "stage", "text": "prefill", "done": None, "total": None}
@@ -33,7 +33,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(app, "time", clock)
+    monkeypatch.setattr("hsd_viz.serve.service.time", clock)
     return clock
 
 

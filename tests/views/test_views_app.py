@@ -5,6 +5,7 @@ several of its own id.
 from __future__ import annotations
 
 import json
+import threading
 from itertools import chain
 
 import pytest
@@ -12,10 +13,9 @@ from fake_page import REQUEST, Engine, Page
 from make_trace import make_trace
 
 import hsd_viz as hsd
-from hsd_viz.engine.access import Access
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
-from hsd_viz.views.app.question import PageRequest
+from hsd_viz.views.app.messages import decode_request
 from hsd_viz.views.page_data import offered
 from tests.rows import column
 
@@ -85,16 +85,11 @@ def test_a_branch_is_a_fresh_run_from_the_same_prefix():
     request = {"stack": "db > target", "temperature": 0, "seed": 3, "max_new_tokens": 12}
 
     def decoded(**more):
-        asked = PageRequest(
-            message={"request": {**request, **more}},
-            about="",
-            options={},
-            files=[],
-            send=lambda kind, **content: None,
-            run=None,
-            access=Access.of(False),
+        app._decode(
+            decode_request({**request, **more}),
+            lambda kind, **content: None,
+            threading.Event(),
         )
-        app._decode(asked)
         return app.trace
 
     root = decoded(prompt="def add(a, b):")

@@ -24,7 +24,8 @@ def http_requests(folder: Path) -> Door:
     import uvicorn
 
     from hsd_viz.serve import connections
-    from hsd_viz.serve.app import ServerSettings, configure, create_app
+    from hsd_viz.serve.app import configure, create_app
+    from hsd_viz.serve.settings import ServerSettings
 
     # Half a request ends soon.
     connections.HEADER_SECONDS = connections.BODY_SECONDS = 1.0
@@ -102,7 +103,8 @@ def http_requests(folder: Path) -> Door:
 
 def page_messages(folder: Path) -> Door:
     """Messages of a browser to its kernel."""
-    from hsd_viz.views.app.dashboard import KINDS, App
+    from hsd_viz.views.app.dashboard import App
+    from hsd_viz.views.app.messages import KINDS
     from hsd_viz.views.run_data import snapshot
 
     class Page(App):
@@ -117,7 +119,7 @@ def page_messages(folder: Path) -> Door:
     page = Page()
     trace = _trace()
     kept = snapshot(trace, "kept")
-    page._keep(trace, "kept")
+    page._runs.keep(trace, "kept")
     log = b'{"prompt_ids": [1, 2], "output_ids": [3, 4]}\n'
     request = {"prompt": "x", "stack": "db > target", "max_new_tokens": 2, "temperature": 0.5}
     asking = {"kind": "ask", "run": "kept", "options": {"tokenizer": "own", "drafters": "lookup"}}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from hsd_viz.disk import object_at
 from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_data
 
 #: Timings of an idle machine differ by a few percent between repeats.
@@ -185,7 +186,7 @@ class StackFigures(PromptFigures):
 
 def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON data of figures by the fields of :class:`Figures`."""
-    outputs = data["outputs"]
+    outputs = data.get("outputs")
     by_field: dict[str, Any] = {"outputs": outputs}
     for name in FIGURES:
         if name in data:
@@ -194,15 +195,19 @@ def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a block by the fields of :class:`PromptFigures`."""
-    low = data.get("low_repetition")
-    return {
-        "whole": _figures_data(data),
-        "low_repetition": None if low is None else _figures_data(low),
-    }
+    """Return the JSON data of a block by the fields of :class:`Block`."""
+    low = None
+    if data.get("low_repetition") is not None:
+        low = _figures_data(object_at(data, "low_repetition"))
+    return {"whole": _figures_data(data), "low_repetition": low}
 
 
-def stack_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a stack by the fields of :class:`StackFigures`."""
-    by_category = {name: _block_data(block) for name, block in data["by_category"].items()}
+def stack_data(data: Any) -> dict[str, Any]:
+    """Return the JSON data of a stack by the fields of :class:`StackBlock`.
+
+    Raises:
+        UserError: if they are not those of a stack.
+    """
+    categories = object_at(data, "by_category")
+    by_category = {name: _block_data(object_at(categories, name)) for name in categories}
     return {**data, **_block_data(data), "by_category": by_category}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.disk import object_at
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.samples import Samples
 from hsd_viz.results.bootstrap import estimate, ratio
@@ -65,17 +66,20 @@ class HierarchyGain(Gain):
 
 
 def gain_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a gain by the fields of :class:`HierarchyGain`."""
-    by_category = {}
-    for name, gain in data["by_category"].items():
-        by_category[name] = _ratio_data(gain)
+    """Return the JSON data of a gain by the fields of :class:`HierarchyGain`.
+
+    Raises:
+        UserError: if they are not those of a gain.
+    """
+    categories = object_at(data, "by_category")
+    by_category = {name: _ratio_data(object_at(categories, name)) for name in categories}
     return {**data, **_ratio_data(data), "by_category": by_category}
 
 
 def _ratio_data(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON data of a ratio by the fields of :class:`Gain`."""
-    speedup = estimate_data(data, GAIN, data["outputs"])
-    return {"outputs": data["outputs"], "speedup": speedup}
+    outputs = data.get("outputs")
+    return {"outputs": outputs, "speedup": estimate_data(data, GAIN, outputs)}
 
 
 def hierarchy_gain(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.disk import object_at, parse_json
+from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import FIGURES, Figures, PromptFigures, StackFigures, stack_data
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data
@@ -164,14 +164,22 @@ class BenchReport:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchReport:
-        """Return a report from its JSON data; see :func:`read_report`."""
-        gain = data.get("hierarchy_gain")
-        by_field = {
-            **data,
-            "stacks": [stack_data(stack) for stack in data["stacks"]],
-            "hierarchy_gain": None if gain is None else gain_data(gain),
-        }
-        return msgspec.convert(by_field, cls)
+        """Return a report from its JSON data; see :func:`read_report`.
+
+        Raises:
+            UserError: if they are not those of a report.
+        """
+        stacks = data.get("stacks")
+        if not isinstance(stacks, list):
+            raise UserError("'stacks' is missing or not a list")
+        gain = None
+        if data.get("hierarchy_gain") is not None:
+            gain = gain_data(object_at(data, "hierarchy_gain"))
+        by_field = {**data, "stacks": list(map(stack_data, stacks)), "hierarchy_gain": gain}
+        try:
+            return msgspec.convert(by_field, cls)
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            raise UserError(f"a field is not valid: {error}") from None
 
     @property
     def ranked(self) -> list[StackFigures]:
@@ -232,9 +240,11 @@ def read_report(content: str | bytes, name: str) -> BenchReport:
     Raises:
         UserError: if the file ``name`` does not hold a report.
     """
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     try:
-        return BenchReport.from_dict(
-            json.loads(content if isinstance(content, str) else content.decode())
-        )
-    except MALFORMED:
+        data = parse_json(text, name)
+        if not isinstance(data, dict):
+            raise UserError("it is not a JSON object")
+        return BenchReport.from_dict(data)
+    except UserError:
         raise UserError(f"{name} is not a report of hsd-viz bench --json") from None

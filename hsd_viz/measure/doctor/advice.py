@@ -14,7 +14,9 @@ from hsd_viz.records.engine_settings import NGRAMS
 from hsd_viz.words import counted
 
 #: Where the times give more than the tokens per forward pass.
-ON_IMPOSSIBLE_TIMES = "measure the plain step again, on a quiet machine and at the same batch"
+ON_IMPOSSIBLE_TIMES = (
+    "measure the plain decoding step again, on a quiet machine and at the same batch"
+)
 
 
 # --- the speed-up is only bounded ---------------------------------------------------------------
@@ -78,7 +80,7 @@ def _advice_on_acceptance(seen: Observation) -> str:
 # --- what decides a verdict ---------------------------------------------------------------------
 
 #: Where the times are those of a hardware model.
-TO_DECIDE_A_PREDICTION = "measure a plain step and a verification, and give them"
+TO_DECIDE_A_PREDICTION = "measure a plain decoding step and a verification, and give them"
 
 
 def more_rounds(rounds: float) -> str:

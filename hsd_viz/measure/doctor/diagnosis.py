@@ -14,9 +14,9 @@ from hsd_viz.measure.doctor.diagnosis_tables import (
     positions_table,
     shares_table,
 )
-from hsd_viz.measure.doctor.findings import Finding
 from hsd_viz.measure.doctor.observation import TIMES, Observation
 from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
+from hsd_viz.measure.doctor.signs import Finding
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import UNKNOWN, Estimate
@@ -94,7 +94,7 @@ class Diagnosis(Result):
     def unknown(self) -> list[str]:
         """Return the times that were not observed."""
         seen = self.observation
-        missing = ["a plain step"] if seen.step is None else []
+        missing = ["a plain decoding step"] if seen.step is None else []
         if seen.round is None:
             missing += [part for part, time in seen.parts().items() if time is None]
         return missing

@@ -26,7 +26,7 @@ def shares_table(
 ) -> Table:
     """Return the share of each cause in what is lost of the ideal speed-up."""
     steps_by_cause = seen.parts()
-    rows = [["cause", "share of the loss", "extra time in steps", "ms per round"]]
+    rows = [["cause", "share of the loss", "extra time in plain decoding steps", "ms per round"]]
     for cause, share in shares.items():
         steps = steps_by_cause.get(cause)
         ms = None

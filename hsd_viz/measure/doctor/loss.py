@@ -67,11 +67,11 @@ def _cause_and_figure(seen: Observation, cause: str, whole: float) -> tuple[str,
     if cause == "few drafts":
         return "forward passes without a draft", f"{seen.without_draft:.0%} of all; "
     if cause == "round":
-        return "the time of a round", f"{whole:.2f} plain steps; "
+        return "the time of a round", f"{whole:.2f} plain decoding steps; "
     steps = seen.parts()[cause] or 0.0
     if cause == "verification":
-        return "verification", f"a pass over the draft takes {1 + steps:.2f} plain steps; "
-    per_round = f"{steps:.2f} plain steps per round; "
+        return "verification", f"a pass over the draft takes {1 + steps:.2f} plain decoding steps; "
+    per_round = f"{steps:.2f} plain decoding steps per round; "
     if cause == "drafting":
         return "drafting", per_round
     return "time outside forward passes and drafting", per_round

@@ -49,7 +49,7 @@ class Observation:
     Attributes:
         source: the name of the file or the run.
         rounds: rounds by (depth of the draft, accepted tokens), those without a draft included.
-        step: a plain step of the target.
+        step: a plain decoding step of the target.
         verify: the forward pass of a round.
         draft: the drafting of a round.
         overhead: the rest of a round.
@@ -167,7 +167,7 @@ class Observation:
         return bool(self.rounds) or (bool(self.rates) and not self.varied)
 
     def parts(self) -> dict[str, float | None]:
-        """Return drafting, verification (beyond a plain step) and overhead, in plain steps."""
+        """Return drafting, verification (beyond a step) and overhead, in plain decoding steps."""
         extra = None
         if self.verify is not None and self.step is not None:
             extra = self.verify - self.step
@@ -183,13 +183,13 @@ class Observation:
         return max(0.0, ms) / self.step
 
     def whole(self) -> float | None:
-        """Return the time of a round in plain steps, ``None`` where a part was not observed."""
+        """Return the time of a round in plain decoding steps; ``None``: a part was not observed."""
         if self.step is not None and self.round is not None:
             return self.round / self.step
         return None if None in self.parts().values() else self.least()
 
     def least(self) -> float:
-        """Return the least time of a round in plain steps: what was not observed takes none."""
+        """Return the least time of a round in plain decoding steps: unobserved parts take none."""
         return 1 + sum(part or 0.0 for part in self.parts().values())
 
     def by_position(self) -> list[tuple[int, int]]:

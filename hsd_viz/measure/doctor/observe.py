@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hsd_viz.errors import BadFile, UserError, parsing
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
 from hsd_viz.measure.doctor.observe_runs import from_trace, measured
@@ -65,12 +65,27 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
     Raises:
         UserError: if the file is neither, or contains several models.
     """
-    not_a_trace = ""
     try:
-        with parsing(path):
-            return Observed(from_trace(Trace.load(path), path.name))
+        trace = Trace.load(path)
     except TraceError as error:
-        not_a_trace = str(error)
+        return _observe_record(path, model, engine, str(error))
+    return Observed(from_trace(trace, path.name))
+
+
+def _observe_record(
+    path: Path, model: str | None, engine: str | None, not_a_trace: str
+) -> Observed:
+    """Return the observation of a record of another engine.
+
+    Args:
+        path: the file.
+        model: of a record of several models: this one.
+        engine: of a record of several engines: this one.
+        not_a_trace: why the file is not a trace.
+
+    Raises:
+        UserError: as :func:`observe`.
+    """
     try:
         reading = read(path, engine)
     except NoRecord as error:

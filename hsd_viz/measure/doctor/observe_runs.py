@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean, median
-from typing import Any
+
+import msgspec
 
 from hsd_viz.errors import BadFile
 from hsd_viz.latency.traced_costs import verifications
@@ -21,10 +22,57 @@ PROMPTS = 6
 TOKENS = 64
 
 
+class _Sampling(msgspec.Struct):
+    """How a run was sampled.
+
+    Attributes:
+        temperature: 0 is greedy decoding.
+    """
+
+    temperature: float | None = None
+
+
+class _PlainRuns(msgspec.Struct):
+    """What a run notes of plain decoding beside it.
+
+    Attributes:
+        tokens_per_second: its speed.
+        speedups: the speed-up of each pair of runs.
+        load_average: of the machine.
+        cores: of the machine.
+    """
+
+    tokens_per_second: float | None = None
+    speedups: tuple[float, ...] | None = None
+    load_average: float | None = None
+    cores: int | None = None
+
+
+class _RunFacts(msgspec.Struct):
+    """The meta of a run, as far as it is used here.
+
+    Attributes:
+        wall_ns: ns of the whole run.
+        prefill_ns: ns of its prefill.
+        sampling: how it was sampled.
+        plain: the plain runs beside it.
+    """
+
+    wall_ns: int
+    prefill_ns: int
+    sampling: _Sampling | None = None
+    plain: _PlainRuns | None = None
+
+
 def from_trace(trace: Trace, source: str) -> Observation:
-    """Return the observation of a run; its plain step is that of plain runs beside it."""
+    """Return the observation of a run; its decoding step is that of plain runs beside it.
+
+    Raises:
+        BadFile: if the trace is damaged.
+    """
     if "counts" in trace.meta:
         return from_series(series_of([trace]), source)
+    facts = _facts(trace, source)
     target = max((row.level for row in trace.round_rows), default=0)
     depths: dict[int, int] = {}
     for draft in trace.draft_rows:
@@ -38,7 +86,7 @@ def from_trace(trace: Trace, source: str) -> Observation:
     has_drafts = any(drafted for drafted, _ in rounds)
     if has_drafts and not stack.drafts and stack.bottom is None:
         raise BadFile(f"{source} contradicts itself: it has drafts, and its stack is '{stack}'")
-    temperature = (trace.meta.get("sampling") or {}).get("temperature")
+    temperature = None if facts.sampling is None else facts.sampling.temperature
     seen = Observation(
         source=source,
         rounds=rounds,
@@ -46,7 +94,19 @@ def from_trace(trace: Trace, source: str) -> Observation:
         method=_method_of_stack(stack),
         sampled=None if temperature is None else temperature > 0,
     )
-    return _with_own_times(trace, seen, target)
+    return _with_own_times(trace, facts, seen, target)
+
+
+def _facts(trace: Trace, source: str) -> _RunFacts:
+    """Return the facts of a run.
+
+    Raises:
+        BadFile: if one of them is missing or of another type.
+    """
+    try:
+        return msgspec.convert(trace.meta, _RunFacts)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise BadFile(f"{source} is not valid: {error}") from None
 
 
 def _method_of_stack(stack: Stack) -> str:
@@ -56,7 +116,7 @@ def _method_of_stack(stack: Stack) -> str:
     return "suffix" if stack.bottom.name == "suffix" else "lookup"
 
 
-def _with_own_times(trace: Trace, seen: Observation, target: int) -> Observation:
+def _with_own_times(trace: Trace, facts: _RunFacts, seen: Observation, target: int) -> Observation:
     """Return the observation with the times that the run's calls took."""
     verify_ns = 0
     below_ns = 0
@@ -68,11 +128,11 @@ def _with_own_times(trace: Trace, seen: Observation, target: int) -> Observation
     verify = verify_ns / 1e6 / seen.total
     below = below_ns / 1e6 / seen.total
     # Per token, times the tokens of a round: the last round may have been cut.
-    decode_ms = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6
+    decode_ms = (facts.wall_ns - facts.prefill_ns) / 1e6
     whole = decode_ms / max(1, len(trace)) * seen.length
-    note = trace.meta.get("plain") or {}
-    speedups = tuple(note.get("speedups") or ())
-    step = _plain_step(trace, note, speedups, whole / seen.length, target)
+    plain = facts.plain or _PlainRuns()
+    speedups = plain.speedups or ()
+    step = _plain_step(trace, plain, whole / seen.length, target)
     verify = min(max(verify, min(step or 0.0, whole - below)), whole)
     below = min(below, whole)
     return replace(
@@ -83,22 +143,16 @@ def _with_own_times(trace: Trace, seen: Observation, target: int) -> Observation
         overhead=max(0.0, whole - verify - below),
         round=whole,
         speedups=speedups,
-        busy=_busy(note),
+        busy=_busy(plain),
     )
 
 
-def _plain_step(
-    trace: Trace,
-    note: dict[str, Any],
-    speedups: Sequence[float],
-    ms_per_token: float,
-    target: int,
-) -> float | None:
-    """Return the time of a plain step: of plain runs beside it, or of passes over one token."""
-    if speedups:
-        return median(speedups) * ms_per_token
-    if speed := note.get("tokens_per_second"):
-        return 1e3 / speed
+def _plain_step(trace: Trace, plain: _PlainRuns, ms_per_token: float, target: int) -> float | None:
+    """Return the time of a decoding step: of plain runs beside it, or of passes over one token."""
+    if plain.speedups:
+        return median(plain.speedups) * ms_per_token
+    if plain.tokens_per_second:
+        return 1e3 / plain.tokens_per_second
     names = {call.level: call.name for call in trace.call_rows}
     name = names.get(target)
     if name is None:
@@ -107,10 +161,10 @@ def _plain_step(
     return median(verifications([trace])[name].get(1) or [0.0]) or None
 
 
-def _busy(note: dict[str, Any]) -> str:
+def _busy(plain: _PlainRuns) -> str:
     """Return how other work disturbed a run: a load beyond the cores, the decode's own left out."""
-    load = note.get("load_average") or 0.0
-    cores = note.get("cores") or 1
+    load = plain.load_average or 0.0
+    cores = plain.cores or 1
     if load <= max(1.0, cores):
         return ""
     return f"load average {load:.1f} on {cores} cores"

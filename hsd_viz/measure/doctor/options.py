@@ -81,7 +81,7 @@ class Known:
     step_ms: A[
         float | None,
         Setting(
-            "time of a plain step of the target",
+            "time of a plain decoding step of the target",
             CliOption("MS"),
             Range(0.0, 1e6),
             noun="the step time",

@@ -14,8 +14,10 @@ from operator import mul
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hsd_viz.disk import read_json
-from hsd_viz.errors import MALFORMED, BadFile, UserError
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
@@ -126,6 +128,22 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
     return [b / a if a else 0.0 for a, b in pairwise((1.0, *marginal))]
 
 
+class _SavedProfile(msgspec.Struct):
+    """The fields of a saved profile that are read.
+
+    Attributes:
+        marginal_accept_rates: P(the first k tokens are accepted), k = 1, 2, ...
+        conditional_accept_rates: P(token k is accepted after those before it).
+        acceptance_length_histogram: rounds by tokens per forward pass.
+        mean_accept_length: mean tokens per forward pass.
+    """
+
+    marginal_accept_rates: list[float] | None = None
+    conditional_accept_rates: list[float] | None = None
+    acceptance_length_histogram: dict[int, int] | None = None
+    mean_accept_length: float | None = None
+
+
 def read_profile(path: Path) -> dict[str, Any]:
     """Return a profile as :func:`profile_of`.
 
@@ -144,41 +162,39 @@ def read_profile(path: Path) -> dict[str, Any]:
     if rule not in (None, "longest_prefix"):
         raise BadFile(f"{path} is of {rule} verification, whose rates do not form a survival curve")
     try:
-        marginal = _marginal(data)
-        histogram = {}
-        for length, rounds in (data.get("acceptance_length_histogram") or {}).items():
-            histogram[str(int(length))] = int(rounds)
-    except MALFORMED as error:
+        profile = msgspec.convert(data, _SavedProfile, str_keys=True)
+        marginal = _marginal(profile)
+    except (msgspec.ValidationError, UserError) as error:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
-    mean = data.get("mean_accept_length")
+    mean = profile.mean_accept_length
     implied = 1 + sum(marginal)
-    if isinstance(mean, int | float) and abs(mean - implied) > TOLERANCE * implied:
+    if mean is not None and abs(mean - implied) > TOLERANCE * implied:
         raise BadFile(
             f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply "
             f"{implied:.2f}"
         )
+    histogram = profile.acceptance_length_histogram or {}
     return {
         **data,
         # Rounding in the file may let a rate rise in its last digit.
         "marginal_accept_rates": [*accumulate(marginal, min)],
-        "acceptance_length_histogram": histogram or None,
+        "acceptance_length_histogram": {str(k): n for k, n in histogram.items()} or None,
     }
 
 
-def _marginal(data: Mapping[str, Any]) -> list[float]:
+def _marginal(profile: _SavedProfile) -> list[float]:
     """Return the marginal rates of a profile.
 
     Raises:
-        UserError: if they are not usable.
+        UserError: if there is none, or if they rise.
     """
-    rates = data.get("marginal_accept_rates")
+    rates = profile.marginal_accept_rates
     if not rates:
-        rates = accumulate(data["conditional_accept_rates"], mul)
-    marginal = [float(rate) for rate in rates]
-    pairs = pairwise((1.0, *marginal))
-    if not marginal or any(not 0 <= later <= earlier + 1e-9 for earlier, later in pairs):
+        rates = list(accumulate(profile.conditional_accept_rates or (), mul))
+    pairs = pairwise((1.0, *rates))
+    if not rates or any(not 0 <= later <= earlier + 1e-9 for earlier, later in pairs):
         raise UserError("marginal acceptance rates must not rise and must stay from 1 to 0")
-    return marginal
+    return rates
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:

@@ -14,8 +14,8 @@ from hsd_viz.measure.doctor.findings import (
     COLLAPSES_IN_TIME,
     EVERYTHING_ACCEPTED,
     NOTHING_ACCEPTED,
-    Sign,
 )
+from hsd_viz.measure.doctor.signs import Sign
 from hsd_viz.measure.doctor.what_if import Option
 
 

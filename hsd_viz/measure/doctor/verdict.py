@@ -1,8 +1,9 @@
 """The verdict on an observation: does speculative decoding pay, what limits it, what to set.
 
-Times are in plain steps of the target at the batch of the run. A round drafts D tokens and emits L;
-it takes w = 1 + drafting + verification beyond a step + overhead, and the speed-up is L / w, at
-most L (:mod:`hsd_viz.latency.speedup`). If a time was not observed, the speed-up is only bounded.
+Times are in plain decoding steps of the target at the batch of the run. A round drafts D tokens
+and emits L; it takes w = 1 + drafting + verification beyond a step + overhead, and the speed-up is
+L / w, at most L (:mod:`hsd_viz.latency.speedup`). If a time was not observed, the speed-up is only
+bounded.
 
 The error of a speed-up is that of the times and of the rounds. Two draft lengths share the times
 of a machine, so their ratio is far more certain than either: a better length is advised whenever
@@ -96,7 +97,7 @@ def diagnose(
 
 
 def _undetermined(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis of an observation without the times of a round and of a plain step."""
+    """Return the diagnosis of an observation without the times of a round and of a step."""
     seen = diagnosis.observation
     most = seen.length / seen.least()
     missing = ", ".join(diagnosis.unknown())
@@ -130,7 +131,7 @@ def _determined(
         recorded: what was observed.
         curves: tokens of a round by draft length.
         lengths: tokens per forward pass, then those of resamples.
-        whole: the time of a round in plain steps.
+        whole: the time of a round in plain decoding steps.
         modelled: whether times are those of a hardware model.
     """
     seen = diagnosis.observation

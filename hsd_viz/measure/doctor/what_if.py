@@ -149,7 +149,9 @@ def is_hierarchy(seen: Observation) -> bool:
 
 def has_fixed_length(seen: Observation) -> bool:
     """Return whether the drafts of a run have no length to set."""
-    return seen.stack is not None and (seen.method != "draft" or is_hierarchy(seen))
+    if seen.stack is None:
+        return False
+    return seen.method != "draft" or not seen.stack.drafts or is_hierarchy(seen)
 
 
 def setting_name(seen: Observation, tokens: int) -> str:
@@ -221,7 +223,7 @@ def other_lengths(
 
 
 def _beyond_a_step(curve: Sequence[float], depth: np.ndarray) -> np.ndarray:
-    """Return the time of a forward pass over 1 + ``depth`` tokens beyond that of a plain step."""
+    """Return the time of a forward pass over 1 + ``depth`` tokens beyond that of a step."""
     return np.interp(depth, np.arange(len(curve)), curve) - curve[0]
 
 

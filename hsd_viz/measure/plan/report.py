@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -237,13 +238,26 @@ class PlanReport:
             UserError: if it is not one.
         """
         try:
-            measured_on = data["measured_on"]
-            calibration = data["calibration"]
+            saved = msgspec.convert(data, _SavedPlan)
+            number = re.match(r"\d+", saved.measured_on or "")
+            calibration = saved.calibration
             by_field = {
                 **data,
-                "measured_prompts": None if measured_on is None else int(measured_on.split()[0]),
+                "measured_prompts": None if number is None else int(number[0]),
                 "calibration": {**calibration, "inputs": Calibration.from_dict(calibration)},
             }
             return msgspec.convert(by_field, cls)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (UserError, msgspec.ValidationError) as error:
             raise UserError(f"not a plan of hsd-viz plan --json: {error}") from None
+
+
+class _SavedPlan(msgspec.Struct):
+    """What a saved plan has in another form.
+
+    Attributes:
+        measured_on: the number of prompts, and what they are.
+        calibration: its facts and its inputs.
+    """
+
+    measured_on: str | None
+    calibration: dict[str, Any]

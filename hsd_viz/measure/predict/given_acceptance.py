@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from hsd_viz.errors import UserError, parsing
+from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.observe import observe
 from hsd_viz.measure.doctor.profile import acceptance_of, edge_of, read_profile
 from hsd_viz.measure.predict.assumed_acceptance import Given
@@ -21,12 +21,10 @@ def given_acceptance(options: PredictOptions) -> Mapping[str, Given] | Given | N
     """
     if options.profile is not None:
         _check_one_draft(options.models)
-        with parsing(str(options.profile)):
-            return edge_of(read_profile(Path(options.profile))["marginal_accept_rates"])
+        return edge_of(read_profile(Path(options.profile))["marginal_accept_rates"])
     if options.records is not None:
         _check_one_draft(options.models)
-        with parsing(str(options.records)):
-            return edge_of(acceptance_of(observe(Path(options.records)).seen))
+        return edge_of(acceptance_of(observe(Path(options.records)).seen))
     if not options.has_acceptance:
         return None
     if isinstance(options.acceptance, tuple | list):

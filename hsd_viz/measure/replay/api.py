@@ -28,9 +28,10 @@ from hsd_viz.measure.replay.drafters import (
 )
 from hsd_viz.measure.replay.facts import LogFacts
 from hsd_viz.measure.replay.figures import ReplaySettings
+from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
 from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.measure.replay.report import ReplayReport
-from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.measure.replay.requests import LoggedRequest, requests
 from hsd_viz.measure.replay.tally import Tally
 from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.measure.replay.text_replay import replay as replay_text

@@ -11,7 +11,8 @@ from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
-from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer
+from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
+from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text_replay import can_replay
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.stack import DraftSource, read_bottom

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hsd_viz.errors import UserError, parsing
+from hsd_viz.errors import UserError
+from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.app.report_answers import prediction, report
@@ -67,12 +68,8 @@ def file(asked: PageRequest) -> tuple[str, str, bytes]:
         UserError: if there is nothing to save.
     """
     if asked.about == "comparison":
-        with parsing("the comparison"):
-            runs = list(asked.options.get("runs") or [])[:MOST_COMPARED]
-            stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
-            traces = [run_data.trace_from(run) for run in runs]
-        if len(runs) < 2:
-            raise UserError("no runs to save: select two or three")
+        traces = _compared(asked.options.get("runs"))
+        stacks = "_".join(_dashed(str(trace.meta["stack_resolved"]), 24) for trace in traces)
         page = run_page(*traces)
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
     trace = asked.trace
@@ -83,6 +80,17 @@ def file(asked: PageRequest) -> tuple[str, str, bytes]:
     if asked.about == "page":
         return f"{stem}.html", "text/html", run_page(trace).encode()
     raise UserError(f"there is no file '{asked.about}'")
+
+
+def _compared(runs: Any) -> list[Trace]:
+    """Return the runs of a comparison.
+
+    Raises:
+        UserError: if there are fewer than two, or one is not valid.
+    """
+    if not isinstance(runs, list) or len(runs) < 2:
+        raise UserError("no runs to save: select two or three")
+    return [run_data.trace_from(run) for run in runs[:MOST_COMPARED]]
 
 
 def _dashed(words: str, most: int) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from hsd_viz.engine.access import Access
 from hsd_viz.errors import UserError
@@ -16,12 +16,17 @@ Part = dict[str, Any]
 Answer = dict[str, Any]
 
 
+class Send(Protocol):
+    """Sends a message of progress: its kind, and its content by name."""
+
+    def __call__(self, kind: str, **content: Any) -> None: ...
+
+
 @dataclass
 class PageRequest:
     """A request of the page.
 
     Attributes:
-        message: The request as it was sent.
         about: What it asks for.
         options: The settings of the question.
         files: The names and contents of its files.
@@ -31,11 +36,10 @@ class PageRequest:
         cancelled: Set when the visitor no longer waits.
     """
 
-    message: dict[str, Any]
     about: str
     options: dict[str, Any]
     files: list[tuple[str, bytes]]
-    send: Callable[..., None]
+    send: Send
     run: Trace | None
     access: Access
     cancelled: threading.Event = field(default_factory=threading.Event)

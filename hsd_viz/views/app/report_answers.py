@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hsd_viz import figures
-from hsd_viz.errors import UserError, parsing
+from hsd_viz.errors import UserError
 from hsd_viz.results.page import page
 from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
 from hsd_viz.views.page_data import PREDICTED, saved_reports
@@ -11,6 +11,8 @@ from hsd_viz.views.view import figure_part
 
 #: The report that the page shows first, where the project has it: of a model that writes English.
 FIRST_REPORT = "spec-bench-t07-cpu.json"
+#: Digits of the number of GPUs.
+MOST_DIGITS = 10
 
 
 def prediction(asked: PageRequest) -> Answer:
@@ -30,12 +32,12 @@ def prediction(asked: PageRequest) -> Answer:
     )
     if models not in PREDICTED.values():
         raise UserError(f"unknown models {models!r}")
-    with parsing("the number of GPUs"):
-        cards = int(tp[:10])
+    if not tp.isascii() or not tp.isdecimal() or len(tp) > MOST_DIGITS:
+        raise UserError(f"the number of GPUs is {tp!r:.40}: expected a whole number")
     plan = predict(
         gpu,
         models.split(","),
-        tp=cards,
+        tp=int(tp),
         weights=weights,
         batch=(1, 4, 16, 64),
         context=(2048, 32768),

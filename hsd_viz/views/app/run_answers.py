@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TypedDict
 
 from hsd_viz import figures
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_words
 from hsd_viz.latency.stored import identity, newest
+from hsd_viz.measure.doctor.diagnosis import Diagnosis
+from hsd_viz.measure.doctor.loss import name_of
+from hsd_viz.measure.doctor.observe_runs import from_trace
+from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.view import figure_part
@@ -18,40 +22,85 @@ def doctor(asked: PageRequest) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is
     nothing to explain.
     """
-    from hsd_viz.measure.doctor.observe_runs import from_trace
-    from hsd_viz.measure.doctor.verdict import diagnose
-
     trace = asked.trace
     try:
         diagnosis = diagnose(from_trace(trace, "this run"))
     except UserError:
         # No drafts, as in plain decoding.
         return {"parts": []}
-    return {"parts": [_diagnosis_part(diagnosis)]}
+    spec = run_diagnosis_spec(diagnosis)
+    return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
 
 
-def _diagnosis_part(diagnosis: Any) -> Part:
-    """Return the summary of the diagnosis of a run, with its verdict on demand."""
-    from hsd_viz.measure.doctor.loss import name_of
+class _ShownCause(TypedDict):
+    """A cause of what is lost of the speed-up.
 
-    causes = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
-    tables = []
+    Attributes:
+        name: its name.
+        share: its share of the loss, 0-1.
+    """
+
+    name: str
+    share: float
+
+
+class _ShownTable(TypedDict):
+    """A table of a diagnosis.
+
+    Attributes:
+        title: its title.
+        note: what its figures are of.
+        head: the names of its columns.
+        rows: its cells as text.
+    """
+
+    title: str
+    note: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+class RunDiagnosisSpec(TypedDict):
+    """A diagnosis as the view ``doctor`` of the page shows it (``js/doctor``).
+
+    Attributes:
+        title: what it says.
+        causes: the causes of the loss, the largest first.
+        lines: the verdict and the advice.
+        tables: its tables.
+        settings: engine and settings to paste.
+    """
+
+    title: str
+    causes: list[_ShownCause]
+    lines: list[str]
+    tables: list[_ShownTable]
+    settings: list[list[str]]
+
+
+#: The least share of the loss of a cause that is shown.
+LEAST_SHARE = 0.005
+
+
+def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
+    """Return the diagnosis of a run for the page."""
+    is_known = diagnosis.speedup.value is not None
+    causes: list[_ShownCause] = []
+    for cause, share in sorted(diagnosis.shares.items(), key=lambda item: -item[1]):
+        if share >= LEAST_SHARE:
+            causes.append({"name": name_of(cause), "share": share})
+    tables: list[_ShownTable] = []
     for table in diagnosis.tables():
         if table.rows:
             head, *rows = table.cells()
             tables.append({"title": table.title, "note": table.note, "head": head, "rows": rows})
-    spec = {
-        "title": "What limits the speed-up"
-        if diagnosis.speedup.value is not None
-        else "What limits this run",
-        "causes": [
-            {"name": name_of(cause), "share": share} for cause, share in causes if share >= 0.005
-        ],
+    return {
+        "title": "What limits the speed-up" if is_known else "What limits this run",
+        "causes": causes,
         "lines": diagnosis.lines(),
         "tables": tables,
         "settings": [list(item) for item in diagnosis.flags.items()],
     }
-    return {"kind": "view", "view": "doctor", "state": {"spec": spec}}
 
 
 def law(asked: PageRequest) -> Answer:

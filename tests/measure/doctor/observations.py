@@ -55,7 +55,7 @@ MORE_SICK = {
     "nothing accepted": replace(HEALTHY, rounds=rounds(0.02)),
     "only the first": replace(HEALTHY, rounds=Counter({(4, 0): 1600, (4, 1): 2400})),
     "everything accepted": replace(HEALTHY, rounds=Counter({(4, 4): 4000}), sampled=True),
-    "a plain step measured too slow": replace(
+    "a plain decoding step measured too slow": replace(
         HEALTHY, verify=None, draft=None, overhead=None, step=50.0, round=12.0
     ),
 }

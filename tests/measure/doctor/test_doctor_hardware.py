@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import hsd_viz
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
@@ -16,6 +17,13 @@ from tests.measure.doctor.observations import (
     H100,
 )
 from tests.rows import column
+
+
+def test_a_method_given_for_a_run_of_a_database_names_no_draft_model():
+    run = hsd_viz.load_bundled("mixed")
+    assert run.stack == "db > target"
+    diagnosis = doctor(run, method="draft", gpu="H100", models=["llama-8b", "llama-1b"], batch=32)
+    assert {option.stack for option in diagnosis.options} <= {"db > target", "target"}
 
 
 def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():

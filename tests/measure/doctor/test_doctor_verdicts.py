@@ -107,11 +107,11 @@ def test_a_speed_up_above_the_tokens_per_pass_is_capped_and_changes_no_setting()
     """A plain step of 50 ms beside a round of 12 ms: 4.1 / 0.24 = 17, but a round emits 4.1
     tokens.
     """
-    diagnosis = diagnose(MORE_SICK["a plain step measured too slow"])
+    diagnosis = diagnose(MORE_SICK["a plain decoding step measured too slow"])
     assert diagnosis.speedup.value == diagnosis.speedup.high == diagnosis.at_most
     assert diagnosis.at_most == pytest.approx(diagnosis.length.value)
     assert not diagnosis.decided
-    assert "the plain step was measured too slow" in " ".join(diagnosis.lines())
+    assert "the plain decoding step was measured too slow" in " ".join(diagnosis.lines())
     assert diagnosis.advised == diagnosis.observed
     assert not diagnosis.findings
 

@@ -18,7 +18,7 @@ from hsd_viz.measure.replay.drafters import (
     replayable,
 )
 from hsd_viz.measure.replay.figures import Pays
-from hsd_viz.measure.replay.requests import LogTokenizer
+from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
 from hsd_viz.measure.replay.tally import GROUPS
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.prompts.suites import load_suite

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from hsd_viz.measure.replay.api import replay
-from hsd_viz.measure.replay.requests import LoggedRequest, LogTokenizer, requests
+from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
+from hsd_viz.measure.replay.requests import LoggedRequest, requests
 from hsd_viz.models.families import LADDER
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from tests.measure.replay.logs import write
@@ -153,7 +154,12 @@ BROKEN = {
     b'{"prompt": "a\\ud800", "output": "b"}': "not valid Unicode",
     b'{"messages": [{"role": "user", "content": "x"}]}': "no answer of the assistant",
     b'{"messages": [{"role": "user", "content": {}}]}': "must be text",
-    b'{"messages": 3}': "unexpected form",
+    b'{"messages": 3}': "damaged: messages is 3, which is not valid",
+    b'{"messages": [{"role": "user", "content": [3]}]}': "must be text",
+    b'{"conversations": [3]}': "damaged: conversations is [3]",
+    b'{"prompt": "x", "response": {"choices": 3}}': "damaged: choices is 3",
+    b'{"prompt": "x", "response": {"output_ids": ["y"]}}': "damaged: output_ids is ['y']",
+    b'{"request": {"input_ids": "x"}, "response": {"text": "y"}}': "a list of token ids",
     b'{"request": {}, "response": {"choices": []}}': "no prompt",
     b'{"prompt": "x", "error": {"code": 500}}': "a failed request",
     b"\xff\xfe": "not UTF-8",

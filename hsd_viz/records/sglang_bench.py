@@ -1,0 +1,131 @@
+"""What SGLang reports of a whole server: ``/get_server_info``, ``bench_one_batch_server`` and
+``bench_serving``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from hsd_viz.records.fields import Number, typed
+from hsd_viz.records.file_context import number
+from hsd_viz.records.forms import Form
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.sglang import BATCH, BENCH, SERVER_INFO
+
+
+class _State(msgspec.Struct):
+    """The state of a rank of a server.
+
+    Attributes:
+        avg_spec_accept_length: tokens per verification since the start.
+        last_gen_throughput: tokens per second.
+    """
+
+    avg_spec_accept_length: Number | None = None
+    last_gen_throughput: Number | None = None
+
+
+class _ServerInfo(msgspec.Struct):
+    """The state of a server.
+
+    Attributes:
+        internal_states: the states of its ranks; other values among them are ignored.
+        speculative_num_steps: the configured steps of a draft.
+        speculative_eagle_topk: the branches of a draft; 1: a chain.
+    """
+
+    internal_states: list[Any]
+    speculative_num_steps: int | None = None
+    speculative_eagle_topk: int | None = None
+
+
+def server_info(value: Mapping[str, Any]) -> tuple[Sample, Form] | None:
+    """Return the sample of ``/get_server_info``: the mean over its ranks, each with equal
+    weight.
+    """
+    if not isinstance(value.get("internal_states"), list):
+        return None
+    info = typed(value, _ServerInfo)
+    states = [typed(one, _State) for one in info.internal_states if isinstance(one, Mapping)]
+    lengths = [one.avg_spec_accept_length for one in states if one.avg_spec_accept_length]
+    if not lengths:
+        return None
+    speed = sum(one.last_gen_throughput or 0.0 for one in states)
+    chain = info.speculative_eagle_topk in (None, 1)
+    sample = Sample(
+        length=sum(lengths) / len(lengths),
+        speed=speed or None,
+        draft_length=info.speculative_num_steps if chain else None,
+    )
+    return sample, SERVER_INFO
+
+
+class _BatchResult(msgspec.Struct):
+    """A line of ``bench_one_batch_server``.
+
+    Attributes:
+        batch_size: requests that were decoded together.
+        last_gen_throughput: tokens per second; -1: not known.
+        output_throughput: the same.
+    """
+
+    batch_size: Number | None
+    last_gen_throughput: Number | None = None
+    output_throughput: Number | None = None
+
+
+def batch_result(value: Mapping[str, Any]) -> tuple[Sample, Form] | None:
+    """Return the sample of a line of ``bench_one_batch_server``; -1: not known."""
+    length = value.get("acc_length")
+    if not isinstance(length, int | float) or length <= 0 or "batch_size" not in value:
+        return None
+    result = typed(value, _BatchResult)
+    speed = result.last_gen_throughput or result.output_throughput
+    sample = Sample(
+        length=float(length),
+        running=result.batch_size,
+        speed=speed if speed and speed > 0 else None,
+    )
+    return sample, BATCH
+
+
+def summary_rows(rows: Mapping[str, str]) -> Sample | None:
+    """Return the sample of the rows of a printed summary, ``None`` without an accept length."""
+    length = number(rows.get("Accept length"))
+    if not length:
+        return None
+    tpot = number(rows.get("Median TPOT (ms)")) or number(rows.get("Mean TPOT (ms)"))
+    running = number(rows.get("Concurrency")) or number(rows.get("Max request concurrency"))
+    speed = 1e3 / tpot * (running or 1.0) if tpot else None
+    return Sample(length=length, running=running, speed=speed)
+
+
+class _Serving(msgspec.Struct):
+    """A line of ``bench_serving --output-file``.
+
+    Attributes:
+        concurrency: the mean number of requests at a time.
+        max_concurrency: the most.
+        median_tpot_ms: time per output token, the median over requests.
+        mean_tpot_ms: the mean.
+    """
+
+    concurrency: Number | None = None
+    max_concurrency: Number | None = None
+    median_tpot_ms: Number | None = None
+    mean_tpot_ms: Number | None = None
+
+
+def bench_json(value: Mapping[str, Any]) -> tuple[Sample, Form] | None:
+    """Return the sample of a line of ``bench_serving --output-file`` with its form."""
+    length = value.get("accept_length")
+    if not isinstance(length, int | float) or not length or "output_throughput" not in value:
+        return None
+    serving = typed(value, _Serving)
+    running = serving.concurrency or serving.max_concurrency
+    tpot = serving.median_tpot_ms or serving.mean_tpot_ms
+    speed = 1e3 / tpot * (running or 1.0) if tpot else None
+    return Sample(length=float(length), running=running, speed=speed), BENCH

@@ -1,0 +1,140 @@
+"""A request to decode: its body with the limits of a server, and what decodes it.
+
+Visitors are strangers: prompts, lengths and models are limited; a model is a name on the list,
+never a path or hub id.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ConfigDict, Field, create_model
+
+from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.engine.access import model_outside
+from hsd_viz.engine.live import batches
+from hsd_viz.engine.options import EngineOptions
+from hsd_viz.errors import UserError, visitor_message
+from hsd_viz.options import defaults, settings, types
+from hsd_viz.serve.settings import ServerSettings
+from hsd_viz.stack import StackError
+from hsd_viz.trace.events import to_record
+from hsd_viz.trace.tables import RULES
+
+Record = dict[str, Any]
+#: Yields the events of a request in batches; closing the generator cancels the decode.
+Decode = Callable[[Record], AsyncGenerator[list[Record]]]
+
+
+def error(message: str, *, retry: bool = False) -> Record:
+    """Return the record that ends a decode with an error."""
+    return {"event": "error", "message": message, "retry": retry}
+
+
+def decode_with(engine: Engine) -> Decode:
+    """Return the function that decodes requests (arguments of :meth:`hsd_viz.engine.Engine.decode`)
+    with an engine.
+    """
+
+    async def decode(request: Record) -> AsyncGenerator[list[Record]]:
+        options: Any = dict(request)
+        call = DecodeCall(options.pop("prompt", ""), options.pop("stack", "target"), options)
+        cancelled = threading.Event()
+        running = batches(lambda: call.events(engine), cancelled)
+        try:
+            while (events := await asyncio.to_thread(next, running, None)) is not None:
+                yield [to_record(event) for event in events]
+        except UserError as invalid:
+            yield [error(visitor_message(invalid, str(request)))]
+        except Exception:
+            logging.getLogger(__name__).exception("a decode failed")
+            yield [error("the decode failed: the server's log has the cause")]
+        finally:
+            cancelled.set()
+
+    return decode
+
+
+def load_decode(options: EngineOptions) -> Decode:
+    """Load an engine that is ready for its first request, and return what decodes with it."""
+    from hsd_viz.engine.local import LocalEngine
+
+    engine = LocalEngine.of(replace(options, allow_models=False))
+    engine.run("def", max_new_tokens=1)
+    engine.wait_ready()
+    return decode_with(engine)
+
+
+def _setting_fields() -> dict[str, Any]:
+    """Return the fields of a request that are settings of a decode, with their ranges."""
+    fields: dict[str, Any] = {}
+    for name, setting in settings().items():
+        # An operator's own limit of tokens is checked later.
+        limits: dict[str, Any] = {}
+        if setting.range is not None:
+            limits["gt" if setting.range.above_low else "ge"] = setting.range.low
+            if name != "max_new_tokens":
+                limits["le"] = setting.range.high
+        fields[name] = (types()[name], Field(defaults()[name], **limits))
+    return fields
+
+
+#: The settings of a decode as a model of pydantic: any, for a checker of types.
+_Settings: Any = create_model("DecodeSettings", **_setting_fields())
+
+
+class DecodeRequest(_Settings):
+    """The body of ``POST /decode``: the arguments of :meth:`hsd_viz.engine.Engine.decode`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: str | list[int] | list[dict[str, str]]
+    stack: str = Field("target", max_length=500)
+    family: str | None = None
+    record: bool = True
+    chat: bool = False
+
+    def checked(self, settings: ServerSettings) -> Record:
+        """Return the arguments of a decode.
+
+        Raises:
+            UserError: if the request exceeds a limit.
+        """
+        if self.family not in (None, settings.family):
+            raise UserError(
+                f"family: this server decodes the family {settings.family}, not {self.family!r}"
+            )
+        length = _length(self.prompt)
+        if length > settings.prompt_characters:
+            raise UserError(
+                f"prompt: {length} is too long, the limit is {settings.prompt_characters}"
+            )
+        if self.max_new_tokens > settings.new_tokens:
+            raise UserError(
+                f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}"
+            )
+        try:
+            other = model_outside(self.stack, settings.models)
+        except StackError as invalid:
+            raise UserError(f"stack: {invalid}") from None
+        if other is not None:
+            raise UserError(
+                f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}"
+            )
+        if self.rule not in RULES:
+            raise UserError(
+                f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})"
+            )
+        return self.model_dump(exclude={"family"})
+
+
+def _length(prompt: str | list[int] | list[dict[str, str]]) -> int:
+    """Return the characters or tokens of a prompt; of a conversation all characters."""
+    length = len(prompt)
+    for part in prompt:
+        if isinstance(part, dict):
+            length += sum(map(len, part.values()))
+    return length

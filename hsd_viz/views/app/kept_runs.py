@@ -1,0 +1,64 @@
+"""The runs of a page: those that it keeps for questions about them, and the recorded ones."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.trace import Trace
+from hsd_viz.views import run_data
+from hsd_viz.views.page_data import recorded_runs
+
+#: Runs that are kept for questions about them.
+MOST_RUNS = 8
+
+
+class KeptRuns:
+    """The last runs of a page, by name, and its recordings."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Trace] = {}
+        self._given: dict[str, Trace] = {}
+        self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
+
+    @property
+    def last(self) -> Trace | None:
+        """The run that was last shown, opened or decoded; ``None`` before the first."""
+        return next(reversed([*self._runs.values()]), None)
+
+    def add_recording(self, name: str, trace: Trace) -> None:
+        """Keep a run that can be shown again after it was dropped."""
+        self._given[name] = trace
+        self.keep(trace, name)
+
+    def keep(self, trace: Trace, name: str | None = None) -> str:
+        """Keep a run, under a new name if it has none, drop the oldest, and return its name."""
+        name = name or uuid.uuid4().hex
+        self._runs.pop(name, None)
+        self._runs[name] = trace
+        for old in [*self._runs][:-MOST_RUNS]:
+            self._runs.pop(old, None)
+        return name
+
+    def find(self, name: str) -> Trace | None:
+        """Return a run that is kept, ``None`` if there is none of this name."""
+        return self._runs.get(name)
+
+    def recording(self, name: str) -> Trace:
+        """Return a recorded run, or one that is kept. A name never becomes a path.
+
+        Raises:
+            UserError: if there is none of this name.
+        """
+        known = self.find(name) or self._given.get(name)
+        if known is not None:
+            return known
+        return self._recordings.get(name, partial(load_bundled, name))()
+
+    def snapshot(self, trace: Trace, name: str | None = None) -> bytes:
+        """Keep a run, and return it as JSON for the browser."""
+        return msgspec.json.encode(run_data.snapshot(trace, self.keep(trace, name)))

@@ -1,0 +1,88 @@
+"""The engine behind a page: its own, which it loads on the first run, or one that it is given."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.engine.access import Access
+from hsd_viz.engine.live import decode_beside_plain
+from hsd_viz.engine.options import EngineOptions
+from hsd_viz.errors import UserError
+from hsd_viz.models.families import find_family
+from hsd_viz.trace import Event, Stage
+from hsd_viz.views.app.messages import PageDecode
+
+#: The most threads of a page's decode: small models do not profit from more.
+MOST_THREADS = 8
+
+
+class PageEngine:
+    """The engine of a page.
+
+    Attributes:
+        is_own: whether the page loads its engine itself.
+        family: the family that it decodes at first.
+    """
+
+    def __init__(self, engine: Engine | None, access: Access, family: str) -> None:
+        self.is_own = engine is None
+        # Any object that decodes may be an engine, also one that does not name its family.
+        self.family = find_family(getattr(engine, "family", family))
+        self._engine = engine
+        self._access = access
+        self._options: EngineOptions | None = None
+        self._loading = threading.Lock()
+
+    def events(self, request: PageDecode) -> Iterator[Event]:
+        """Yield the events of a decode; the models are loaded where it needs others.
+
+        Raises:
+            UserError: if the request names what is not allowed.
+        """
+        options = self._options_of(request)
+        with self._loading:
+            if self.is_own and (self._engine is None or options != self._options):
+                from hsd_viz.engine.local import LocalEngine
+
+                yield Stage("loading the models")
+                self._engine = None  # frees the previous models
+                self._engine = LocalEngine.of(options)
+                self._options = options
+            engine = self._engine
+        assert engine is not None
+        settings: Any = request.options
+        call = DecodeCall(request.prompt, request.stack, settings)
+        if request.beside_plain:
+            yield from decode_beside_plain(engine, call)
+        else:
+            yield from call.events(engine)
+
+    def _options_of(self, request: PageDecode) -> EngineOptions:
+        """Return the options of the engine that a request needs.
+
+        Raises:
+            UserError: if it names what is not allowed, or another family than a given engine's.
+        """
+        folder = request.databases or None
+        if folder is not None:
+            folder = self._access.check("databases", folder)
+        options = EngineOptions(
+            target=request.target or "target",
+            family=find_family(request.family or self.family.name).name,
+            device=request.device or None,
+            dtype=request.dtype or None,
+            # The page and the browser need the other cores.
+            threads=min(MOST_THREADS, max(1, (os.cpu_count() or 2) // 2)),
+            databases=folder,
+            allow_models=self._access.models is None,
+        )
+        if not self.is_own and options.family != self.family.name:
+            raise UserError(
+                f"the engine of this page decodes the family {self.family.name}, "
+                f"not {options.family}"
+            )
+        return options
