@@ -22,7 +22,9 @@ from tests.rows import column
 def test_a_method_given_for_a_run_of_a_database_names_no_draft_model():
     run = hsd_viz.load_bundled("mixed")
     assert run.stack == "db > target"
-    diagnosis = doctor(run, method="draft", gpu="H100", models=["llama-8b", "llama-1b"], batch=32)
+    known = hsd_viz.Known(method="draft", batch=32)
+    hardware = hsd_viz.Hardware("H100", ["llama-8b", "llama-1b"])
+    diagnosis = doctor(run, known=known, hardware=hardware)
     assert {option.stack for option in diagnosis.options} <= {"db > target", "target"}
 
 
