@@ -211,11 +211,11 @@ def as_call(value: Any) -> str:
 
 
 def part_of(value: Any, declaration: Callable[..., T]) -> T:
-    """Return the fields that a value has from a dataclass that its own inherits, as a value of
-    that.
+    """Return the settings that a value shares with another dataclass, as a value of that one; its
+    other settings are its defaults.
     """
-    names = [one.name for one in fields_of(declaration)]
-    return declaration(**{name: getattr(value, name) for name in names})
+    shared = settings_of(type(value)).keys() & settings_of(declaration).keys()
+    return from_data(declaration, {name: getattr(value, name) for name in shared})
 
 
 def read_type(annotated: Any) -> Any:

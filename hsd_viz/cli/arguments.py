@@ -164,9 +164,12 @@ def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
     if by_place:
         if not is_required:
             settings["nargs"] = "*" if is_many else "?"
-        where.add_argument(declared.name, **settings)
+        name = declared.name
     else:
-        where.add_argument(declared.option, dest=declared.name, required=is_required, **settings)
+        settings["dest"] = declared.name
+        settings["required"] = is_required
+        name = declared.option
+    where.add_argument(name, **settings)
 
 
 def _reading_of(kind: Any, declared: Declared, option: CliOption) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.options import defaults, settings, types
+from hsd_viz.ranges import Range
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.stack import StackError
 from hsd_viz.trace.events import to_record
@@ -68,17 +69,24 @@ def load_decode(options: EngineOptions) -> Decode:
     return decode_with(engine)
 
 
+def _field_of(default: Any, allowed: Range | None) -> Any:
+    """Return the field of pydantic with a default and a range."""
+    if allowed is None:
+        return Field(default)
+    if allowed.above_low:
+        return Field(default, gt=allowed.low, le=allowed.high)
+    return Field(default, ge=allowed.low, le=allowed.high)
+
+
 def _setting_fields() -> dict[str, Any]:
     """Return the fields of a request that are settings of a decode, with their ranges."""
     fields: dict[str, Any] = {}
     for name, setting in settings().items():
-        # An operator's own limit of tokens is checked later.
-        limits: dict[str, Any] = {}
-        if setting.range is not None:
-            limits["gt" if setting.range.above_low else "ge"] = setting.range.low
-            if name != "max_new_tokens":
-                limits["le"] = setting.range.high
-        fields[name] = (types()[name], Field(defaults()[name], **limits))
+        allowed = setting.range
+        if allowed is not None and name == "max_new_tokens":
+            # An operator's own limit of tokens is checked later.
+            allowed = replace(allowed, high=None)
+        fields[name] = (types()[name], _field_of(defaults()[name], allowed))
     return fields
 
 

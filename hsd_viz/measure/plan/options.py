@@ -6,12 +6,12 @@ The fields are the keyword arguments of :func:`hsd_viz.plan` and the options of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.declare import CliOption, Setting, part_of
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.options import DecodingOptions
@@ -98,8 +98,4 @@ class PlanOptions(DecodingOptions):
     @property
     def bench(self) -> BenchSettings:
         """The settings of the measured decodes."""
-        return BenchSettings(
-            max_new_tokens=self.max_new_tokens,
-            repeats=self.repeats,
-            **asdict(self.sampling),
-        )
+        return part_of(self, BenchSettings)
