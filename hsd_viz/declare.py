@@ -214,8 +214,12 @@ def part_of(value: Any, declaration: Callable[..., T]) -> T:
     """Return the settings that a value shares with another dataclass, as a value of that one; its
     other settings are its defaults.
     """
-    shared = settings_of(type(value)).keys() & settings_of(declaration).keys()
-    return from_data(declaration, {name: getattr(value, name) for name in shared})
+    given = settings_of(type(value))
+    shared: dict[str, Any] = {}
+    for declared in fields_of(declaration):
+        if declared.name in given:
+            shared[declared.name] = getattr(value, declared.name)
+    return from_data(declaration, shared)
 
 
 def read_type(annotated: Any) -> Any:
