@@ -5,7 +5,7 @@ and tabs of others.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,14 @@ class BundleWidget(anywidget.AnyWidget):
     )
 
     def __init__(self, **options: Any) -> None:
+        self._check_options(options)
         if not _bundles or _bundles[0].comm is None:
             _bundles[:] = [_Bundle()]
         super().__init__(bundle=_bundles[0], **options)
         self.on_msg(self._on_message)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Check the names of the options before any is set: an internal widget takes each trait."""
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Send a module: plotly, or the one of all views to a page that does not have the model
@@ -73,7 +77,7 @@ class BundleWidget(anywidget.AnyWidget):
 class View(Exported, BundleWidget):
     """A public view. Options that it does not have are errors."""
 
-    def __init__(self, **options: Any) -> None:
+    def _check_options(self, options: Mapping[str, Any]) -> None:
         known = {name for name in self.trait_names() if not name.startswith("_")}
         for name in options.keys() - known:
             allowed = (
@@ -83,7 +87,6 @@ class View(Exported, BundleWidget):
             raise TypeError(
                 f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}"
             )
-        super().__init__(**options)
 
 
 def figure_part(figure: go.Figure) -> dict[str, Any]:

@@ -73,18 +73,18 @@ function boardOfVerdict(
 }
 
 /**
- * The title of the board of a correction: the share of draws that keeps a draft, and what was drawn.
- * Darts have a ring at the recorded one; a draft without a q, of a database, has one draw of the
- * target, whose token is named.
+ * The title of the board of a correction: the share of draws that keeps a draft, and what was
+ * drawn. Darts have a ring at the recorded one; a draft without a q, of a database, has one draw
+ * of the target, whose token is named.
  */
 function titleOf({ board, names, recorded }: Drawn, position: number): string {
-  if (board.left === null) return `Position ${position}: darts under p and q`;
+  const place = `Position ${position}`;
+  if (board.left === null) return `${place}: darts under p and q`;
   const kept = Math.round(100 * (1 - board.left));
   const drawn = recorded?.token ?? null;
   if (board.rule === "ratio" || drawn === null)
-    return `Position ${position}: ${kept} % of the darts accept; the recorded one, at the ring, did not`;
-  const name = names[drawn];
-  return `Position ${position}: ${kept} % of draws keep the draft; this one was “${name}”`;
+    return `${place}: ${kept} % of the darts accept; the recorded one, at the ring, did not`;
+  return `${place}: ${kept} % of draws keep the draft; this one was “${names[drawn]}”`;
 }
 
 /**

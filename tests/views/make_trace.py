@@ -4,6 +4,8 @@ page may trip over.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
 PIECES = {1: "def", 2: " f", 3: "<script>", 4: "\\xe2\\x9c", 5: "\n    ", 6: "x"}
@@ -89,7 +91,8 @@ STEPS = [
 
 def make_trace(**changes) -> Trace:
     """The trace; ``changes`` go into its meta."""
-    trace = Trace({**META, **changes})
+    # A test may change what is within.
+    trace = Trace({**deepcopy(META), **changes})
     for step in STEPS:
         trace.append(step)
     return trace
