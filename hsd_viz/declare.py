@@ -14,8 +14,8 @@ Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a senten
     ] = 0
 
 A setting has a part for each of its readers: the :class:`~hsd_viz.ranges.Range` checks values, the
-:class:`CliOption` is for the command line (:mod:`hsd_viz.cli.arguments`), the :class:`FormField`
-for the page. Functions of Python have the fields of a dataclass as keyword arguments
+:class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`), the
+:class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword arguments
 (:mod:`hsd_viz.keywords`). A type may be a union, as in ``Path | str | None``: its first member is
 the type of what is read from the command line.
 """

@@ -1,4 +1,4 @@
-"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.arguments`.
+"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.functions_as_commands`.
 
 Exit codes: 0 done, 1 not lossless (audit) or a fault of this package, 2 bad usage or input (one
 line on stderr), 130 interrupted or output closed. Nothing heavy is imported before a command runs.
@@ -28,8 +28,8 @@ from hsd_viz.cli import (
     site,
     start,
 )
-from hsd_viz.cli.arguments import add_commands, notes
 from hsd_viz.cli.failures import user_message
+from hsd_viz.cli.functions_as_commands import add_commands, notes
 from hsd_viz.cli.parser import BAD_INPUT, Parser
 from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import fault_message, is_debugging

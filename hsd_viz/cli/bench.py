@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli.arguments import CommandLine
+from hsd_viz.cli.functions_as_commands import CommandLine
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions

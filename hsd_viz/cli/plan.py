@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hsd_viz.cli.arguments import CommandLine
+from hsd_viz.cli.functions_as_commands import CommandLine
 from hsd_viz.cli.shared import Json
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.measure.plan.options import PlanOptions
