@@ -15,9 +15,9 @@ Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a senten
 
 A setting has a part for each of its readers: the :class:`~hsd_viz.ranges.Range` checks values, the
 :class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`), the
-:class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword arguments
-(:mod:`hsd_viz.keywords`). A type may be a union, as in ``Path | str | None``: its first member is
-the type of what is read from the command line.
+:class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword
+arguments (:mod:`hsd_viz.keywords`). A type may be a union, as in ``Path | str | None``: its first
+member is the type of what is read from the command line.
 """
 
 from __future__ import annotations
