@@ -155,6 +155,36 @@ def test_packages_have_no_import_cycle():
     TopologicalSorter(ALLOWED).prepare()
 
 
+PROJECT = PACKAGE.parent
+PARTS = ["hsd_viz", "tests", "tools", "training", "benchmarks"]
+
+
+def modules_imported_from(path: Path) -> set[str]:
+    """Return the modules of the project that a file imports from: ``a.b`` for ``from a.b import
+    name`` and for ``import a.b``.
+    """
+    package = list(path.relative_to(PROJECT).parent.parts)
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            modules.add(".".join([*base, node.module] if node.module else base))
+        elif isinstance(node, ast.Import):
+            modules |= set(column(node.names, "name"))
+    return {module for module in modules if module.partition(".")[0] in PARTS}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_imports_name_modules_that_exist(part):
+    missing = []
+    for path in sorted((PROJECT / part).rglob("*.py")):
+        for module in modules_imported_from(path):
+            place = PROJECT / module.replace(".", "/")
+            if not place.is_dir() and not place.with_suffix(".py").is_file():
+                missing.append(f"{path.relative_to(PROJECT)}: {module}")
+    assert missing == []
+
+
 def section_of_contributing(start: str, end: str) -> str:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return text.partition(start)[2].partition(end)[0]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from hsd_viz.ladder.load import load_model
 
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
+from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import LADDER
 from hsd_viz.models.files import folder_hash
 from training.data import EOS_ID

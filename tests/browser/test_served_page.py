@@ -7,13 +7,13 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.test_page import CANCEL, TOKENS, field
 
 from hsd_viz.cli.served_page import served_page
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.serve.requests import decode_with
 from hsd_viz.serve.settings import ServerSettings
+from tests.browser.explorer import CANCEL, TOKENS, field
 from tests.serve.serving import serving
 
 pytestmark = pytest.mark.browser
