@@ -193,6 +193,16 @@ def check_writable(path: Path) -> None:
         raise UserError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write text as :func:`write_whole` does.
+
+    Raises:
+        UserError: if it cannot be written.
+    """
+    with writing(path):
+        write_whole(path, text)
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Convert an ``OSError`` while writing ``path`` to a UserError with a one-line message."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.cli import shared
 from hsd_viz.cli.shared import print_paths
 from hsd_viz.declare import CliOption, Setting
+from hsd_viz.disk import write_text
 from hsd_viz.ranges import Range
 from hsd_viz.terminal import status
 
@@ -86,7 +86,7 @@ def book(
             status(f"running {path.stem}")
             add_figures(path, lessons[path.stem])
         print_paths(path)
-    shared.write_text(folder / "myst.yml", editions.contents())
+    write_text(folder / "myst.yml", editions.contents())
     print_paths(folder / "myst.yml")
 
 
@@ -106,5 +106,5 @@ def slides(
 
     status("running the lessons")
     masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
-    shared.write_text(file, deck(masters))
+    write_text(file, deck(masters))
     print_paths(file)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as A
 
-from hsd_viz.cli import shared
 from hsd_viz.cli.shared import print_paths
 from hsd_viz.declare import CliOption, Setting
-from hsd_viz.disk import writing
+from hsd_viz.disk import write_text, writing
 from hsd_viz.errors import UserError
 
 if TYPE_CHECKING:
@@ -79,21 +78,21 @@ def export(
         )
     tables: list[Path] = []
     if costs:
-        shared.write_text(costs, _costs(runs) + "\n")
+        write_text(costs, _costs(runs) + "\n")
     if html:
         from hsd_viz.views.export import MOST_RUNS, run_page
 
         if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
             raise UserError("these runs have different prompts: compare runs of the same prompt")
-        shared.write_text(html, run_page(*runs))
+        write_text(html, run_page(*runs))
     if perfetto:
-        shared.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
+        write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
     if csv:
         with writing(csv):
             tables = write_csv(runs[0], csv)
     if aiperf:
         records = (aiperf_record(run, number) for number, run in enumerate(runs))
-        shared.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+        write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
     print_paths(html, perfetto, *tables, aiperf, costs)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli import shared
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
-from hsd_viz.disk import writing
+from hsd_viz.disk import write_text, writing
 from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.ranges import Range
@@ -84,7 +84,9 @@ def doctor(
     fail_below: A[
         float | None,
         Setting(
-            "exit with 1 if the speed-up is below X, or collapsed", CliOption("X"), Range(0, 1000)
+            "exit with 1 if the speed-up is certainly below X (its whole interval), or collapsed",
+            CliOption("X"),
+            Range(0, 1000),
         ),
     ] = None,
     json_: Json = None,
@@ -97,7 +99,8 @@ def doctor(
     from hsd_viz.results.result import show
 
     diagnosis = explain(options)
-    shared.write_json(profile, profile_of(diagnosis.observation) if profile else None)
+    if profile is not None:
+        write_text(profile, json.dumps(profile_of(diagnosis.observation), indent=1) + "\n")
     code = show(diagnosis, json=json_, html=html)
     if fail_below is not None and (why := below(diagnosis, fail_below)):
         print(f"failed: {why}", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hsd_viz.cli.functions_as_commands import CommandLine
-from hsd_viz.cli.shared import Json
+from hsd_viz.cli.shared import Html, Json
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.terminal import status
@@ -15,6 +15,7 @@ def plan(
     *,
     options: PlanOptions,
     json_: Json = None,
+    html: Html = None,
     machine: EngineOptions,
     command_line: CommandLine,
 ) -> int:
@@ -26,7 +27,7 @@ def plan(
     engine = LocalEngine.of(machine.on_one_thread())
     result = planned(replace(options, engine=engine), _show_progress, command_line)
     status()
-    return show(result, json=json_)
+    return show(result, json=json_, html=html)
 
 
 def _show_progress(done: int, total: int, text: str) -> None:

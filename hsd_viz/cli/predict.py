@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli import shared
 from hsd_viz.declare import CliOption, Setting
+from hsd_viz.disk import write_text
 from hsd_viz.measure.predict.options import PredictOptions
 
 
@@ -29,5 +29,5 @@ def predict(
         from hsd_viz import figures
 
         figure = figures.prediction(prediction)
-        shared.write_text(html, figure.to_html(include_plotlyjs=True))
+        write_text(html, figure.to_html(include_plotlyjs=True))
     return show(prediction, json=json_)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Annotated as A
-from typing import Any
 
 from hsd_viz.declare import CliOption, Setting
-from hsd_viz.disk import write_whole, writing
 from hsd_viz.terminal import status
 
 #: The files to write.
@@ -19,18 +16,6 @@ Html = A[
     Path | None,
     Setting("write the report as a page that opens offline", CliOption("OUT", writes="file")),
 ]
-
-
-def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON atomically, where there is a path."""
-    write_text(path, json.dumps(data, indent=1) + "\n")
-
-
-def write_text(path: Path | None, text: str) -> None:
-    """Write UTF-8 text atomically, where there is a path."""
-    if path is not None:
-        with writing(path):
-            write_whole(path, text)
 
 
 def print_paths(*paths: Path | str | None) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @keywords_from(EngineOptions)
 def load_engine(options: EngineOptions) -> LocalEngine:
-    """Make an engine in this process. EngineModels load when a stack first needs them.
+    """Make an engine in this process. Models load when a stack first needs them.
 
     The models of a family need neither torch nor transformers. The number of threads is that of the
     whole process. The shipped costs make the same command give the same text on every machine;

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hsd_viz.disk import write_whole, writing
+from hsd_viz.disk import write_text
 from hsd_viz.errors import Unsupported
 from hsd_viz.providers import provided
 from hsd_viz.results.page import page
@@ -123,20 +123,10 @@ def show(
     It is printed to ``file``: by default to standard output.
     """
     if json is not None:
-        write(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
+        write_text(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
     if html is not None:
-        write(html, result.to_html())
+        write_text(html, result.to_html())
     print(result.text(), file=file)
     if not result.complete:
         say(result.ending(json))
     return result.exit_code
-
-
-def write(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically.
-
-    Raises:
-        UserError: if it cannot be written.
-    """
-    with writing(path):
-        write_whole(path, text)

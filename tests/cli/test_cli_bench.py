@@ -159,8 +159,10 @@ def plan(suite, *words):
 
 def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
     out = tmp_path / "plan.json"
-    assert plan(three, "--measure", "2", "--json", str(out)) == 0
+    page = tmp_path / "plan.html"
+    assert plan(three, "--measure", "2", "--json", str(out), "--html", str(page)) == 0
     table = capsys.readouterr().out
+    assert "The fastest stack on this machine" in page.read_text()
     data = json.loads(out.read_text())
     assert data["models"] == ["nano", "small", "target"]
     assert data["machine"]["threads"] == 1

@@ -195,7 +195,7 @@ def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a block by the fields of :class:`Block`."""
+    """Return the JSON data of a block by the fields of :class:`PromptFigures`."""
     low = None
     if data.get("low_repetition") is not None:
         low = _figures_data(object_at(data, "low_repetition"))
@@ -203,7 +203,7 @@ def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stack_data(data: Any) -> dict[str, Any]:
-    """Return the JSON data of a stack by the fields of :class:`StackBlock`.
+    """Return the JSON data of a stack by the fields of :class:`StackFigures`.
 
     Raises:
         UserError: if they are not those of a stack.

@@ -56,14 +56,15 @@ def explain(options: DoctorOptions) -> Diagnosis:
 def below(diagnosis: Diagnosis, least: float) -> str:
     """Return why a health check at ``least`` fails, "" where it passes.
 
-    It fails if the speed-up, or the bound of one that was not observed, is certainly below
-    ``least``, if the value is, or if acceptance collapsed in the middle of the record.
+    It fails if the speed-up with its whole interval, or the bound of one that was not observed, is
+    below ``least``, or if acceptance collapsed in the middle of the record.
     """
     for finding in diagnosis.findings:
         if finding.sign == COLLAPSES_IN_TIME:
             return finding.evidence
     if diagnosis.speedup.value is not None:
-        if diagnosis.speedup.value < least:
+        _, high = diagnosis.speedup.ends or (None, diagnosis.speedup.value)
+        if high < least:
             speedup = as_text(diagnosis.speedup, "{:.2f}")
             return f"the speed-up is {speedup}, below {least:g}"
         return ""

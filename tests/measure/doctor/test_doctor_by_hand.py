@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from math import exp, log
 
 import pytest
@@ -15,6 +16,7 @@ from hsd_viz.measure.doctor.options import Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
+from hsd_viz.results.estimate import Estimate
 from tests.rows import find
 
 SEEN = Observation(
@@ -134,10 +136,17 @@ def test_the_speed_and_the_batch_of_a_log_are_used():
     assert "70.0 tokens/s per request at batch 2" in diagnose(seen).lines()[1]
 
 
+def test_a_health_check_passes_where_the_interval_holds_its_bound():
+    undecided = replace(diagnose(SEEN), speedup=Estimate(0.99, 0.90, 1.10))
+    assert below(undecided, 1.0) == ""
+    assert below(undecided, 1.2) == "the speed-up is 0.99 [0.90, 1.10], below 1.2"
+    assert below(replace(undecided, speedup=Estimate(0.99)), 1.0) != ""
+
+
 def test_a_health_check_fails_below_its_bound_only():
     diagnosis = diagnose(SEEN)
     assert below(diagnosis, 2.0) == ""
-    assert "below 2.2" in below(diagnosis, 2.2)
+    assert "below 2.3" in below(diagnosis, 2.3)
     bound = diagnose(Observation("case", {(4, 0): 90, (4, 1): 10}))
     assert "at most 1.10, below 1.2" in below(bound, 1.2)
     assert not below(bound, 1.05)
