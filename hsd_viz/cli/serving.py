@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated as A
 
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions
+from hsd_viz.errors import UserError
+from hsd_viz.models.families import DEFAULT
 from hsd_viz.options import MAX_NEW_TOKENS
 from hsd_viz.ranges import Range
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.remote import RemoteEngine
 
 _HOST = Setting("the address to serve on; others than loopback need a token", CliOption("HOST"))
 _TOKEN_FILE = Setting(
@@ -52,7 +58,7 @@ def dashboard(
     engine_token = access_token(None, server.ENGINE_TOKEN)
     remote = None if engine is None else (engine, engine_token)
     if remote is not None:
-        connect(*remote)
+        family = _family_of(connect(*remote), family)
     served = server.serve(
         host,
         port,
@@ -64,6 +70,17 @@ def dashboard(
         family=family,
     )
     return served or 0
+
+
+def _family_of(server: RemoteEngine, family: str) -> str:
+    """Return the family of the models of a server, the default one where it was not chosen.
+
+    Raises:
+        UserError: if another family was chosen.
+    """
+    if family not in (DEFAULT, server.family):
+        raise UserError(f"{server.url} decodes the family {server.family}, not {family}")
+    return server.family
 
 
 def serve(

@@ -18,6 +18,7 @@ import training.train
 from hsd_viz.cli import main
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.read import Index
+from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.replay.api import replay_text
 from tests.rows import column
@@ -116,6 +117,38 @@ def test_the_dashboard_passes_its_options_on(monkeypatch, tmp_path):
         "pages": None,
     }
     assert asked == expected | {"open_browser": False, "family": "code"}
+
+
+@pytest.fixture
+def served_family(monkeypatch):
+    """The families of served pages, whose engine is a server of smollm2."""
+    families = []
+
+    def connect(url, token):
+        server = RemoteEngine(url, token)
+        server.family = "smollm2"
+        return server
+
+    def serve(*args, family, **options):
+        families.append(family)
+
+    monkeypatch.setattr("hsd_viz.engine.remote.connect", connect)
+    monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
+    return families
+
+
+@pytest.mark.parametrize("family", [(), ("--family", "smollm2")], ids=["left out", "named"])
+def test_the_dashboard_of_a_server_has_its_family(served_family, family):
+    assert main(["dashboard", "--engine", "http://127.0.0.1:1", *family]) == 0
+    assert served_family == ["smollm2"]
+
+
+def test_the_dashboard_of_a_server_refuses_another_family(served_family, monkeypatch, capsys):
+    monkeypatch.setattr("hsd_viz.engine.remote.connect", RemoteEngine)
+    assert main(["dashboard", "--engine", "http://127.0.0.1:1", "--family", "smollm2"]) == 2
+    message = "http://127.0.0.1:1 decodes the family code, not smollm2"
+    assert message in capsys.readouterr().err
+    assert not served_family
 
 
 def test_training_needs_a_checkout(tmp_path, monkeypatch, cli):

@@ -9,6 +9,7 @@ from fake_page import REQUEST, Engine, Page
 from make_trace import make_trace
 
 import hsd_viz as hsd
+from hsd_viz.views.app.server import ENGINE_URL
 from tests.changes import change_row
 from tests.rows import column
 
@@ -63,6 +64,14 @@ def test_the_page_gets_the_families_and_the_form_of_the_chosen_one():
     assert about["form"]["stack"] == "db > target", "the fastest of the project's reports"
     assert column(about["families"], "stack") == ["nano:4 > target", "db > target"]
     assert hsd.dashboard().about["family"] == "code"
+
+
+def test_a_page_whose_engine_is_a_server_has_the_family_of_its_command(monkeypatch):
+    monkeypatch.setenv(ENGINE_URL, "http://127.0.0.1:1")
+    page = hsd.dashboard(family="smollm2")
+    assert page.about["family"] == "smollm2"
+    assert column(page.about["families"], "name") == ["smollm2"]
+    assert page.about["form"]["prompt"] == "Why is the sky blue?"
 
 
 def test_a_page_of_an_engine_offers_its_own_family(page):

@@ -304,4 +304,5 @@ def dashboard(
         shown = None
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, engine_token())
+        engine.family = family
     return App(engine, allow_models=allow_models, shown=shown, family=family)
