@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from hsd_viz.declare import Declared, choices_of, fields_of
 from hsd_viz.hints import guided
+from hsd_viz.ranges import plain_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,7 +34,9 @@ def keywords_from(
     def with_fields(function: Callable[[Declaration], R]) -> Callable[P, R]:
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(declaration(*args, **kwargs))
+            by_place: Any = [plain_number(value) for value in args]
+            by_name: Any = {name: plain_number(value) for name, value in kwargs.items()}
+            return function(declaration(*by_place, **by_name))
 
         _document(called, declaration, signature(function).return_annotation)
         return guided(called)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from hsd_viz.errors import UserError
@@ -37,7 +38,7 @@ class Range:
         if not self.above_low:
             check_range(noun, value, self.low, self.high)
             return
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
         if is_number and self.low < value and (self.high is None or value <= self.high):
             return
         shown = f"{value:g}" if is_number else value
@@ -57,6 +58,15 @@ class Range:
         return f"{allowed}{self.off_words}"
 
 
+def plain_number(value: Any) -> Any:
+    """Return a number of another library, such as numpy, as one of Python; another value as it
+    is.
+    """
+    if isinstance(value, bool | int | float) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
     """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole
     number if ``low`` is an ``int``; booleans and NaN are not. ``name`` starts the message.
@@ -65,7 +75,7 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
         UserError: if it is not.
     """
     whole = isinstance(low, int)
-    right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    right_type = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if right_type and low <= value and (high is None or value <= high):
         return
     limits = f"of at least {low}" if high is None else f"from {low} to {high}"

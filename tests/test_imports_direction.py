@@ -29,7 +29,7 @@ BASE = {
 }
 _ALLOWED_NAMES = {
     "declare": "ranges",
-    "keywords": "declare hints",
+    "keywords": "declare hints ranges",
     "hints": "words",
     "lazy": "hints",
     "ranges": "errors",

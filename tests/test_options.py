@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+import numpy as np
 import pytest
 
 from hsd_viz import options
 from hsd_viz.cli import build_parser
 from hsd_viz.declare import CliOption, FormField, Setting, as_call
 from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
+from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.ranges import Range
@@ -157,6 +160,28 @@ def test_the_ends_of_the_ranges_are_allowed():
 def test_a_whole_temperature_is_a_temperature():
     sampling = sampling_of(DEFAULTS | {"temperature": 1})
     assert isinstance(sampling.temperature, float)
+
+
+def test_numbers_of_numpy_are_numbers_of_python():
+    given = {"seed": np.int64(3), "temperature": np.float32(0.5), "budget": np.uint8(7)}
+    options = with_defaults(given)
+    assert {name: type(options[name]) for name in given} == {
+        "seed": int,
+        "temperature": float,
+        "budget": int,
+    }
+    sampling = sampling_of({"seed": np.int64(3), "top_p": np.float32(0.5)})
+    assert as_call(sampling) == "Sampling(top_p=0.5, seed=3)"
+
+
+def test_keywords_take_numbers_of_numpy():
+    called = keywords_from(DecodingOptions)(as_call)
+    assert called(max_new_tokens=np.int64(5)) == "DecodingOptions(max_new_tokens=5)"
+
+
+def test_a_boolean_of_numpy_is_not_a_number():
+    with pytest.raises(UserError, match="the seed True is not valid"):
+        Sampling(seed=np.True_)
 
 
 def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):

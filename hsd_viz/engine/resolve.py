@@ -12,7 +12,7 @@ from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
-from hsd_viz.ranges import check_budget
+from hsd_viz.ranges import check_budget, plain_number
 from hsd_viz.stack import DraftSource, ModelPart, Stack, parse, split_copy
 from hsd_viz.words import did_you_mean
 
@@ -61,7 +61,7 @@ class Resolved:
 
 
 def with_defaults(options: Mapping[str, Any]) -> Options:
-    """Return ``options`` and the defaults of the others.
+    """Return ``options``, with numbers of Python, and the defaults of the others.
 
     Raises:
         TypeError: for an unknown one.
@@ -71,7 +71,8 @@ def with_defaults(options: Mapping[str, Any]) -> Options:
             f"unknown option '{unknown}' (use "
             f"{', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
         )
-    return DEFAULTS | options  # type: ignore[operator, return-value]
+    plain = {name: plain_number(value) for name, value in options.items()}
+    return DEFAULTS | plain  # type: ignore[operator, return-value]
 
 
 def resolve(
