@@ -102,11 +102,11 @@ class Comparison(list[Trace]):
         import pandas as pd
 
         kept = ["tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate"]
-        table = pd.DataFrame([trace.metrics() for trace in self])[kept].astype(float)
+        metrics = [trace.metrics() for trace in self]
+        table = pd.DataFrame(metrics, columns=kept).astype(float)
         table.insert(0, "stack", [trace.stack for trace in self])
-        table.insert(
-            3, "times_first", table["tokens_per_second"] / table["tokens_per_second"].iloc[0]
-        )
+        speeds = table["tokens_per_second"]
+        table.insert(3, "times_first", speeds / speeds.iloc[0] if self else speeds)
         return table.assign(
             same_text_as_first=[trace.token_ids == self[0].token_ids for trace in self]
         )

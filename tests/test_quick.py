@@ -88,6 +88,12 @@ def test_compare_says_that_the_prompt_comes_first(engine):
         hsd.compare(["target", "db > target"], "def main(")
 
 
+def test_an_empty_comparison_is_an_empty_table():
+    comparison = quick.Comparison()
+    assert len(comparison.table) == 0
+    assert "One run per stack" in repr(comparison)
+
+
 def test_compare_takes_token_ids(engine):
     hsd.compare([1, 2, 3], ["target"])
     assert engine.calls == [([1, 2, 3], "target", {})]
