@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
@@ -209,7 +210,9 @@ def _function(text: str) -> Any:
     except ImportError as error:
         raise UserError(f"cannot import {where}: {error}") from None
     finally:
-        sys.path.pop(0)
+        # The module may have put folders of its own before it.
+        with suppress(ValueError):
+            sys.path.remove(str(folder))
     if not callable(function):
         raise UserError(f"{where} has no function {name}")
 

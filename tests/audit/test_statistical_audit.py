@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -121,6 +122,17 @@ def test_false_alarms_are_as_rare_as_stated():
         test = PairTest()
         alarms += any(test.add(k % 2, drawn(random), drawn(random)) >= 10 for k in range(60))
     assert alarms / 150 < 0.16
+
+
+def test_a_decoder_may_put_a_folder_of_its_own_on_the_path(tmp_path, monkeypatch):
+    (tmp_path / "own_path.py").write_text(
+        "import sys\nsys.path.insert(0, 'own-folder')\ndef decode(task): return []\n"
+    )
+    monkeypatch.setattr("sys.path", [*sys.path])
+    expected = ["own-folder", *sys.path]
+    words = ["audit", "--stack", "nano:1 > target", "--exact", f"{tmp_path}/own_path.py:decode"]
+    assert main(words) == 1
+    assert sys.path == expected
 
 
 def test_the_command(tmp_path, capsys, endpoints):
