@@ -36,6 +36,45 @@ class BrokenEntry:
     why: str
 
 
+class _CountedFile(io.FileIO):
+    """A file or a pipe. Its position is the number of bytes read: a pipe has none of its own."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._position = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self._position += count or 0
+        return count
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        self._position += len(content)
+        return content
+
+    def tell(self) -> int:
+        return self._position
+
+
+class _Resumed(io.RawIOBase):
+    """Bytes that were read of a file, and then the rest of it."""
+
+    def __init__(self, content: bytes, file: BinaryIO) -> None:
+        self._content = io.BytesIO(content)
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._content.readinto(buffer)
+        if count:
+            return count
+        self._content = io.BytesIO()
+        return self._file.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+
+
 class EntryReader:
     """Yields the numbered entries of a file; ``kind`` is what messages call it.
 
@@ -46,10 +85,9 @@ class EntryReader:
     def __init__(self, path: str | Path, kind: str = "log") -> None:
         self.path = Path(path)
         try:
-            self._raw = self.path.open("rb")
+            self._raw = io.BufferedReader(_CountedFile(self.path))
             self.size = self.path.stat().st_size
-            packed = self._raw.read(2) == b"\x1f\x8b"
-            self._raw.seek(0)
+            packed = self._raw.peek(2).startswith(b"\x1f\x8b")
         except OSError as error:
             reason = error.strerror or error
             raise BadFile(f"cannot read the {kind} {self.path}: {reason}") from None
@@ -107,6 +145,10 @@ class EntryReader:
     def peek(self, bytes_: int) -> bytes:
         """Return the next bytes without reading them."""
         return self._file.peek(bytes_)[:bytes_]  # type: ignore[attr-defined]
+
+    def put_back(self, content: bytes) -> None:
+        """Read ``content`` again: it was read last."""
+        self._file = io.BufferedReader(_Resumed(content, self._file))
 
     def _skip_line(self) -> None:
         while rest := self._file.readline(MOST_BYTES):

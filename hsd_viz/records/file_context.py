@@ -26,8 +26,7 @@ class Context:
 
     Attributes:
         line: the present line.
-        time: seconds since an arbitrary start, where the line has a time.
-        clock: the time as it is written.
+        clock: its time as it is written, "" without one.
         versions: the version of an engine that the file names.
         model: the model that the file names.
         method: the drafter that the file names, by its name here.
@@ -39,7 +38,6 @@ class Context:
     """
 
     line: int = 0
-    time: float | None = None
     clock: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     model: str = ""

@@ -27,10 +27,10 @@ TIME_FIELDS = ("time", "timestamp", "ts", "@timestamp", "date")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]")
 #: What is left of colours where a viewer dropped the escape character.
 _BARE_COLOURS = re.compile(r"(?<!\w)\[(?:\d{1,3}(?:;\d{1,3})*)m")
-_DATE = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"  # 2026-11-20 09:00:08,123
-)
-_SHORT_DATE = re.compile(r"\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d+))?\b")  # 11-20 09:00:08
+#: 2026-11-20 09:00:08,123
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?")
+#: 11-20 09:00:08
+_SHORT_DATE = re.compile(r"\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\b")
 #: A line of a log that starts with a bracket: a date, a level, a colour, or the number of a process
 #: or port with text after it.
 _LOG_BRACKET = re.compile(
@@ -66,24 +66,13 @@ def clean(text: str) -> str:
     return without.replace("\x00", "").rstrip("\r\n")
 
 
-def time_of(text: str) -> tuple[float | None, str]:
-    """Return the time of a line in seconds since an arbitrary start, and as it is written."""
-    if match := _DATE.search(text):
-        year, month, day, hour, minute, second = map(int, match.groups()[:6])
-        days = 366 * (year - 2000) + 31 * month + day
-        return _seconds(days, hour, minute, second, match[7]), match[0]
-    if match := _SHORT_DATE.search(text):
-        month, day, hour, minute, second = map(int, match.groups()[:5])
-        return _seconds(31 * month + day, hour, minute, second, match[6]), match[0]
-    if match := _UPTIME.match(text):
-        minutes, seconds, milliseconds, microseconds = map(int, match.groups())
-        clock = ".".join(match.groups())
-        return 60 * minutes + seconds + milliseconds / 1e3 + microseconds / 1e6, clock
-    return None, ""
-
-
-def _seconds(days: int, hour: int, minute: int, second: int, fraction: str | None) -> float:
-    return 86400.0 * days + 3600 * hour + 60 * minute + second + float(f"0.{fraction or 0}")
+def clock_of(text: str) -> str:
+    """Return the time of a line as it is written, "" without one."""
+    match = _DATE.search(text) or _SHORT_DATE.search(text)
+    if match is not None:
+        return match[0]
+    uptime = _UPTIME.match(text)
+    return "" if uptime is None else ".".join(uptime.groups())
 
 
 def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
@@ -98,13 +87,14 @@ def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
         if start == b"[":
             yield from _array_or_lines(reader)
             return
-        if start == b"{" and (whole := _whole_object(reader)) is not None:
-            yield Document(1, value=whole)
-            return
         if start == b"{":
-            reader.close()
-            reader = EntryReader(path)
-            start = reader.first_character()
+            content = start + reader.rest(MOST_OBJECT)
+            whole = _whole_object(content)
+            if whole is not None:
+                yield Document(1, value=whole)
+                return
+            reader.put_back(content)
+            start = b""
         for number, line in reader.lines(start):
             if isinstance(line, BrokenEntry):
                 yield line
@@ -138,14 +128,13 @@ def _array_or_lines(reader: EntryReader) -> Iterator[Document | BrokenEntry]:
             yield document_of(number, line.decode("utf-8", errors="replace"))
 
 
-def _whole_object(reader: EntryReader) -> Any:
+def _whole_object(content: bytes) -> Any:
     """Return the JSON object that a whole file is, ``None`` if it is not one."""
-    data = b"{" + reader.rest(MOST_OBJECT)
-    first, _, more = data.partition(b"\n")
+    first, _, more = content.partition(b"\n")
     if more.strip() and _is_json(first):
         return None
     try:
-        return json.loads(data)
+        return json.loads(content)
     except INVALID_JSON:
         return None
 

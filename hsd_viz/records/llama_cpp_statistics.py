@@ -61,14 +61,14 @@ class _Statistics:
         last: the cumulative counts of each drafter.
         whole: all counts of each drafter, over restarts of the server.
         block: what the lines of the present block added, by drafter.
-        place: line, time and clock of the block.
+        place: line and clock of the block.
         samples: the blocks so far.
     """
 
     last: dict[str, _Counts] = field(default_factory=dict)
     whole: dict[str, list[_Counts]] = field(default_factory=dict)
     block: dict[str, _Counts] = field(default_factory=dict)
-    place: tuple[int, float | None, str] = (0, None, "")
+    place: tuple[int, str] = (0, "")
     samples: list[Sample] = field(default_factory=list)
 
     def add(self, name: str, counts: _Counts, context: Context) -> None:
@@ -79,7 +79,7 @@ class _Statistics:
         self.last[name] = counts
         self.whole.setdefault(name, []).append(added)
         self.block[name] = added
-        self.place = (context.line, context.time, context.clock)
+        self.place = (context.line, context.clock)
 
     def end_block(self) -> None:
         """Add the sample of the present block: each round is of one of its drafters."""
@@ -90,10 +90,9 @@ class _Statistics:
             return
         accepted = sum(row.accepted for row in rows)
         alone = rows[0].by_position if len(rows) == 1 else ()
-        line, time, clock = self.place
+        line, clock = self.place
         sample = Sample(
             line=line,
-            time=time,
             clock=clock,
             drafts=sum(row.drafts for row in rows),
             drafted=sum(row.drafted for row in rows),

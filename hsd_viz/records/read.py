@@ -15,7 +15,7 @@ from hsd_viz.records.engines import FINISHERS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.file_context import Finisher, LinePattern
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
-from hsd_viz.records.lines import Document, documents, time_of
+from hsd_viz.records.lines import Document, clock_of, documents
 from hsd_viz.records.reading import QUOTED, Reading
 from hsd_viz.records.responses import (
     continues,
@@ -176,7 +176,7 @@ class _Reader:
         if not text.strip():
             return
         self.context.line = document.line
-        self.context.time, self.context.clock = time_of(document.clock or text)
+        self.context.clock = clock_of(document.clock or text)
         if self._is_of_a_summary(text):
             return
         metric = prometheus.metric_of(text)
@@ -211,7 +211,7 @@ class _Reader:
             return
         self.collected.count(form)
         if sample is not None:
-            sample = replace(sample, line=context.line, time=context.time, clock=context.clock)
+            sample = replace(sample, line=context.line, clock=context.clock)
             self.collected.keep(sample, form, context.model, pattern.single)
 
     def _unmatched(self, document: Document) -> None:
@@ -278,8 +278,8 @@ class _Reader:
         sample = tensorrt_llm.iteration(entry)
         self.collected.count(tensorrt_llm.ITERATION)
         if sample is not None:
-            time, clock = time_of(str(entry.get("timestamp", "")))
-            sample = replace(sample, line=self.context.line, time=time, clock=clock)
+            clock = clock_of(str(entry.get("timestamp", "")))
+            sample = replace(sample, line=self.context.line, clock=clock)
             self.collected.keep(sample, tensorrt_llm.ITERATION, "")
         return True
 

@@ -61,7 +61,6 @@ class Sample:
 
     Attributes:
         line: line of the file, from 1; 0: no line of its own.
-        time: seconds since an arbitrary start, where the line has a time.
         clock: the time as it is written.
         drafts: verifications of a draft.
         drafted: draft tokens.
@@ -85,7 +84,6 @@ class Sample:
     """
 
     line: int = 0
-    time: float | None = None
     clock: str = ""
     drafts: Number | None = None
     drafted: Number | None = None
@@ -162,7 +160,7 @@ class Sample:
 def _check_numbers(sample: Sample) -> None:
     """Raise ``BadFile`` for a figure that is not a number, or negative."""
     for one in fields(sample):
-        if one.name in ("line", "time", "clock", "request", "derived", "verifications"):
+        if one.name in ("line", "clock", "request", "derived", "verifications"):
             continue
         value = getattr(sample, one.name)
         for number in value if isinstance(value, tuple) else (value,):

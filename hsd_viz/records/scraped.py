@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from hsd_viz.errors import UserError
 from hsd_viz.records import prometheus
@@ -27,22 +29,38 @@ def keep_scrapes(collected: Collected, scrapes: Scrapes, before: Scrapes | None)
         before: an earlier copy of ``/metrics``: counters are counted from its last scrape.
     """
     models = [name for name in scrapes.models() if name] or [""]
-    lines = [scrape.first_line for scrape in scrapes.scrapes]
     for model in models:
         earlier = None
         if before is not None:
-            earlier = prometheus.of_model(before.scrapes[-1], model)
-        of_model = _ScrapesOfModel(collected, model, _values(scrapes, model), lines, earlier)
+            values = prometheus.of_model(before.scrapes[-1], model)
+            earlier = _ScrapeOfModel(0, values)
+        of_model = _ScrapesOfModel(collected, model, _of_model(scrapes, model), earlier)
         for reads in GAUGES:
             of_model.keep_gauges(reads)
         for reads in COUNTERS:
             of_model.keep_counters(reads)
 
 
-def _values(scrapes: Scrapes, model: str) -> list[Values]:
-    """Return the metrics of a model in each scrape that has any."""
-    values = [prometheus.of_model(scrape, model) for scrape in scrapes.scrapes]
-    return [scrape for scrape in values if scrape]
+class _ScrapeOfModel(NamedTuple):
+    """The metrics of one model at one moment.
+
+    Attributes:
+        line: the first line of the scrape; 0: of another file.
+        values: the metrics.
+    """
+
+    line: int
+    values: Values
+
+
+def _of_model(scrapes: Scrapes, model: str) -> list[_ScrapeOfModel]:
+    """Return the scrapes that have metrics of a model."""
+    kept = []
+    for scrape in scrapes.scrapes:
+        values = prometheus.of_model(scrape, model)
+        if values:
+            kept.append(_ScrapeOfModel(scrape.first_line, values))
+    return kept
 
 
 class _ScrapesOfModel:
@@ -51,30 +69,27 @@ class _ScrapesOfModel:
     Attributes:
         collected: where the samples go.
         model: the model, "" where it is not named.
-        scrapes: its metrics at each moment.
-        lines: the first line of each scrape.
-        earlier: its metrics in an earlier copy.
+        scrapes: those that have metrics of it.
+        earlier: the last one of an earlier copy.
     """
 
     def __init__(
         self,
         collected: Collected,
         model: str,
-        scrapes: Sequence[Values],
-        lines: Sequence[int],
-        earlier: Values | None,
+        scrapes: Sequence[_ScrapeOfModel],
+        earlier: _ScrapeOfModel | None,
     ) -> None:
         self.collected = collected
         self.model = model
         self.scrapes = scrapes
-        self.lines = lines
         self.earlier = earlier
 
-    def _read(self, reads: ReadsMetrics, values: Values, line: int) -> tuple[Sample, Form] | None:
+    def _read(self, reads: ReadsMetrics, scrape: _ScrapeOfModel) -> tuple[Sample, Form] | None:
         try:
-            return reads(values)
+            return reads(scrape.values)
         except UserError as error:
-            self.collected.refuse(line, error)
+            self.collected.refuse(scrape.line, error)
             return None
 
     def _keep(self, sample: Sample, form: Form) -> None:
@@ -83,34 +98,50 @@ class _ScrapesOfModel:
 
     def keep_gauges(self, reads: ReadsMetrics) -> None:
         """Add a sample per scrape."""
-        for line, values in zip(self.lines, self.scrapes, strict=False):
-            self._keep_one(reads, values, line)
-
-    def _keep_one(self, reads: ReadsMetrics, values: Values, line: int) -> None:
-        sample_and_form = self._read(reads, values, line)
-        if sample_and_form is not None:
-            sample, form = sample_and_form
-            self._keep(replace(sample, line=line), form)
+        for scrape in self.scrapes:
+            sample_and_form = self._read(reads, scrape)
+            if sample_and_form is not None:
+                sample, form = sample_and_form
+                self._keep(replace(sample, line=scrape.line), form)
 
     def keep_counters(self, reads: ReadsMetrics) -> None:
         """Add what counters counted: since the start in one scrape, else between scrapes."""
-        chain = list(self.scrapes)
-        if self.earlier is not None:
-            chain.insert(0, self.earlier)
-        chain = [values for values in chain if self._read(reads, values, 0) is not None]
+        chain = []
+        samples = []
+        for scrape in self._with_the_earlier():
+            sample_and_form = self._read(reads, scrape)
+            if sample_and_form is not None:
+                chain.append(scrape)
+                samples.append(sample_and_form)
+        if not chain or chain == [self.earlier]:
+            return
+        first, form = samples[0]
         if len(chain) == 1:
-            self._keep_one(reads, chain[0], self.lines[0])
-        elif chain:
-            self._keep_differences(reads, chain)
+            self._keep(replace(first, line=chain[0].line), form)
+        else:
+            self._keep_differences(reads, chain, first)
 
-    def _keep_differences(self, reads: ReadsMetrics, chain: Sequence[Values]) -> None:
-        """Add a sample per pair of successive scrapes."""
+    def _with_the_earlier(self) -> list[_ScrapeOfModel]:
+        return [*self.scrapes] if self.earlier is None else [self.earlier, *self.scrapes]
+
+    def _keep_differences(
+        self, reads: ReadsMetrics, chain: Sequence[_ScrapeOfModel], first: Sample
+    ) -> None:
+        """Add a sample per pair of successive scrapes.
+
+        Args:
+            reads: reads the counters.
+            chain: the scrapes.
+            first: what was counted before the first one.
+        """
         form: Form | None = None
         remarks = []
-        first = self._read(reads, chain[0], 0)
-        for number, (later, previous) in enumerate(zip(chain[1:], chain, strict=False)):
-            counters, reset = prometheus.difference(_counters_of(previous), _counters_of(later))
-            sample_and_form = self._read(reads, {**later, **counters}, 0)
+        for number, (previous, later) in enumerate(itertools.pairwise(chain)):
+            counters, reset = prometheus.difference(
+                _counters_of(previous.values), _counters_of(later.values)
+            )
+            added = _ScrapeOfModel(later.line, {**later.values, **counters})
+            sample_and_form = self._read(reads, added)
             if reset:
                 remarks.append(
                     f"the counters were reset before scrape {number + 2}: the server restarted, "
@@ -121,8 +152,8 @@ class _ScrapesOfModel:
                 self._keep(sample, form)
         if form is None:
             return
-        if first is not None and self.earlier is None:
-            remarks.insert(0, _before_the_first(first[0], len(chain)))
+        if self.earlier is None:
+            remarks.insert(0, _before_the_first(first, len(chain)))
         self.collected.group(form, self.model).remarks += remarks
 
 

@@ -89,18 +89,18 @@ def changes(series: Series) -> list[Change]:
             continue
         numbers = np.array([values[k] for k in known], float)
         noise = np.array([_noise(series.samples[k], figure) for k in known])
-        for start, stop, before, after in splits(numbers, noise):
-            del stop
-            sample = series.samples[known[start]]
+        for split in splits(numbers, noise):
+            first = known[split.first]
+            sample = series.samples[first]
             changed.append(
                 Change(
                     figure=figure,
-                    number=known[start] + 1,
+                    number=first + 1,
                     samples=len(series.samples),
                     line=sample.line,
                     clock=sample.clock,
-                    before=before,
-                    after=after,
+                    before=split.before,
+                    after=split.after,
                 )
             )
     return changed
@@ -119,13 +119,11 @@ class Split(NamedTuple):
 
     Attributes:
         first: index of the first value after it.
-        end: index after the last value of that part.
         before: mean of the part before.
         after: mean of the part after.
     """
 
     first: int
-    end: int
     before: float
     after: float
 
@@ -153,8 +151,10 @@ def splits(values: np.ndarray, noise: np.ndarray) -> list[Split]:
     means = [float(np.mean(values[a:b])) for a, b in itertools.pairwise(edges)]
     changes = []
     for k, cut in enumerate(cuts):
-        if _differs(means[k], means[k + 1]):
-            changes.append(Split(cut, edges[k + 2], means[k], means[k + 1]))
+        before = means[k]
+        after = means[k + 1]
+        if _differs(before, after):
+            changes.append(Split(first=cut, before=before, after=after))
     return changes
 
 

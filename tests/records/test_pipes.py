@@ -1,0 +1,55 @@
+"""Records from a pipe, which can be read once and has no position."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.records.entries import EntryReader
+from hsd_viz.records.read import read
+
+FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
+#: A log, JSON lines, and one JSON object.
+RECORDS = ("vllm-v0.log", "tokenspeed.jsonl", "lm-studio.json")
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="named pipes are of POSIX")
+
+
+@pytest.fixture
+def piped(tmp_path) -> Callable[[bytes], Path]:
+    """Return the path of a pipe from which a content can be read once."""
+
+    def pipe(content: bytes) -> Path:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(content,), daemon=True).start()
+        return path
+
+    return pipe
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
+def test_a_pipe_gives_the_series_of_its_file(name, packed, piped):
+    content = (FILES / name).read_bytes()
+    reading = read(piped(gzip.compress(content) if packed else content))
+    expected = read(FILES / name)
+    assert reading.series == expected.series
+    assert reading.lines == expected.lines
+
+
+def test_lines_after_a_json_object_that_is_not_the_whole_file_are_read(piped):
+    """More lines than one buffer holds, after the first was tried as the whole file."""
+    rows = [json.dumps({"number": k, "text": "x" * 100}) for k in range(3000)]
+    reader = EntryReader(piped("\n".join(rows).encode()))
+    first = reader.first_character()
+    reader.put_back(first + reader.rest(1000))
+    lines = [line.strip().decode() for _, line in reader.lines()]
+    assert lines == rows
+    assert reader.done == len("\n".join(rows))

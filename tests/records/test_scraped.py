@@ -1,0 +1,49 @@
+"""Scrapes of ``/metrics``: each sample and each refusal has the line of its own scrape."""
+
+from __future__ import annotations
+
+from hsd_viz.records.read import read
+
+LENGTH = 'sglang:spec_accept_length{{model_name="{model}"}} {length}\n'
+
+
+def counters(drafts: int, drafted: int, accepted: int) -> str:
+    """Return a scrape of vLLM's counters."""
+    counts = {"drafts": drafts, "draft_tokens": drafted, "accepted_tokens": accepted}
+    lines = []
+    for name, count in counts.items():
+        lines.append(f'vllm:spec_decode_num_{name}_total{{model_name="m"}} {count}\n')
+    return "".join(lines)
+
+
+def test_a_gauge_has_the_line_of_its_scrape_where_others_lack_the_model(tmp_path):
+    """Model b is missing in the first and in the third of four scrapes."""
+    text = ""
+    for models in ("a", "ab", "a", "ab"):
+        for model in models:
+            text += LENGTH.format(model=model, length=2.5)
+    path = tmp_path / "metrics.txt"
+    path.write_text(text)
+    series = {one.model: one for one in read(path).series}
+    assert [sample.line for sample in series["a"].samples] == [1, 2, 4, 5]
+    assert [sample.line for sample in series["b"].samples] == [2, 5]
+
+
+def test_a_damaged_scrape_is_refused_once_with_its_line(tmp_path):
+    """The second scrape has more accepted than draft tokens."""
+    path = tmp_path / "metrics.txt"
+    path.write_text(counters(10, 20, 5) + counters(20, 40, 50) + counters(30, 60, 15))
+    reading = read(path)
+    assert reading.refused == ((4, "impossible: 50 accepted of 40 draft tokens"),)
+    (series,) = reading.series
+    assert series.pooled().drafted == 40
+
+
+def test_an_earlier_copy_alone_is_nothing_that_was_counted_since(tmp_path):
+    """The only scrape after the earlier copy is damaged."""
+    before = tmp_path / "before.txt"
+    before.write_text(counters(10, 20, 5))
+    after = tmp_path / "after.txt"
+    after.write_text(counters(20, 40, 50) + LENGTH.format(model="m", length=2.5))
+    reading = read(after, since=before)
+    assert [series.engine for series in reading.series] == ["sglang"]
