@@ -116,7 +116,7 @@ class HierarchyDrafting(Baseline):
     """Hierarchy Drafting for one run, from the databases named in the stack, in that order
     (``model`` is the database ``fivegrams``). A small budget truncates the last drafts. The paper
     has no semantic database: named in the stack, it adds what followed the places with the most
-    similar states (:mod:`.semantic`).
+    similar states (:mod:`.semantic_database`).
     """
 
     nodes = DRAFTS * LENGTH

@@ -229,7 +229,8 @@ def make_drafter(
     ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all
     that exist; if ``db`` finds neither a model nor a statistics database, it adds ``logits`` to the
     context. ``memory`` is shared by runs of the same target (default: a new one). Only ``db`` uses
-    the ``temperature`` of the sampling and the ``costs`` of verification (:func:`cost_curve`).
+    the ``temperature`` of the sampling and the ``costs`` of verification
+    (:func:`.costs.cost_curve`).
 
     Raises:
         UserError: if a database is missing, or the name is unknown.

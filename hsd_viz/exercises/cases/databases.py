@@ -31,7 +31,7 @@ def lookups() -> Inputs:
 
 
 def _match_in(text: list[str], match: tuple[int, int]) -> str:
-    """Return a match of :func:`lookup` with the text that follows it."""
+    """Return a match of ``lookup`` with the text that follows it."""
     start = match[1]
     follows = "".join(text[start : start + 4])
     return f"{show(match)}, after which {follows!r} follows"
