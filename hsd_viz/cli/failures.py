@@ -21,6 +21,7 @@ _EXTRAS = {
 _OF_MACHINE = {
     errno.ENOSPC,
     errno.EDQUOT,
+    errno.EFBIG,
     errno.EROFS,
     errno.EMFILE,
     errno.EADDRINUSE,

@@ -28,7 +28,7 @@ PARTS = """
 import os, sys, time
 from pathlib import Path
 import benchmarks.gpu.parts as parts
-from benchmarks.gpu.parts import Part, Report, supervise, work_off
+from benchmarks.gpu.parts import ScriptPart, ScriptReport, supervise, work_off
 
 parts.describe = lambda: {"gpu": None, "cpu": "x", "torch": "y"}
 out, script = Path(sys.argv[1]), sys.argv[2]
@@ -45,13 +45,13 @@ def needs_file(data):
 
 
 parts = [
-    Part("first", count),
-    Part("raises", needs_file),
-    Part("crashes", lambda data: os._exit(7)),
-    Part("sleeps", lambda data: time.sleep(60), 1),
-    Part("last", lambda data: data["parts"]["first"]),
+    ScriptPart("first", count),
+    ScriptPart("raises", needs_file),
+    ScriptPart("crashes", lambda data: os._exit(7)),
+    ScriptPart("sleeps", lambda data: time.sleep(60), 1),
+    ScriptPart("last", lambda data: data["parts"]["first"]),
 ]
-report = Report(out / "x.json", {"tiny": True})
+report = ScriptReport(out / "x.json", {"tiny": True})
 if script == "work":
     work_off(parts, report)
 else:
