@@ -29,7 +29,7 @@ from inspect import Parameter, get_annotations, getmro
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from hsd_viz.ranges import Range
+from hsd_viz.ranges import Range, plain_numbers
 
 T = TypeVar("T")
 
@@ -184,14 +184,17 @@ def settings_of(declaration: type) -> dict[str, Setting]:
 
 
 def check_settings(value: Any) -> None:
-    """Check the settings that a dataclass declares, in a value of it.
+    """Check the settings that a dataclass declares, in a value of it that is being made; those
+    with numbers of numpy get numbers of Python.
 
     Raises:
         UserError: if one of them is out of range.
     """
     declaration: Any = type(value)
     for declared in fields_of(declaration):
-        given = getattr(value, declared.name)
+        given = plain_numbers(getattr(value, declared.name))
+        # The dataclass is frozen.
+        object.__setattr__(value, declared.name, given)
         if given is None and declared.default is None:
             continue
         declared.setting.check(given)

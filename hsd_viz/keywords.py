@@ -10,7 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from hsd_viz.declare import Declared, choices_of, fields_of
 from hsd_viz.hints import guided
-from hsd_viz.ranges import plain_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,9 +33,7 @@ def keywords_from(
     def with_fields(function: Callable[[Declaration], R]) -> Callable[P, R]:
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            by_place: Any = [plain_number(value) for value in args]
-            by_name: Any = {name: plain_number(value) for name, value in kwargs.items()}
-            return function(declaration(*by_place, **by_name))
+            return function(declaration(*args, **kwargs))
 
         _document(called, declaration, signature(function).return_annotation)
         return guided(called)

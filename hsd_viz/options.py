@@ -26,7 +26,7 @@ from hsd_viz.declare import (
     settings_of,
 )
 from hsd_viz.errors import UserError
-from hsd_viz.ranges import Range, plain_number
+from hsd_viz.ranges import Range
 
 #: The rule that verifies drafts unless another is chosen.
 DEFAULT_RULE = "block"
@@ -193,8 +193,7 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     values: dict[str, Any] = {}
     for name in settings_of(Sampling).keys() & options.keys():
         value = options[name]
-        is_float = types()[name] is float
-        values[name] = _as_float(name, value) if is_float else plain_number(value)
+        values[name] = _as_float(name, value) if types()[name] is float else value
     return from_data(Sampling, values)
 
 

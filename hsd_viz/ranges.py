@@ -58,13 +58,15 @@ class Range:
         return f"{allowed}{self.off_words}"
 
 
-def plain_number(value: Any) -> Any:
-    """Return a number of another library, such as numpy, as one of Python; another value as it
-    is.
+def plain_numbers(value: Any) -> Any:
+    """Return numbers and arrays of numpy as numbers and lists of Python, also those in a tuple or
+    list; another value as it is.
     """
-    if isinstance(value, bool | int | float) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value) in (tuple, list):
+        return type(value)(map(plain_numbers, value))
+    return value
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:

@@ -29,7 +29,7 @@ BASE = {
 }
 _ALLOWED_NAMES = {
     "declare": "ranges",
-    "keywords": "declare hints ranges",
+    "keywords": "declare hints",
     "hints": "words",
     "lazy": "hints",
     "ranges": "errors",

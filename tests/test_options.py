@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 from functools import partial
 
 import numpy as np
 import pytest
 
+import hsd_viz as hsd
 from hsd_viz import options
 from hsd_viz.cli import build_parser
 from hsd_viz.declare import CliOption, FormField, Setting, as_call
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
-from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.ranges import Range
@@ -174,9 +175,16 @@ def test_numbers_of_numpy_are_numbers_of_python():
     assert as_call(sampling) == "Sampling(top_p=0.5, seed=3)"
 
 
-def test_keywords_take_numbers_of_numpy():
-    called = keywords_from(DecodingOptions)(as_call)
-    assert called(max_new_tokens=np.int64(5)) == "DecodingOptions(max_new_tokens=5)"
+def test_settings_take_numbers_of_numpy():
+    decoding = DecodingOptions(max_new_tokens=np.int64(5), top_p=np.float64(0.5))
+    assert as_call(decoding) == "DecodingOptions(max_new_tokens=5, top_p=0.5)"
+
+
+def test_a_prediction_of_numbers_of_numpy_is_json():
+    batches = np.array([1, 8])
+    prediction = hsd.predict("H100", ("llama-8b", "llama-1b"), tp=np.int64(2), batch=batches)
+    expected = hsd.predict("H100", ("llama-8b", "llama-1b"), tp=2, batch=(1, 8))
+    assert json.dumps(prediction.to_dict()) == json.dumps(expected.to_dict())
 
 
 def test_a_boolean_of_numpy_is_not_a_number():

@@ -12,7 +12,7 @@ from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
-from hsd_viz.ranges import check_budget, plain_number
+from hsd_viz.ranges import check_budget, plain_numbers
 from hsd_viz.stack import DraftSource, ModelPart, Stack, parse, split_copy
 from hsd_viz.words import did_you_mean
 
@@ -71,7 +71,7 @@ def with_defaults(options: Mapping[str, Any]) -> Options:
             f"unknown option '{unknown}' (use "
             f"{', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
         )
-    plain = {name: plain_number(value) for name, value in options.items()}
+    plain = {name: plain_numbers(value) for name, value in options.items()}
     return DEFAULTS | plain  # type: ignore[operator, return-value]
 
 
