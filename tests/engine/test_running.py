@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 import pytest
 
 from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Options
-from hsd_viz.engine import LocalEngine, load_engine, local
+from hsd_viz.engine import LocalEngine, load_engine, loops
 from hsd_viz.engine.live import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.native.build import default_build
@@ -149,8 +149,8 @@ def test_both_loops_record_the_same(shipped, stack, temperature, record, monkeyp
     )
     compiled = run()
     check(compiled)
-    assert local.can_compile([shipped.model()], None)
-    monkeypatch.setattr(local, "can_compile", lambda models, drafter: False)
+    assert loops.can_compile([shipped.model()], None)
+    monkeypatch.setattr(loops, "can_compile", lambda models, drafter: False)
     python = run()
     assert timeless(compiled) == timeless(python)
     assert compiled.pieces == python.pieces
