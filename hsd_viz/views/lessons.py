@@ -169,7 +169,9 @@ def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
         return writer.shown(step)
     if editions.UNSOLVED in step.text:
         return _html("task", step.text.replace(editions.UNSOLVED, "..."))
-    return f"{writer.shown(step)}\n{_html('code', step.text)}"
+    shown = writer.shown(step)
+    # The code of a page is below what it shows: a cell that prepares others shows nothing.
+    return f"{shown}\n{_html('code', step.text)}" if shown else ""
 
 
 def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> str:

@@ -66,10 +66,10 @@ test("copied tokens are counted with their passages", () => {
     words: "of the text was copied from earlier text: 4 of 8 tokens, in 2 passages.",
   });
 });
-test("the time of the target's passes is a share of decoding, prefill not included", () => {
+test("the time of the target's passes is a share of the whole, as in the timeline", () => {
   expect(timeOf(run(undefined))).toEqual({
     figure: "75 %",
-    words: "of 40.0 µs is the target’s passes, drafting 5 %.",
+    words: "of 41.0 µs, prefill included, is the target’s passes, drafting 5 %.",
   });
 });
 test("a run without tokens has no sentence", () => {

@@ -17,9 +17,9 @@ const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0
 /** A headline with the origin of its figure; nothing without one. */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
-  const chip = ({ words, warns, title }: Chip) =>
+  const chip = ({ words, figure, warns, title }: Chip) =>
     html`<span class=${warns ? "hsd-chip hsd-chip-warns" : "hsd-chip"} title=${title ?? nothing}
-      >${words}</span
+      >${figure ? html`<strong>${figure}</strong> ` : nothing}${words}</span
     >`;
   return html`<strong>${found.figure}</strong> ${found.words}
     <span class="hsd-chips">${origin.map(chip)}</span>`;
@@ -71,13 +71,13 @@ export function copiesOf(run: Run): Headline | null {
 /** Where the time of a run went. */
 export function timeOf(run: Run): Headline | null {
   const top = Math.max(0, ...run.calls.map((call) => call.level));
-  const after = run.calls.filter((call) => call.kind !== "prefill");
-  const own = after.filter((call) => call.level === top);
-  const sum = (calls: typeof after) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
-  const whole = 1e9 * metricsOf(run).seconds;
+  const own = run.calls.filter((call) => call.level === top);
+  const sum = (calls: typeof own) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
+  // That of the lanes of the timeline.
+  const whole = 1e9 * metricsOf(run).seconds + (run.meta.prefill_ns ?? 0);
   if (!own.length || !whole) return null;
-  const rest = sum(after) - sum(own);
-  const drafting = after.length > own.length ? `, drafting ${percent(rest / whole)}` : "";
-  const words = `of ${duration(whole)} is the target’s passes${drafting}.`;
+  const rest = sum(run.calls) - sum(own);
+  const drafting = run.calls.length > own.length ? `, drafting ${percent(rest / whole)}` : "";
+  const words = `of ${duration(whole)}, prefill included, is the target’s passes${drafting}.`;
   return { figure: percent(sum(own) / whole), words };
 }

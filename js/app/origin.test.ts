@@ -124,7 +124,11 @@ test("a saved report of the same models, stack and settings is beside the prompt
   const meta = { family: "smollm2", dtype: "int8", sampling: { temperature: 0.7 } };
   const own = run(PLAIN, meta);
   expect(suiteChips(own, [{ ...suite, value: 9, dtype: "bfloat16" }, suite])).toEqual([
-    { words: "Spec-Bench: 1.12 × [1.09, 1.17]", title: "24 prompts, 95 % interval; spec.json" },
+    {
+      figure: "1.12\u00a0×",
+      words: "[1.09,\u00a01.17] Spec-Bench",
+      title: "24 prompts, 95 % interval; spec.json",
+    },
   ]);
   for (const change of [
     { family: "code" },
@@ -138,7 +142,7 @@ test("a saved report of the same models, stack and settings is beside the prompt
   const slower = { ...suite, stack: "hd > target", value: 0.5 };
   const other = { ...suite, file: "other.json", value: 9 };
   expect(fastestWords([slower, suite, other])).toBe(
-    "Fastest: db > target; Spec-Bench: 1.12 × [1.09, 1.17]",
+    "Fastest: db > target; Spec-Bench: 1.12\u00a0× [1.09,\u00a01.17]",
   );
   expect(fastestWords([])).toBe("");
 });

@@ -11,6 +11,8 @@ import { HERE, type Kind, OPENED, type State } from "./state";
 /** A few words beside a headline; `warns`: they are a reason for doubt. */
 export interface Chip {
   words: string;
+  /** A figure as large as that of the headline, before the words. */
+  figure?: string;
   warns?: boolean;
   /** What is said of it at the pointer. */
   title?: string;
@@ -117,17 +119,16 @@ export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): 
     suite.dtype === meta.dtype;
   return suites.find(fits) ?? null;
 }
-/** The result of a suite, with its interval. */
-function suiteWords({ name, value, low, high }: Suite): string {
-  const interval = `[${low.toFixed(2)}, ${high.toFixed(2)}]`;
-  return `${name}: ${value.toFixed(2)} × ${interval}`;
-}
+/** The result of a suite, and its interval; neither is broken between lines. */
+const timesWords = ({ value }: Suite) => `${value.toFixed(2)}\u00a0×`;
+const intervalWords = ({ low, high }: Suite) => `[${low.toFixed(2)},\u00a0${high.toFixed(2)}]`;
 /** The result of a suite as a chip beside the headline of a speed-up. */
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const found = suiteOf(run, suites);
   if (!found) return [];
   const title = `${plural(found.prompts, "prompt")}, 95 % interval; ${found.file}`;
-  return [{ words: suiteWords(found), title }];
+  const words = `${intervalWords(found)} ${found.name}`;
+  return [{ figure: timesWords(found), words, title }];
 }
 /** What the first saved report found to be fastest; "": there is none. */
 export function fastestWords(suites: readonly Suite[]): string {
@@ -135,7 +136,8 @@ export function fastestWords(suites: readonly Suite[]): string {
   if (!first) return "";
   const own = suites.filter(({ file }) => file === first.file);
   const best = own.reduce((most, suite) => (suite.value > most.value ? suite : most));
-  return `Fastest: ${best.stack}; ${suiteWords(best)}`;
+  const result = `${timesWords(best)} ${intervalWords(best)}`;
+  return `Fastest: ${best.stack}; ${best.name}: ${result}`;
 }
 /** The origin of a figure of the run shown. */
 export function originOf(page: Shown, timed = true): Chip[] {

@@ -209,8 +209,8 @@ export const tabsOf = (host: Host): Tab[] => [
     title: "Time",
     says: timeOf,
     parts: [
-      ["What survives each level", view("panels", "", { which: ["ribbons"] })],
       ["Timeline", view("timeline", "", { show: "time" })],
+      ["What survives each level", view("panels", "", { which: ["ribbons"] })],
       ["Best stack of these models", law],
       [
         "Other hardware",

@@ -50,7 +50,7 @@ export function racePicture(players: readonly Racer[], room: number) {
   const places = spread(ends, GAP);
   const letters = Math.floor(right / LETTER);
   const height = Math.max(SIZE.height, ...places.map(({ y }) => y + 8));
-  const across = axisX({ ...f, width: f.end + 50 }, 3, (n) => plural(n, "pass"));
+  const across = axisX({ ...f, width: f.end + 60 }, 3, String, "passes");
   const lines = players.map(({ name }, k) =>
     lineTemplate(f, cut(name, letters), stairs[k], places[k], k === 0),
   );

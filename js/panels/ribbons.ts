@@ -311,7 +311,7 @@ export function ribbons(stages: readonly Stage[], palette: Palette, room: number
     <h3>What survives each level</h3>
     <p class="hsd-note">
       A column per verifier: the draft tokens it got, by source. To the right goes what it accepted;
-      below falls the rest${scale}. Tokens of a source light up in the text with its ribbons.
+      below falls the rest${scale}.
     </p>
     ${picture(stages, layout, palette, light)}
     ${layout.isWide ? nothing : keyTemplate(stages[0], palette)}

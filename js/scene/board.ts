@@ -38,14 +38,17 @@ export function boardOfRound(
   const first =
     d.u === null ? null : { column: columnOf(d.token_id), y: d.u * (d.q ?? 0), hit: false };
   const at = columnOf(t.token_id);
+  // A token of which no probability was recorded is drawn in the column of all others.
+  const others = at < 0 ? board.columns.length - 1 : -1;
+  const drawn = `${pieceOf(store, t.token_id)} …`;
   const sources = new Map(refused.map((o) => [o.token_id, palette.family(o.source)]));
   const drafter = palette.family(store.levels[r.level - 1] ?? "");
   return {
     board,
-    names: board.columns.map((c) => pieceOf(store, c.id)),
+    names: board.columns.map((c, k) => (k === others ? drawn : pieceOf(store, c.id))),
     // What the drafter wins is its colour; a drafted token has its own source's.
     families: board.columns.map((c) => sources.get(c.id ?? NaN) ?? (d.u === null ? null : drafter)),
-    recorded: { first, token: at < 0 ? board.columns.length - 1 : at },
+    recorded: { first, token: at < 0 ? others : at },
   };
 }
 

@@ -1,6 +1,7 @@
 // What is around the stage of a scene: its title with the buttons, the legend, the card of a token
 // and the place of its dart board.
 import { html, nothing } from "lit-html";
+import { VERDICT_MARKS } from "../lib/words";
 
 export interface Details {
   title: string;
@@ -52,12 +53,16 @@ function legend(drafter: string) {
         ><code>abc</code></span
       >${words}
     </li>`;
+  const left = html`<li>
+    <span class="hsd-sc-left hsd-sc-sample" data-family=${drafter || nothing} aria-hidden="true"
+      ><span class="hsd-sc-mark">${VERDICT_MARKS.accepted}</span><code>abc</code></span
+    >accepted from here
+  </li>`;
   return html`<ul class="hsd-sc-legend">
-      ${DRAFTED.map(item(drafter))}${OWN.map(item(""))}
+      ${DRAFTED.map(item(drafter))}${left}${OWN.map(item(""))}
     </ul>
     <p class="hsd-note">
-      The first row is the text. A rejected token stays in its drafter’s row, a faint one was
-      accepted from there.
+      The first row is the text. A rejected token stays in its drafter’s row.
     </p>`;
 }
 

@@ -89,7 +89,7 @@ function leftTemplates({ palette }: Sources, { layout, time }: Shown, chip: Chip
         data-family=${palette.family(chip.source)}
         .style=${`left: ${left}px; top: ${top}px; width: ${width}px`}
       >
-        <code>${token(chip.text)}</code>
+        <span class="hsd-sc-mark">${VERDICT_MARKS.accepted}</span><code>${token(chip.text)}</code>
       </div>`,
   );
 }

@@ -107,11 +107,14 @@ export class Connection {
       d=${`M${x - 4} ${y - 6}h8l-4 7z`}></path>`;
   }
 
-  /** Null where the source is scrolled out of the prompt's box. */
+  /** Null where the source is scrolled out of the prompt's box; a line of it that is cut is out. */
   private linkOf({ source, copy }: Nodes): Link | null {
     const origin = this.text.getBoundingClientRect();
     const frame = this.prompt.getBoundingClientRect();
-    const isSeen = (box: Box) => box.bottom > frame.top && box.top < frame.bottom;
+    const isSeen = ({ top, bottom }: Box) => {
+      const middle = (top + bottom) / 2;
+      return middle > frame.top && middle < frame.bottom;
+    };
     const inPrompt = source.some((node) => this.prompt.contains(node));
     const boxesOf = (nodes: HTMLElement[]) => nodes.flatMap((node) => [...node.getClientRects()]);
     const moved = ({ left, right, top, bottom }: Box): Box => ({

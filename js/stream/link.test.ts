@@ -30,9 +30,9 @@ test("a copy in the line of its source is reached over both", () => {
 test("a copy far below is reached beside the text, at its nearer edge", () => {
   const far = [box(60, 300)];
   const left = linkOf([box(20, 0)], far, 400);
-  assert.match(left?.d ?? "", /^M30 22V24H-4Q-9 24 -9 29V287Q-9 292 -4 292H70V298$/);
+  assert.match(left?.d ?? "", /^M30 22V24H-1Q-6 24 -6 29V287Q-6 292 -1 292H70V298$/);
   const right = linkOf([box(360, 0)], far, 400);
-  assert.match(right?.d ?? "", /H404Q409 24 409 29/);
+  assert.match(right?.d ?? "", /H401Q406 24 406 29/);
 });
 
 test("there is no line without a source or a copy", () => {

@@ -9,8 +9,8 @@ const RISE = 16;
 const APART = 2;
 const ARROW = 6;
 /** Pixels down from which a line goes beside the text; between it and the text; its corners. */
-const LONG = 150;
-const GUTTER = 9;
+const LONG = 90;
+const GUTTER = 6;
 const ROUND = 5;
 
 /** One box for each line of a passage. */
