@@ -7,6 +7,7 @@ import { folded, tableOf } from "../lib/table";
 import type { Drawing } from "../lib/widget";
 import { libraryOf, type Plotly } from "./library";
 import { type Bars, narrow } from "./narrow";
+import { type Panels, stack } from "./panels";
 
 interface Layout {
   title?: { text?: string };
@@ -18,7 +19,7 @@ interface Layout {
   dragmode?: unknown;
   meta?: { head?: number };
 }
-/** Pixels of the narrowest figure: on a narrower page it scrolls, unless it consists of bars. */
+/** Pixels of the narrowest figure: on a narrower page it scrolls, unless it has bars or panels. */
 const LEAST = 640;
 /** Pixels above a drawing that plotly's buttons take. */
 const TOOLBAR = 30;
@@ -173,7 +174,10 @@ class Chart {
     const figure = structuredClone(this.isDark && hasDark ? (dark as Figure) : this.figure);
     const { layout } = figure;
     fitted(layout, this.width);
-    if (this.width < LEAST) narrow(figure as Bars, this.width);
+    if (this.width < LEAST) {
+      narrow(figure as Bars, this.width);
+      stack(layout as Panels, this.width);
+    }
     // A figure of another package has one theme.
     if (this.isDark && !hasDark)
       layout.font = { ...layout.font, color: getComputedStyle(this.root).color };
