@@ -170,7 +170,7 @@ def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
     if editions.UNSOLVED in step.text:
         return _html("task", step.text.replace(editions.UNSOLVED, "..."))
     shown = writer.shown(step)
-    # The code of a page is below what it shows: a cell that prepares others shows nothing.
+    # Code is below what it shows; a cell that only prepares others shows nothing.
     return f"{shown}\n{_html('code', step.text)}" if shown else ""
 
 
