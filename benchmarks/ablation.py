@@ -24,7 +24,7 @@ import psutil
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe
-from hsd_viz.measure.bench.output import from_trace
+from hsd_viz.measure.bench.output import WARM_UP_TOKENS, from_trace
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
 
@@ -37,7 +37,6 @@ SCHEMA = 1
 TEMPERATURES = (0.0, 0.7, 1.0)
 BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache")
 SEED = 0
-WARM_UP_TOKENS = 8
 
 
 def ablation_stacks() -> tuple[str, ...]:

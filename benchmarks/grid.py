@@ -34,11 +34,12 @@ from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, say, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.errors import INTERRUPTED
 from hsd_viz.machine import describe
-from hsd_viz.measure.plan.calibrate import TARGET
 from hsd_viz.measure.plan.search import split
 from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
+from hsd_viz.stack import TARGET
 from hsd_viz.terminal import Progress
 
 FORMAT = "hsd_viz grid"
@@ -346,7 +347,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(table(report))
         if not report["complete"]:
             say(f"interrupted: {args.json} contains the finished points; --resume continues")
-        return 0 if report["complete"] else 130
+        return 0 if report["complete"] else INTERRUPTED
 
     return command(_parser(), argv, work)
 

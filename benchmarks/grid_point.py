@@ -26,16 +26,15 @@ from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
-from hsd_viz.measure.bench.output import Output, from_trace, median_of
-from hsd_viz.measure.plan.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
+from hsd_viz.measure.bench.output import WARM_UP_TOKENS, Output, from_trace, median_of
+from hsd_viz.measure.plan.calibrate import Workload, at, calibrate, decode
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.stack import parse
+from hsd_viz.stack import DATABASE, TARGET, parse
 from hsd_viz.terminal import Progress
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
-DATABASE = "db"
 #: What a draft model might cost and how much more of it might be accepted, to see by the law where
 #: a hierarchy would pay.
 CHEAPER = (1.0, 0.5, 0.25, 0.0)

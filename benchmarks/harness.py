@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hsd_viz.disk import check_writable, write_whole
+from hsd_viz.errors import INTERRUPTED
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 
@@ -100,7 +101,7 @@ def command(
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except (ValueError, OSError) as error:
         say(f"{parser.prog.removeprefix('python -m ')}: {error}")
         return 2

@@ -2,6 +2,8 @@
 
 import sys
 
+from hsd_viz.errors import INTERRUPTED
+
 
 def main() -> int:
     """Run a command and return its exit code, also if Ctrl-C ends it while its modules are
@@ -13,7 +15,7 @@ def main() -> int:
         return cli.main()
     except KeyboardInterrupt:
         print("hsd-viz: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb, format_exception
 
+#: Exit code of a command that was interrupted.
+INTERRUPTED = 130
 #: Set to a value other than "" and 0, this environment variable shows the traceback of a fault.
 DEBUG_VARIABLE = "HSD_VIZ_DEBUG"
 #: The file in which the kernels of a server report faults.

@@ -20,10 +20,11 @@ from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
+from hsd_viz.models.families import LEVELS
 from hsd_viz.views.site import build
 from tools.pages import chromium
 
-MODELS = ("target", "small", "nano")
+MODELS = LEVELS[::-1]
 
 
 class Quiet(SimpleHTTPRequestHandler):

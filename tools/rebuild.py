@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
+from hsd_viz.errors import INTERRUPTED
 from hsd_viz.ladder.torch_modules import info
-from hsd_viz.models.families import CODE, LADDER
+from hsd_viz.models.families import CODE, LADDER, LEVELS
 from hsd_viz.models.files import folder_hash
 from tools.record import record_side_by_side, record_traces
 from tools.results.files import BENCH
@@ -114,7 +115,7 @@ def commands() -> dict[str, list[str]]:
         words_by_file[f"grid-{part}-cpu"] = _words(
             "benchmarks.grid", temperature=_TEMPERATURES[part], **more
         )
-    for model in ("target", "small", "nano"):
+    for model in reversed(LEVELS):
         words_by_file[f"curves-{model}-cpu"] = _words("benchmarks.curves", model=model)
     for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation"):
         words_by_file[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
@@ -219,7 +220,7 @@ def _run(module: Sequence[str]) -> None:
     code = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=sys.stderr
     ).returncode
-    if code == 130:
+    if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code:
         raise ValueError(f"`{shlex.join(['python', '-m', *module])}` failed with exit code {code}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import Parser
+from hsd_viz.errors import INTERRUPTED
 from hsd_viz.terminal import status
 from training.recipe import PROFILES, STAGES
 
@@ -190,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lines = commands[args.command](args)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except (OSError, ValueError) as error:
         print(f"python -m training: {error}", file=sys.stderr)
         return 2

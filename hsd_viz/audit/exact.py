@@ -21,7 +21,7 @@ import numpy as np
 from hsd_viz.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
 from hsd_viz.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.errors import UserError
-from hsd_viz.ranges import check_range
+from hsd_viz.ranges import MOST_TOYS, check_range
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 
@@ -183,7 +183,7 @@ def exact(
     Raises:
         UserError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
-    check_range("the number of models", models, 1, 4)
+    check_range("the number of models", models, 1, MOST_TOYS)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
     check_range("the number of instances", instances, 1, 20)

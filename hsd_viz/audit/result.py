@@ -8,8 +8,9 @@ from typing import Any
 
 from hsd_viz.audit.exact import ExactAudit
 from hsd_viz.audit.statistical import StatisticalAudit
+from hsd_viz.errors import INTERRUPTED
 from hsd_viz.results.page import page
-from hsd_viz.results.result import INTERRUPTED, Result
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 
 #: The exit code of a decoder that is not lossless.

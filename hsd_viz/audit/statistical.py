@@ -24,8 +24,8 @@ from typing import Any
 
 from hsd_viz.audit.bets import PairTest
 from hsd_viz.audit.endpoint import Completion, Endpoint
-from hsd_viz.errors import UserError
-from hsd_viz.results.result import INTERRUPTED, Result
+from hsd_viz.errors import INTERRUPTED, UserError
+from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 
 

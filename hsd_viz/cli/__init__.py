@@ -32,12 +32,11 @@ from hsd_viz.cli.failures import user_message
 from hsd_viz.cli.functions_as_commands import add_commands, notes
 from hsd_viz.cli.parser import BAD_INPUT, Parser
 from hsd_viz.cli.shared import drop_stdout
-from hsd_viz.errors import fault_message, is_debugging
+from hsd_viz.errors import INTERRUPTED, fault_message, is_debugging
 from hsd_viz.terminal import say
 from hsd_viz.version import __version__
 
 FAULT = 1
-INTERRUPTED = 130
 #: Command -> its function, or its summary and its actions.
 COMMANDS: dict[str, Any] = {
     "decode": decode.decode,

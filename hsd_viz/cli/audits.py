@@ -17,7 +17,7 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
 from hsd_viz.options import DEFAULT_RULE, settings
-from hsd_viz.ranges import Range
+from hsd_viz.ranges import MOST_TOYS, Range
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.
@@ -41,7 +41,7 @@ def audit(
             CliOption("MODULE:FUNCTION"),
         ),
     ] = None,
-    models: A[int, Setting("toy models of --exact", CliOption("N"), Range(1, 4))] = 2,
+    models: A[int, Setting("toy models of --exact", CliOption("N"), Range(1, MOST_TOYS))] = 2,
     schedule: A[
         bool,
         Setting("audit rules that end or shorten drafts, in fractions, and this project's own"),

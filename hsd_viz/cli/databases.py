@@ -11,9 +11,11 @@ from hsd_viz.cli.shared import print_paths
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS
-from hsd_viz.ranges import Range
+from hsd_viz.options import MAX_NEW_TOKENS, defaults
+from hsd_viz.ranges import MOST_LONGEST, Range
 from hsd_viz.terminal import status
+
+_NEW_TOKENS = defaults()["max_new_tokens"]
 
 
 def inspect(
@@ -83,7 +85,9 @@ def build(
     max_new_tokens: A[
         int | None,
         Setting(
-            "token limit for each prompt (default 128)", CliOption("N"), Range(1, MAX_NEW_TOKENS)
+            f"token limit for each prompt (default {_NEW_TOKENS})",
+            CliOption("N"),
+            Range(1, MAX_NEW_TOKENS),
         ),
     ] = None,
     stack: A[
@@ -103,7 +107,9 @@ def build(
             "tokenizer instead of --model's: a model, a folder or a tokenizer.json", CliOption("T")
         ),
     ] = None,
-    max_key_length: A[int, Setting("longest keys in tokens", CliOption("N"), Range(1, 32))] = 6,
+    max_key_length: A[
+        int, Setting("longest keys in tokens", CliOption("N"), Range(1, MOST_LONGEST))
+    ] = 6,
     min_count: A[
         int, Setting("keep keys that occur at least N times", CliOption("N"), Range(1, 10**9))
     ] = 2,
@@ -153,7 +159,7 @@ def build(
                 pruning=pruning,
                 longest=max_key_length,
                 progress=_show_share,
-                max_new_tokens=max_new_tokens or 128,
+                max_new_tokens=max_new_tokens or _NEW_TOKENS,
                 stack=stack or "target",
             )
     finally:

@@ -12,6 +12,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.options import MAX_NEW_TOKENS
 from hsd_viz.ranges import Range
+from hsd_viz.serve.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from hsd_viz.engine.remote import RemoteEngine
@@ -105,16 +106,18 @@ def serve(
             "CPUs reserved for each replica, fractions allowed", CliOption("N"), Range(0, 1024)
         ),
     ] = 1.0,
-    queue: A[int, Setting("requests that may wait", CliOption("N"), Range(0, 100_000))] = 64,
+    queue: A[int, Setting("requests that may wait", CliOption("N"), Range(0, 100_000))] = (
+        DEFAULTS.queue
+    ),
     new_tokens: A[
         int, Setting("the most tokens of one request", CliOption("N"), Range(1, MAX_NEW_TOKENS))
-    ] = 1024,
+    ] = DEFAULTS.new_tokens,
     prompt_characters: A[
         int, Setting("the longest prompt in characters", CliOption("N"), Range(1, 1_000_000))
-    ] = 20_000,
+    ] = DEFAULTS.prompt_characters,
     seconds: A[
         float, Setting("the longest decode in seconds", CliOption("S"), Range(1, 86_400))
-    ] = 300.0,
+    ] = DEFAULTS.seconds,
     machine: EngineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
@@ -136,7 +139,7 @@ def serve(
         seconds=seconds,
         token=token,
         family=family.name,
-        hosts=("127.0.0.1", "localhost") if is_local else ("*",),
+        hosts=DEFAULTS.hosts if is_local else ("*",),
     )
     engine = machine.on_one_thread()
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):

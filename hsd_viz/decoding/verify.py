@@ -20,7 +20,7 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 
 #: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
-_LARGEST_RATIO = 1e300
+LARGEST_RATIO = 1e300
 
 
 class VerifiedDraft(NamedTuple):
@@ -99,7 +99,7 @@ def branch_rule(
     w = [1.0]
     for k, token in enumerate(tokens):
         # Above its largest value the ratio equals its cap, so that clipping it changes no w.
-        ratio = min(_LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
+        ratio = min(LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
         cap = max(cap, ratio)
         w.append(ratio / cap)
     return _judge_whole(w, q, p, u)

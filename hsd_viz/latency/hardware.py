@@ -24,7 +24,7 @@ from hsd_viz.latency.cards import Gpu
 from hsd_viz.latency.efficiency import PUBLISHED, Efficiency
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.shapes import CACHES, WEIGHTS, Shape
-from hsd_viz.ranges import check_range
+from hsd_viz.ranges import MOST_CONTEXT, MOST_GPUS, check_range
 
 #: Share of the memory that weights and KV cache may take.
 USABLE = 0.9
@@ -182,7 +182,7 @@ def check_setting(
     target: Shape, tp: int, weights: str, cache: str = "bf16", context: Sequence[int] = (1,)
 ) -> None:
     """Raise ``UserError`` for a setting that no machine has."""
-    check_range("the number of GPUs", tp, 1, 64)
+    check_range("the number of GPUs", tp, 1, MOST_GPUS)
     if target.heads % tp:
         raise UserError(
             f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}"
@@ -193,4 +193,4 @@ def check_setting(
                 f"the format '{value}' of the {what} is unknown: use {', '.join(formats)}"
             )
     for tokens in context:
-        check_range("the context", tokens, 1, 10_000_000)
+        check_range("the context", tokens, 1, MOST_CONTEXT)

@@ -19,6 +19,7 @@ from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
 from hsd_viz.mcp.schemas import FILE, GPU, MODELS, figure, number, several, text, whole
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
+from hsd_viz.ranges import MOST_CONTEXT, MOST_GPUS
 from hsd_viz.results.result import Result
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class FolderTools:
         )
 
     def _prediction_tool(self) -> Tool:
-        counts = several(whole("", 1, 10_000_000), "", 16)
+        counts = several(whole("", 1, MOST_CONTEXT), "", 16)
         return Tool(
             "predict",
             "Predict other hardware",
@@ -132,7 +133,7 @@ class FolderTools:
                 "batch": {**counts, "description": "sequences decoded together"},
                 "context": {**counts, "description": "tokens cached per sequence"},
                 "acceptance": number("accepted / examined of all pairs", 0, 1),
-                "tensor_parallel": whole("GPUs that share each model", 1, 64),
+                "tensor_parallel": whole("GPUs that share each model", 1, MOST_GPUS),
                 "weights": text("the format of the weights", enum=list(get_args(Weights))),
             },
             ("gpu", "models"),

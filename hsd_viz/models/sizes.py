@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hsd_viz.errors import BadFile
 from hsd_viz.models.form import LlamaForm
+from hsd_viz.ranges import MOST_SIZE
 
-#: The largest plausible value of a size.
-MOST_SIZE = 10_000_000
+#: The largest plausible counts and factors of a form.
 MOST_LAYERS = 10_000
 MOST_HEADS = 65_536
 MOST_FACTOR = 1e6

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import parse_json, read_text
 from hsd_viz.errors import MALFORMED, BadFile, Unsupported, no_panics
+from hsd_viz.ranges import MOST_IDS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 #: The most bytes of a file; those of the largest vocabularies (256 000 tokens) have 35 MB.
 MOST_BYTES = 64 * 2**20
-#: The most tokens, and the number that none reaches: databases store tokens as characters.
+#: The most tokens.
 MOST_TOKENS = 2**20
-MOST_IDS = 0x110000
 #: The most characters of a text that is inserted, and of a regular expression.
 MOST_INSERTED = 64
 MOST_PATTERN = 4096

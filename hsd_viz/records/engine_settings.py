@@ -29,6 +29,8 @@ NGRAMS = ("lookup", "suffix")
 PARALLEL = (*NGRAMS, "dflash", "medusa")
 #: Largest batch of a schedule.
 LARGEST = 512
+#: Settings of a drafter that copies text draft as many tokens as one round in so many reaches.
+USUAL = 20
 _SAME = {
     "ngram": "lookup",
     "draft_model": "draft",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import write_text
-from hsd_viz.errors import Unsupported
+from hsd_viz.errors import INTERRUPTED, Unsupported
 from hsd_viz.providers import provided
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
@@ -22,9 +22,6 @@ from hsd_viz.words import escape
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Exit code of a command that was interrupted.
-INTERRUPTED = 130
 
 
 class Result:

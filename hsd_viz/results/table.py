@@ -20,6 +20,8 @@ Value = str | float | Estimate | None
 Form = tuple[str, float]
 AS_IT_IS: Form = ("{}", 1.0)
 NOT_MEASURED = "-"
+#: Most positions of a table of acceptance.
+MOST_POSITIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,12 @@ def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
         numbers = [factor * number for number in numbers]
     figure, *ends = [form.format(number) for number in numbers]
     return f"{figure} [{', '.join(ends)}]" if ends else figure
+
+
+def rates_as_text(rates: Sequence[float], positions: int) -> list[str]:
+    """Return the rates of the first positions as text; positions beyond them have none."""
+    texts = [f"{rate:.2f}" for rate in rates[:positions]]
+    return texts + [NOT_MEASURED] * (positions - len(texts))
 
 
 def _cells_at(row: Sequence[Value], places: Sequence[int]) -> list[Value]:

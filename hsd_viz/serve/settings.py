@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hsd_viz.models.families import DEFAULT
+from hsd_viz.models.families import DEFAULT, LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ServerSettings:
         hosts: accepted Host headers; ``*``: any.
     """
 
-    models: tuple[str, ...] = ("nano", "small", "target")
+    models: tuple[str, ...] = LEVELS
     slots: int = 1
     queue: int = 64
     prompt_characters: int = 20_000
@@ -32,3 +32,6 @@ class ServerSettings:
     token: str | None = None
     family: str = DEFAULT
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
+
+
+DEFAULTS = ServerSettings()

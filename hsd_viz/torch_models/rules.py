@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding.verify import LARGEST_RATIO
 from hsd_viz.torch_models.sampling import total
-
-#: Products of ratios are clipped here, as in :mod:`hsd_viz.decoding.verify`.
-_LARGEST_RATIO = 1e300
 
 
 def row_of(rows: Tensor, place: Tensor) -> Tensor:
@@ -93,7 +91,7 @@ def _branch_weights(ratios: Tensor) -> Tensor:
     cap = torch.ones_like(ratios[0])
     w = [joint]
     for ratio in ratios.unbind():
-        joint = (joint * ratio).clamp(max=_LARGEST_RATIO)
+        joint = (joint * ratio).clamp(max=LARGEST_RATIO)
         cap = torch.maximum(cap, joint)
         w.append(joint / cap)
     return torch.stack(w)

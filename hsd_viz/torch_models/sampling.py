@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.sampling import BLOCK, Sampling
 
-#: Tokens in a block of a cumulative sum, as in :mod:`hsd_viz.decoding.sampling`.
-BLOCK = 64
 #: Bits of a digit of :func:`largest_reaching`.
 _DIGIT = 11
 #: Probabilities become integers in these parts of 1: those of float32 from 2**-39 on are exact in

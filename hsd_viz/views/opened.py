@@ -18,9 +18,6 @@ from hsd_viz.trace import Trace, TraceError
 from hsd_viz.views import run_data
 from hsd_viz.views.linked import overview
 
-#: Maximum characters of a file name in a message.
-MOST_NAME = 60
-
 
 def show(given: Trace | str | Path, request: int = 1) -> Any:
     """Return what shows a trace or a file in a notebook.
@@ -93,7 +90,7 @@ def run_of_file(content: bytes, name: str) -> Trace:
         return run_data.read_trace(content, name)
     except TraceError as error:
         not_a_trace = error
-    name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    name = run_data.shown_name(name)
     with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
         # A visitor's name of a file never becomes a path.
         path = Path(place) / "record"

@@ -13,6 +13,7 @@ from hsd_viz.declare import settings_of
 from hsd_viz.disk import object_at
 from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
 from hsd_viz.options import Sampling
+from hsd_viz.ranges import MOST_IDS
 from hsd_viz.records.served import served_run
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
@@ -24,8 +25,6 @@ from hsd_viz.trace.trace import TraceTables
 MAX_UNPACKED = 64_000_000
 #: Maximum tokens, prompt included: some views draw one mark per token.
 MOST_TOKENS = 10_000
-#: Token ids are below this (the end of Unicode): look-up stores ids as characters.
-MOST_IDS = 0x110000
 #: The largest whole number up to which JavaScript has all.
 MOST_EXACT = 2**53 - 1
 #: Settings of the sampling that are numbers.
@@ -120,13 +119,18 @@ def trace_from(run: Any) -> Trace:
     return checked(Trace.from_dict(data), "the run")
 
 
+def shown_name(name: str) -> str:
+    """Return the name of a file as messages have it, cut to :data:`MOST_NAME` characters."""
+    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+
+
 def read_trace(content: bytes, name: str) -> Trace:
     """Read a trace from a file's bytes.
 
     Raises:
         TraceError: if it is not a valid one, or too large for the page.
     """
-    name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    name = shown_name(name)
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
     try:
         run = served_run(trace) if "imported" in trace.meta else trace

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.decoding import decode, verify
-from hsd_viz.engine import tab
-from hsd_viz.measure.bench import block, report
+from hsd_viz.engine import live, tab
+from hsd_viz.latency import law
+from hsd_viz.measure.bench import block, output, report
+from hsd_viz.measure.replay.drafters import DRAFTERS
+from hsd_viz.models.families import LEVELS
 from hsd_viz.trace import SCHEMA_VERSION, metrics
 from hsd_viz.views import run_data
 
@@ -32,7 +35,12 @@ def declared(file: str, name: str) -> str:
         ("lib/metrics.ts", "REPETITIVE", report.LOW_REPETITION),
         ("elements/file.ts", "SCHEMA", SCHEMA_VERSION),
         ("tab/decode.ts", "PREFILL_CHUNK", decode.PREFILL_CHUNK),
+        ("tab/host.ts", "PLAIN_TOKENS", live.PLAIN_TOKENS),
         ("tab/manifest.ts", "FORMAT", tab.FORMAT),
+        ("app/compare.ts", "WARM_UP", output.WARM_UP_TOKENS),
+        ("app/traffic.ts", "DRAFTERS", [name for name in DRAFTERS if name != "db[context]"]),
+        ("one_draft/law.ts", "MOST", law.MOST_CONSIDERED),
+        ("site/passes.ts", "MODELS", [*reversed(LEVELS)]),
         ("lib/facts.ts", "RULES", list(verify.RULES)),
     ],
 )

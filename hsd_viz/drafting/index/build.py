@@ -14,11 +14,11 @@ from hsd_viz.disk import followed
 from hsd_viz.drafting.context_database import Match
 from hsd_viz.drafting.index.corpus import Document, Progress, write_corpus
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, count_keys
-from hsd_viz.drafting.index.format import MOST_LONGEST, KeyTable, marks
+from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.drafting.tree import spell
-from hsd_viz.ranges import check_range
+from hsd_viz.ranges import MOST_LONGEST, check_range
 
 #: Longest keys of the shipped databases, in tokens.
 LONGEST = 6

@@ -30,10 +30,8 @@ MOST_CONTINUATIONS = 7
 MOST_VALUES = 2**29
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
-#: The largest values of a header: token ids are stored as characters, and a mark has 32 bits.
-MOST_IDS = 0x110000
+#: Most bits of a bucket: a mark has 32.
 MOST_BITS = 28
-MOST_LONGEST = 32
 #: The most bytes of a header.
 MOST_HEADER = 2**20
 #: The tensors of a file, in their order.

@@ -14,8 +14,6 @@ from hsd_viz.drafting.index.format import (
     MOST_BITS,
     MOST_CONTINUATIONS,
     MOST_HEADER,
-    MOST_IDS,
-    MOST_LONGEST,
     MOST_VALUES,
     NO_CHECKSUM,
     TENSORS,
@@ -23,6 +21,7 @@ from hsd_viz.drafting.index.format import (
     DatabaseError,
 )
 from hsd_viz.errors import MALFORMED
+from hsd_viz.ranges import MOST_IDS, MOST_LONGEST
 
 #: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50
 #: ms.

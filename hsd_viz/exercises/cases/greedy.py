@@ -11,13 +11,14 @@ from typing import Any
 from hsd_viz.exercises import data
 from hsd_viz.exercises.cases.values import ONE, Inputs
 from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
+from hsd_viz.models.families import LEVELS
 
 # Lesson 1: one pass, many tokens.
 
 
 @exercise("1.1")
 def fits() -> Inputs:
-    for model, runtime in product(("nano", "small", "target"), ("native", "eager")):
+    for model, runtime in product(LEVELS, ("native", "eager")):
         yield ExerciseCase(f"a, b of {model}, {runtime}", call(data.cost_curve(model, runtime)))
     yield ExerciseCase("a, b of smollm2", call(data.cost_curve("smollm2")))
 

@@ -15,6 +15,8 @@ from hsd_viz.trace.metrics import target_round_of
 FORWARD = "forward "
 DRAFTING = "drafting"
 REST = "rest"
+#: Untimed tokens that each stack decodes first, which excludes one-time costs.
+WARM_UP_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)

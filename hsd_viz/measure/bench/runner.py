@@ -26,7 +26,14 @@ from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.errors import PromptError, PromptTooLong, UserError
 from hsd_viz.measure.bench.decodes import KeptDecodes
-from hsd_viz.measure.bench.output import Output, from_trace, median_of, pooled, waits_between
+from hsd_viz.measure.bench.output import (
+    WARM_UP_TOKENS,
+    Output,
+    from_trace,
+    median_of,
+    pooled,
+    waits_between,
+)
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
@@ -38,7 +45,6 @@ if TYPE_CHECKING:
 
 #: The stack that all others are compared with.
 PLAIN = TARGET
-WARM_UP_TOKENS = 8
 
 
 def ask(

@@ -11,12 +11,11 @@ from hsd_viz.measure.doctor.profile import cells_of
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.time import Change
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.table import Table, as_text
+from hsd_viz.results.table import MOST_POSITIONS, Table, as_text, rates_as_text
 from hsd_viz.words import counted
 
-#: Rows of a table of settings, and positions of a table of acceptance.
+#: Rows of a table of settings.
 MOST_OPTIONS = 6
-MOST_POSITIONS = 8
 #: Positions of a table by category.
 CELL_POSITIONS = 4
 
@@ -94,8 +93,6 @@ def cells_table(requests: Sequence[Served]) -> Table | None:
     for cell in cells:
         rates = cell["marginal_accept_rates"]
         context = cell["context"]
-        by_position = [f"{rate:.2f}" for rate in rates[:CELL_POSITIONS]]
-        by_position += ["-"] * (CELL_POSITIONS - len(by_position))
         rows.append(
             [
                 cell["category"] or "-",
@@ -103,7 +100,7 @@ def cells_table(requests: Sequence[Served]) -> Table | None:
                 as_text(cell["temperature"], "{:g}"),
                 str(cell["rounds"]),
                 f"{1 + sum(rates):.2f}",
-                *by_position,
+                *rates_as_text(rates, CELL_POSITIONS),
             ]
         )
     return Table("Acceptance by category, context and temperature", rows)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from hsd_viz.errors import UserError
-from hsd_viz.measure.doctor.options import MOST_BATCH
-from hsd_viz.ranges import check_range
+from hsd_viz.ranges import MOST_BATCH, check_range
 from hsd_viz.records.sample import MOST_DRAFT
 from hsd_viz.stack import Stack
 

@@ -15,6 +15,7 @@ from hsd_viz.ranges import check_range
 from hsd_viz.records.engine_settings import method_of
 from hsd_viz.records.read import NoRecord, read
 from hsd_viz.records.time import Change, changes
+from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.trace import Trace, TraceError
 
 
@@ -138,7 +139,7 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
         )
     if lookahead is None:
         raise UserError(f"{source} needs the number of draft tokens: --lookahead")
-    check_range("the lookahead", lookahead, 1, 64)
+    check_range("the lookahead", lookahead, 1, MAX_LOOKAHEAD)
     total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
     if not 0 <= total <= lookahead:
         raise UserError(

@@ -16,7 +16,7 @@ from hsd_viz.declare import CliOption, Setting, as_call, check_settings
 from hsd_viz.errors import UserError
 from hsd_viz.keywords import documented
 from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
-from hsd_viz.ranges import Range
+from hsd_viz.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ else:
 
 #: Formats of weights.
 Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
-#: Most requests of a batch, in a record and beside it. Beyond it a record is damaged.
-MOST_BATCH = 4096
 
 
 @documented
@@ -150,7 +148,10 @@ class Hardware:
     tp: A[
         int,
         Setting(
-            "GPUs that share each model", CliOption("N"), Range(1, 64), noun="the number of GPUs"
+            "GPUs that share each model",
+            CliOption("N"),
+            Range(1, MOST_GPUS),
+            noun="the number of GPUs",
         ),
     ] = 1
     context: A[
@@ -158,7 +159,7 @@ class Hardware:
         Setting(
             "tokens cached per request, as in 8k",
             CliOption("N", in_k=True, shows_range=False),
-            Range(1, 10_000_000),
+            Range(1, MOST_CONTEXT),
             noun="the context",
         ),
     ] = 2048

@@ -51,7 +51,7 @@ from hsd_viz.measure.doctor.what_if import (
     setting_name,
     tokens_by_length,
 )
-from hsd_viz.records.engine_settings import NGRAMS, settings
+from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings
 from hsd_viz.records.time import Change
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
@@ -59,8 +59,6 @@ from hsd_viz.results.table import as_text
 
 #: Relative standard error of times that were measured once.
 TIMING = 0.025
-#: A draft length is usual that one round in 20 reaches.
-USUAL = 0.05
 
 
 def diagnose(
@@ -221,7 +219,7 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
     tokens = advised.tokens
     if advised.method in NGRAMS:
         reached_by_position, _ = seen.survival()
-        usual = sum(reached >= USUAL for reached in reached_by_position)
+        usual = sum(reached >= 1 / USUAL for reached in reached_by_position)
         tokens = min(tokens, max(1, usual))
     flags = {"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}
     if not is_hierarchy(seen) and (seen.rates or seen.rounds):

@@ -31,6 +31,7 @@ from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
 from hsd_viz.latency.traced_acceptance import rounds_of
 from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import verifications
+from hsd_viz.measure.bench.output import WARM_UP_TOKENS
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import TARGET, DraftSource, ModelPart, Stack, read_source
 from hsd_viz.terminal import Progress
@@ -38,7 +39,6 @@ from hsd_viz.trace import Trace
 
 #: Tokens decoded per prompt.
 TOKENS = 128
-WARM_UP_TOKENS = 8
 #: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model
 #: over a database.
 ALONE = (1, 2, 4, 8)

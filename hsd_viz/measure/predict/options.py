@@ -15,7 +15,7 @@ from typing import Annotated as A
 from hsd_viz.declare import CliOption, Setting, check_settings
 from hsd_viz.errors import UserError
 from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
-from hsd_viz.ranges import Range, check_range
+from hsd_viz.ranges import MOST_BATCH, Range, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.latency.inputs import Edge
@@ -25,8 +25,6 @@ else:
 
 #: The kind of text, for assumed acceptances.
 Text = Literal["mixed", "chat", "code", "math", "documents"]
-#: Most sequences of a batch.
-MOST_BATCH = 4096
 
 
 @dataclass(frozen=True)

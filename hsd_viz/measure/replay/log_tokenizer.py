@@ -13,9 +13,7 @@ from hsd_viz.errors import UserError, no_panics
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
-
-#: Token ids without a tokenizer: what a database can store.
-MOST_IDS = 0x110000
+from hsd_viz.ranges import MOST_IDS
 
 
 class LogTokenizer:

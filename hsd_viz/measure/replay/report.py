@@ -14,10 +14,11 @@ from hsd_viz.measure.replay.figures import (
     ReplaySettings,
     TokensAbove,
 )
+from hsd_viz.records.engine_settings import USUAL
 from hsd_viz.records.engine_settings import settings as engine_settings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Table, Value
+from hsd_viz.results.table import MOST_POSITIONS, Table, Value, rates_as_text
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
 #: Drafters that serving engines have, by their names there.
 SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
-#: A setting of an engine drafts as many tokens as one round in so many reaches.
-USUAL = 20
-#: Positions of a table of acceptance.
-MOST_POSITIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +228,7 @@ class ReplayReport(Result):
             return
         rows = [["accepted at position", *map(str, range(1, depth + 1))]]
         for drafter in self.drafters:
-            cells = list(map("{:.2f}".format, drafter.rates_by_position()[:depth]))
-            cells += ["-"] * (depth - len(cells))
-            rows.append([drafter.name, *cells])
+            rows.append([drafter.name, *rates_as_text(drafter.rates_by_position(), depth)])
         note = "rounds that accepted k or more, of the rounds that drafted k:"
         yield Table("Acceptance by position", rows, note)
 
