@@ -13,6 +13,7 @@ from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.options import MAX_NEW_TOKENS, defaults
 from hsd_viz.ranges import MOST_LONGEST, Range
+from hsd_viz.stack import TARGET
 from hsd_viz.terminal import status
 
 _NEW_TOKENS = defaults()["max_new_tokens"]
@@ -51,7 +52,7 @@ def inspect(
     databases = [describe(one, top) for one in paths]
     vocabulary = None
     try:
-        encoder = find_tokenizer(tokenizer or "target")
+        encoder = find_tokenizer(tokenizer or TARGET)
         vocabulary = vocabulary_hash(encoder.get_vocab())
     except (ValueError, OSError, ModuleNotFoundError):
         if tokenizer is not None:
@@ -74,7 +75,7 @@ def build(
     *,
     out: A[Path, Setting("folder for the files", CliOption("DIR"))],
     kind: A[Literal["model", "statistics"], Setting("the database to build")],
-    model: A[str, Setting("the model, or the model of the tokenizer", CliOption("M"))] = "target",
+    model: A[str, Setting("the model, or the model of the tokenizer", CliOption("M"))] = TARGET,
     prompts: A[
         tuple[str, ...] | None,
         Setting("prompts for the model: files or suite names", CliOption("FILE", in_a_row=True)),
@@ -160,7 +161,7 @@ def build(
                 longest=max_key_length,
                 progress=_show_share,
                 max_new_tokens=max_new_tokens or _NEW_TOKENS,
-                stack=stack or "target",
+                stack=stack or TARGET,
             )
     finally:
         status()

@@ -11,7 +11,7 @@ from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
 from hsd_viz.hints import no_attribute
 from hsd_viz.options import Sampling, SamplingOptions, defaults
-from hsd_viz.stack import Stack
+from hsd_viz.stack import TARGET, Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 
@@ -59,7 +59,7 @@ class DecodeCall:
     """
 
     prompt: Prompt
-    stack: str | Stack = "target"
+    stack: str | Stack = TARGET
     options: Options = field(default_factory=Options)
 
     def events(self, engine: Engine) -> Iterator[Event]:
@@ -84,7 +84,7 @@ class Engine(Protocol):
     """
 
     family: str = "code"
-    target: str = "target"
+    target: str = TARGET
     device: str = "cpu"
     dtype: str = "float32"
     databases: str | None = None
@@ -95,7 +95,7 @@ class Engine(Protocol):
             no_attribute(self, name, "engine", dir(type(self)))
 
     def decode(
-        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels
         the decode.
@@ -107,9 +107,7 @@ class Engine(Protocol):
             UserError: for invalid arguments, if possible before the first event is requested.
         """
 
-    def run(
-        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
-    ) -> Trace:
+    def run(self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]) -> Trace:
         """Decode to the end and return the trace."""
         for event in DecodeCall(prompt, stack, options).events(self):
             if isinstance(event, Finished):
@@ -119,7 +117,7 @@ class Engine(Protocol):
     def run_many(
         self,
         prompts: Sequence[Prompt],
-        stack: str | Stack = "target",
+        stack: str | Stack = TARGET,
         **options: Unpack[Options],
     ) -> list[Trace]:
         """Decode prompts one after the other with a progress bar, and return their traces."""
@@ -136,7 +134,7 @@ class Engine(Protocol):
         """
         return None
 
-    def model(self, name: str = "target") -> Model | None:
+    def model(self, name: str = TARGET) -> Model | None:
         """Return the model behind a name as decodes run it; ``None`` where it is not in this
         process.
         """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.decoding.levels import Verification
+from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import CallRow, Columns, RoundRow, Row, TokenRow
 from hsd_viz.trace.trace import empty_tables
 
@@ -129,7 +130,7 @@ class Log:
                 raw=None,
                 round=number,
                 kind=verified.outcome,
-                source="target",
+                source=TARGET,
                 path=[verified.level],
                 depth=0,
                 p=p,

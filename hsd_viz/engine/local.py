@@ -26,7 +26,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.keywords import keywords_from
 from hsd_viz.machine import set_threads
 from hsd_viz.native.drafter import native_drafter
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import DATABASE, TARGET, Stack, parse
 from hsd_viz.trace import Event, Stage
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ class LocalEngine(Engine):
     def tokenizer(self) -> Tokenizer:
         return self.models.text(self.target).tokenizer
 
-    def model(self, name: str = "target") -> Model:
+    def model(self, name: str = TARGET) -> Model:
         return self.models.fast(self._own(name))
 
-    def module(self, name: str = "target") -> torch.nn.Module:
+    def module(self, name: str = TARGET) -> torch.nn.Module:
         """Return the Hugging Face model behind a name."""
         return self.models.module(self._own(name)).module
 
@@ -130,7 +130,7 @@ class LocalEngine(Engine):
             model.warm_up()
 
     def decode(
-        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
     ) -> Iterator[Event]:
         if self._closed:
             raise UserError("the engine is closed: load another one with load_engine()")
@@ -252,7 +252,7 @@ class LocalEngine(Engine):
         if source is None:
             return None
         costs = None
-        if source.name == "db" and asked.options["budget"] is None:
+        if source.name == DATABASE and asked.options["budget"] is None:
             verifier = self.models.fast(asked.names[0])
             costs = self._costs.of(verifier, self.device.partition(":")[0])
         drafter, _ = self.drafter(

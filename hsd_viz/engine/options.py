@@ -14,6 +14,7 @@ from hsd_viz.declare import CliOption, Setting, check_settings
 from hsd_viz.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.models.families import DEFAULT, Family
 from hsd_viz.ranges import Range
+from hsd_viz.stack import TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class EngineOptions:
             "the model 'target': a name of the family, a hub id (owner/name) or a path",
             CliOption("M"),
         ),
-    ] = "target"
+    ] = TARGET
     _: KW_ONLY
     databases: A[
         Path | str | None,

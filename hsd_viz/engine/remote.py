@@ -15,7 +15,7 @@ from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
 from hsd_viz.options import types
-from hsd_viz.stack import Stack
+from hsd_viz.stack import TARGET, Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events
 
@@ -65,7 +65,7 @@ class RemoteEngine(Engine):
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
     def decode(
-        self, prompt: Prompt, stack: str | Stack = "target", **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
     ) -> Iterator[Event]:
         """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and
         ``budget``.

@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.options import Sampling, sampling_of, settings
 from hsd_viz.ranges import check_budget, plain_numbers
-from hsd_viz.stack import DraftSource, ModelPart, Stack, parse, split_copy
+from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, parse, split_copy
 from hsd_viz.words import did_you_mean
 
 
@@ -48,8 +48,8 @@ class Resolved:
         """The models' names as levels: the last one is ``target``, and no draft model has its
         name.
         """
-        return ["ladder-target" if m.name == "target" else m.name for m in self.stack.drafts] + [
-            "target"
+        return ["ladder-target" if m.name == TARGET else m.name for m in self.stack.drafts] + [
+            TARGET
         ]
 
     def with_stack(self, stack: Stack) -> Resolved:
@@ -111,7 +111,7 @@ def resolve(
 def own_name(name: str, target: str) -> str:
     """Return the name of a model or a copy in a stack, where ``target`` is what "target" means."""
     original, copied = split_copy(name)
-    if original != "target":
+    if original != TARGET:
         return name
     return target if copied is None else f"{target}[{copied}]"
 
@@ -122,9 +122,9 @@ def candidates(stack: Stack, target: str, family: Family) -> Stack:
 
     By default these are the databases and all models of the family below ``target``.
     """
-    last = target if stack.target.name == "target" else stack.target.name
+    last = target if stack.target.name == TARGET else stack.target.name
     items = stack.bottom.items if stack.bottom is not None else ()
     if not items:
-        items = ("db", *family.below(last))
-    source = DraftSource("db") if "db" in items else None
-    return Stack(source, (*(ModelPart(item) for item in items if item != "db"), stack.target))
+        items = (DATABASE, *family.below(last))
+    source = DraftSource(DATABASE) if DATABASE in items else None
+    return Stack(source, (*(ModelPart(item) for item in items if item != DATABASE), stack.target))

@@ -24,7 +24,7 @@ from hsd_viz.native import structures
 from hsd_viz.native.drafter import drafter_settings, semantic_settings
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
 from hsd_viz.options import DEFAULT_RULE
-from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
+from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, TARGET, draft_sources
 from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
 
@@ -45,7 +45,7 @@ def files() -> dict[str, Path]:
     databases = {f"{name}.hsdb": LADDER / "databases" / f"{name}.hsdb" for name in STORED}
     return {
         "hsd-viz.wasm": WASM,
-        "tokenizer.json": CODE.path("target") / "tokenizer.json",
+        "tokenizer.json": CODE.path(TARGET) / "tokenizer.json",
         **models,
         **databases,
     }
@@ -63,7 +63,7 @@ def manifest() -> dict[str, Any]:
             "hash": folder_hash(CODE.path(name)),
             "parts": [f"{name}.safetensors"],
         }
-    tokenizer = load_tokenizer(CODE.path("target"))
+    tokenizer = load_tokenizer(CODE.path(TARGET))
     return common() | {
         "family": CODE.name,
         "files": {name: checked(path) for name, path in files().items()},

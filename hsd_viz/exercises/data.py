@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
+from hsd_viz.stack import TARGET
 from hsd_viz.trace import Row, Trace
 from hsd_viz.words import escape
 
@@ -49,7 +50,7 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, float]:
+def cost_curve(model: str = TARGET, runtime: str = "native") -> dict[int, float]:
     """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and
     shipped.
 

@@ -13,6 +13,7 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.stack import TARGET
 from hsd_viz.trace import Trace
 from hsd_viz.words import did_you_mean
 
@@ -55,9 +56,7 @@ class LiveModel:
             raise UserError(f"{kind} has prompts 0 to {len(prompts) - 1}, not {n!r}")
         return prompts[n]
 
-    def run(
-        self, kind: str, stack: str = "target", n: int = 0, **options: Unpack[Options]
-    ) -> Trace:
+    def run(self, kind: str, stack: str = TARGET, n: int = 0, **options: Unpack[Options]) -> Trace:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
         options["chat"] = self.family.is_chat
         return DecodeCall(self.prompt(kind, n), stack, options).run(self.engine)

@@ -11,14 +11,14 @@ from dataclasses import astuple, dataclass
 
 from hsd_viz.drafting import drafters
 from hsd_viz.results.kinds import StackKind
-from hsd_viz.stack import DATABASES
+from hsd_viz.stack import DATABASE, DATABASES, TARGET
 
 
 def _without_colour() -> tuple[str, ...]:
     """Return the drafters that have no colour of their own."""
     names = []
     for name, registration in drafters().items():
-        if name != "db" and registration.colour is None:
+        if name != DATABASE and registration.colour is None:
             names.append(name)
     return tuple(names)
 
@@ -126,6 +126,6 @@ def in_order(sources: Iterable[str]) -> list[str]:
     def place(source: str) -> tuple[bool, int, str]:
         is_database = source in DATABASES
         order = DATABASES.index(source) if is_database else len(DATABASES)
-        return source == "target", order, source
+        return source == TARGET, order, source
 
     return sorted(set(sources), key=place)

@@ -25,6 +25,7 @@ from hsd_viz.latency.select import select
 from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
+from hsd_viz.stack import TARGET
 from hsd_viz.words import counted
 
 TAGS = {
@@ -191,7 +192,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
     uses = calibrated.level_use(trace)
-    sources = ["target"]
+    sources = [TARGET]
     rows = [["all levels", prediction.ms_per_token, sum(use.ms for use in uses), "", ""]]
     for use, forwards, share in [
         *zip(uses, prediction.forwards_per_token, prediction.share, strict=True)

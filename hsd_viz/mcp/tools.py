@@ -21,6 +21,7 @@ from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weigh
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.ranges import MOST_CONTEXT, MOST_GPUS
 from hsd_viz.results.result import Result
+from hsd_viz.stack import TARGET
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -248,7 +249,7 @@ class FolderTools:
         self,
         file: str,
         drafters: Sequence[str] = (),
-        tokenizer: str = "target",
+        tokenizer: str = TARGET,
         limit: int = MOST_REQUESTS,
     ) -> ToolAnswer:
         """Replay a log."""

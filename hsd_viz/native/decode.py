@@ -21,6 +21,7 @@ from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
 from hsd_viz.native.rows import ROW_TYPES, Names, Paths, columns_of
 from hsd_viz.native.structures import DecodeSettings, LevelSettings, SamplingSettings
+from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import RULES, TABLES, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.
@@ -122,7 +123,7 @@ class NativeDecode(Decode):
         if self.drafter is not None:
             names.insert(0, self.drafter.name)
             sources = self.drafter.sources
-        return {"name": names, "source": [*names[:-1], "target", *sources], "path": Paths()}
+        return {"name": names, "source": [*names[:-1], TARGET, *sources], "path": Paths()}
 
     def _level_settings(self, session: NativeSession, level: Level) -> LevelSettings:
         return session.settings(

@@ -17,6 +17,7 @@ from hsd_viz.errors import Unsupported
 from hsd_viz.ranges import check_range
 from hsd_viz.records.fields import typed
 from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.stack import TARGET
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 from hsd_viz.words import counted
 
@@ -152,7 +153,7 @@ def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
         text=text,
         round=row.id,
         kind="accepted" if accepted else row.outcome,
-        source=drafter if accepted else "target",
+        source=drafter if accepted else TARGET,
         path=[0, 1] if accepted else [1],
         depth=place + 1 if accepted else 0,
     )

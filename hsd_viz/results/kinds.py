@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from hsd_viz.stack import HFStack, Stack, StackError, parse_bench
+from hsd_viz.stack import DATABASE, HFStack, Stack, StackError, parse_bench
 
 #: What a report appends to the name of a stack.
 _REMARK = re.compile(r" \((?:warm|best)\)\Z")
@@ -102,6 +102,6 @@ def kind_of(row: str | Stack | HFStack) -> StackKind:
         return StackKind.MODELS if stack.drafts else StackKind.PLAIN
     if stack.bottom.name == "auto":
         return StackKind.AUTO
-    if stack.bottom.name == "db":
+    if stack.bottom.name == DATABASE:
         return StackKind.BOTH if stack.drafts else StackKind.DATABASE
     return StackKind.BASELINE

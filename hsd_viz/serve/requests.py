@@ -21,7 +21,7 @@ from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.options import defaults, settings, types
 from hsd_viz.ranges import Range
 from hsd_viz.serve.settings import ServerSettings
-from hsd_viz.stack import StackError
+from hsd_viz.stack import TARGET, StackError
 from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES
 
@@ -42,7 +42,7 @@ def decode_with(engine: Engine) -> Decode:
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
         options: Any = dict(request)
-        call = DecodeCall(options.pop("prompt", ""), options.pop("stack", "target"), options)
+        call = DecodeCall(options.pop("prompt", ""), options.pop("stack", TARGET), options)
         cancelled = threading.Event()
         running = batches(lambda: call.events(engine), cancelled)
         try:
@@ -100,7 +100,7 @@ class DecodeRequest(_Settings):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     prompt: str | list[int] | list[dict[str, str]]
-    stack: str = Field("target", max_length=500)
+    stack: str = Field(TARGET, max_length=500)
     family: str | None = None
     record: bool = True
     chat: bool = False

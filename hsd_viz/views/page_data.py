@@ -31,7 +31,7 @@ from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.options import defaults
-from hsd_viz.stack import TARGET, draft_sources
+from hsd_viz.stack import DATABASE, TARGET, draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES
 
@@ -55,8 +55,8 @@ def page_palette() -> dict[str, Any]:
     """
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
-        "baselines": [name for name in drafters() if name != "db"],
-        "databases": list(draft_sources()["db"]),
+        "baselines": [name for name in drafters() if name != DATABASE],
+        "databases": list(draft_sources()[DATABASE]),
     }
 
 

@@ -12,7 +12,7 @@ from hsd_viz.latency.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST_CONSIDERED
 from hsd_viz.latency.select import select
-from hsd_viz.stack import DATABASES, read_source
+from hsd_viz.stack import DATABASE, DATABASES, read_source
 from hsd_viz.views.view import View
 
 
@@ -171,7 +171,7 @@ def _level(known: Calibration, name: str) -> dict[str, Any]:
     if name in known.databases:
         parts = [item for item in read_source(name).items if item in DATABASES]
         ms = known.lookup(name).lookup
-        keys = parts or (list(DATABASES) if name == "db" else ["baseline"])
+        keys = parts or (list(DATABASES) if name == DATABASE else ["baseline"])
     else:
         cost = known.costs[name]
         keys = ["target" if name == known.target else family(name)]

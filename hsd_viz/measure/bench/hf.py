@@ -20,7 +20,7 @@ from transformers.utils import logging
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import PromptTooLong, UserError
-from hsd_viz.stack import HFStack
+from hsd_viz.stack import TARGET, HFStack
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -65,10 +65,10 @@ class HFDecoder:
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
         self._name = stack.name
         self._tokenizer = engine.tokenizer
-        self._target = engine.module("target")
+        self._target = engine.module(TARGET)
         self._assistant = None
         if stack.assistant is not None:
-            if stack.assistant == "target":
+            if stack.assistant == TARGET:
                 raise UserError(f"'{stack}' is not possible: the target cannot assist itself")
             engine.models.vocabularies.check_same(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)

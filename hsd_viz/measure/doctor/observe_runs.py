@@ -14,7 +14,7 @@ from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe_records import from_series
 from hsd_viz.records.traces import series_of
-from hsd_viz.stack import Stack, decoded_stack
+from hsd_viz.stack import TARGET, Stack, decoded_stack
 from hsd_viz.trace import Finished, Trace
 
 #: Decodes of a quick measurement, and their tokens.
@@ -177,7 +177,7 @@ def measured(stack: str) -> Observation:
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 
-    engine = load_engine("target")
+    engine = load_engine(TARGET)
     engine.wait_ready()
     runs: list[Observation] = []
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:

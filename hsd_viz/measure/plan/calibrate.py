@@ -33,7 +33,7 @@ from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.bench.output import WARM_UP_TOKENS
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.stack import TARGET, DraftSource, ModelPart, Stack, read_source
+from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, read_source
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
@@ -65,7 +65,7 @@ class Workload:
 
     suite: Suite
     drafts: Sequence[str]
-    databases: Sequence[str] = ("db",)
+    databases: Sequence[str] = (DATABASE,)
     sampling: Sampling = field(default_factory=Sampling)
     max_new_tokens: int = TOKENS
 

@@ -15,7 +15,7 @@ from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
 from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text_replay import can_replay
 from hsd_viz.models.families import FAMILIES
-from hsd_viz.stack import DraftSource, read_bottom
+from hsd_viz.stack import DATABASE, DraftSource, read_bottom
 
 #: The default drafters.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
@@ -69,7 +69,7 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
     source = read_bottom(name)
     if source is None:
         raise UserError(f"a draft model's drafts are not in a log: use {', '.join(DRAFTERS)}")
-    if source.name == "db" and not source.items:
+    if source.name == DATABASE and not source.items:
         source = _stored_databases(databases)
     if not can_replay(make_drafter(source, databases=databases)):
         raise UserError("it reads the target's probabilities or states, which a log does not have")
@@ -79,7 +79,7 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
 def _stored_databases(databases: SharedDatabases) -> DraftSource:
     """Return ``db`` with its databases named, without that of logits, which a log does not have."""
     stored = [name for name in STORED if name in databases.present]
-    return DraftSource("db", ("context", *stored))
+    return DraftSource(DATABASE, ("context", *stored))
 
 
 @dataclass(frozen=True, slots=True)

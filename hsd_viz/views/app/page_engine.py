@@ -13,6 +13,7 @@ from hsd_viz.engine.live import decode_beside_plain
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import find_family
+from hsd_viz.stack import TARGET
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.app.messages import PageDecode
 
@@ -71,7 +72,7 @@ class PageEngine:
         if folder is not None:
             folder = self._access.check("databases", folder)
         options = EngineOptions(
-            target=request.target or "target",
+            target=request.target or TARGET,
             family=find_family(request.family or self.family.name).name,
             device=request.device or None,
             dtype=request.dtype or None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hsd_viz.disk import data_folder
 from hsd_viz.errors import UserError
+from hsd_viz.stack import TARGET
 from hsd_viz.views.app.question import Answer, PageRequest, Part, files_of
 
 #: The tokenizer of a replay that is an opened file.
@@ -109,7 +110,7 @@ def replay(asked: PageRequest) -> Answer:
     if len(names) > MOST_DRAFTERS:
         raise UserError(f"{len(names)} drafters are too many: at most {MOST_DRAFTERS}")
     # The example is a log of texts, not of token ids.
-    tokenizer = (options.get("tokenizer") or None) if asked.files else "target"
+    tokenizer = (options.get("tokenizer") or None) if asked.files else TARGET
 
     def progress(done: int, size: int, words: str) -> None:
         asked.send("stage", text=words, done=done, total=size)
