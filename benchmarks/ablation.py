@@ -15,7 +15,7 @@ import itertools
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from hsd_viz.machine import describe
 from hsd_viz.measure.bench.output import WARM_UP_TOKENS, from_trace
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
+from hsd_viz.terminal import Status, ignore_status
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -61,7 +62,7 @@ def run_ablation(
     temperatures: Iterable[float] = TEMPERATURES,
     max_new_tokens: int = 48,
     seed: int = SEED,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Status = ignore_status,
 ) -> list[dict[str, Any]]:
     """Return a row (:func:`row_of`) for each temperature and stack; stacks are interleaved,
     after a warm-up.

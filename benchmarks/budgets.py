@@ -15,7 +15,7 @@ scores. A chat model answers the first turn of each question, with its chat temp
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, repla
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.stack import parse
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace.metrics import repetition_share
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def run_budgets(
     *,
     temperature: float,
     tokens: int,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Status = ignore_status,
 ) -> list[dict[str, Any]]:
     """Return a row per drafter, budget and state over ``texts``, which the engine's target wrote
     at ``temperature``.

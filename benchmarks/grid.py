@@ -40,7 +40,7 @@ from hsd_viz.measure.plan.search import split
 from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import TARGET
-from hsd_viz.terminal import Progress
+from hsd_viz.terminal import Progress, ignore_progress
 
 FORMAT = "hsd_viz grid"
 SCHEMA = 1
@@ -78,7 +78,7 @@ def run(
     done: Sequence[dict[str, Any]] = (),
     *,
     save: Callable[[dict[str, Any]], None] = lambda report: None,
-    progress: Callable[[str, int, int], None] = lambda point, done, total: None,
+    progress: Progress = ignore_progress,
     ray: str | None = None,
 ) -> dict[str, Any]:
     """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused;
@@ -131,20 +131,18 @@ def _place(point: dict[str, Any]) -> tuple[int, float]:
     return point["pad_layers"], point["pad_noise"]
 
 
-def _one_by_one(
-    missing: Sequence[tuple], progress: Callable[[str, int, int], None]
-) -> Iterator[FinishedPart]:
+def _one_by_one(missing: Sequence[tuple], progress: Progress) -> Iterator[FinishedPart]:
     """Yield the points measured here; ends at the first that is interrupted."""
     for number, work in enumerate(missing):
         label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
         try:
-            point = _point(work, lambda done, total, _, label=label: progress(label, done, total))
+            point = _point(work, lambda done, total, _, label=label: progress(done, total, label))
         except KeyboardInterrupt:
             return
         yield FinishedPart(number, point, "", None)
 
 
-def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
+def _point(work: tuple, progress: Progress = ignore_progress) -> dict[str, Any]:
     """Measure one point of the grid."""
     settings, (layers, noise), texts, others = work
     sampling = Sampling(temperature=settings["temperature"], seed=settings["seed"])
@@ -366,7 +364,7 @@ def _renamed(value: Any) -> Any:
     return value.replace(f'"{path}"', BASE).replace(path, BASE)
 
 
-def _show(label: str, done: int, total: int) -> None:
+def _show(done: int, total: int, label: str) -> None:
     """Print one line per point."""
     if done == 1:
         say(f"{label}: {total} decodes")

@@ -30,7 +30,7 @@ from hsd_viz.measure.bench.output import WARM_UP_TOKENS, Output, from_trace, med
 from hsd_viz.measure.plan.calibrate import Workload, at, calibrate, decode
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASE, TARGET, parse
-from hsd_viz.terminal import Progress
+from hsd_viz.terminal import Progress, ignore_progress
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -137,7 +137,7 @@ def measure_point(
     tokens: int,
     calibration_tokens: int,
     repeats: int,
-    progress: Progress = lambda *_: None,
+    progress: Progress = ignore_progress,
 ) -> dict[str, Any]:
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data."""
     begun = time.time()
@@ -200,7 +200,7 @@ def measured(
     *,
     tokens: int,
     repeats: int,
-    progress: Progress = lambda *_: None,
+    progress: Progress = ignore_progress,
 ) -> dict[str, list[Output]]:
     """Decode every prompt with every stack, interleaved; return outputs by stack, medians of
     ``repeats``.

@@ -31,6 +31,7 @@ from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.machine import describe
+from hsd_viz.terminal import Status, ignore_status
 
 LOOKUPS = 20_000
 #: Tokens of text per lookup.
@@ -38,7 +39,7 @@ TAIL = 8
 _SAMPLED_EVERY = 0.02
 
 
-def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any]:
+def measure_scale(sizes: list[int], progress: Status = ignore_status) -> dict[str, Any]:
     """Build and query a statistics database of each of ``sizes`` tokens. Raises ValueError if the
     corpus is too small.
     """

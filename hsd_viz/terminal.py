@@ -9,9 +9,15 @@ from contextlib import contextmanager
 #: What reports progress: called with the number of units done, that of all (0: unknown), and a
 #: text.
 Progress = Callable[[int, int, str], None]
+#: What reports a stage of work of unknown length: called with a text, as :func:`status` is.
+Status = Callable[[str], None]
 
 
 def ignore_progress(done: int, total: int, text: str) -> None:
+    """Report nothing."""
+
+
+def ignore_status(text: str) -> None:
     """Report nothing."""
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RoundRow
 from tools.recipes import Recipe
@@ -147,7 +148,7 @@ def record_answers(
     repeats: int = 5,
     seeds: Sequence[int] = SEEDS,
     tokens: int = TOKENS,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Status = ignore_status,
 ) -> list[Path]:
     """Record every answer, write ``index.json`` beside the traces, and return the paths.
 
@@ -212,7 +213,7 @@ def record_race(
     answers: Path = ANSWERS,
     repeats: int = 5,
     tokens: int = TOKENS,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Status = ignore_status,
 ) -> list[Path]:
     """Record the first answer by all stacks of :data:`RACERS`, with the seed of its recording, and
     return the paths.

@@ -9,13 +9,14 @@ recorded rounds of the others beside it: ``python -m tools.game``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import GAMES
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import ABOUT
 from tools.recipes import Recipe
@@ -51,7 +52,7 @@ def record_games(
     players: Sequence[Player] = (PLAIN, COPYING, NANO),
     repeats: int = 5,
     model: str = MODEL,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Status = ignore_status,
 ) -> list[Path]:
     """Record every text of the game with every player and return the paths.
 

@@ -22,6 +22,7 @@ from hsd_viz.errors import INTERRUPTED
 from hsd_viz.ladder.torch_modules import info
 from hsd_viz.models.families import CODE, LADDER, LEVELS
 from hsd_viz.models.files import folder_hash
+from hsd_viz.terminal import Status
 from tools.record import record_side_by_side, record_traces
 from tools.results.files import BENCH
 from tools.tables import ROOT, write_tables
@@ -66,8 +67,8 @@ class Job:
 
     trained: Path | None
     work: Path
-    say: Callable[[str], None]
-    progress: Callable[[str], None]
+    say: Status
+    progress: Status
 
     @property
     def data(self) -> Path | None:
@@ -163,7 +164,7 @@ def _evaluation(job: Job) -> list[Path]:
 
 def _databases(job: Job) -> list[Path]:
     return rebuild_databases(
-        data=job.data, progress=lambda what, share: job.progress(f"{what} {share:.0%}")
+        data=job.data, progress=lambda done, total, what: job.progress(f"{what} {done / total:.0%}")
     )
 
 
@@ -262,8 +263,8 @@ def rebuild(
     parts: Sequence[str] = (),
     trained: Path | None = None,
     *,
-    progress: Callable[[str], None],
-    say: Callable[[str], None],
+    progress: Status,
+    say: Status,
 ) -> list[Path]:
     """Rebuild the given parts, by default those that are :func:`pending`; return the paths of what
     was written.

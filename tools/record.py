@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from hsd_viz.measure.bench.block import impossible
 from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.ranges import check_range
 from hsd_viz.stack import parse
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
 from tools.recipes import (
@@ -45,7 +46,7 @@ def record_traces(
     tokens: int = 128,
     repeats: int = 5,
     seeds: Sequence[int] = SEEDS,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Status = ignore_status,
 ) -> list[Path]:
     """Record every recipe, write ``index.json`` beside the traces, and return the paths.
 
@@ -83,7 +84,7 @@ def record_traces(
 
 
 def _selected(
-    engine: LocalEngine, seeds: Sequence[int], progress: Callable[[str], None], **options: Any
+    engine: LocalEngine, seeds: Sequence[int], progress: Status, **options: Any
 ) -> list[Recipe]:
     """Run all candidates once, time the best again, and return the recipe of each selected
     recording.
@@ -142,7 +143,7 @@ def record_side_by_side(
     *,
     tokens: int = 128,
     repeats: int = 9,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Status = ignore_status,
 ) -> list[Path]:
     """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return
     the paths.

@@ -153,8 +153,8 @@ def _evaluate(args: argparse.Namespace) -> list[Any]:
 def _databases(args: argparse.Namespace) -> list[Any]:
     from training.databases import rebuild_databases
 
-    def show(activity, share):
-        status(f"{activity} {share:.0%}")
+    def show(done, total, activity):
+        status(f"{activity} {done / total:.0%}")
 
     return rebuild_databases(
         args.out, weights=args.weights, data=args.data, only=args.only, progress=show

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
-from hsd_viz.drafting.index.corpus import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import LADDER
 from hsd_viz.models.files import folder_hash
+from hsd_viz.terminal import Progress, ignore_progress
 from training.data import EOS_ID
 
 
@@ -71,7 +71,7 @@ def rebuild_databases(
     new_tokens: int = 96,
     batch: int = 128,
     dtype: str = "bfloat16",
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> list[Path]:
     """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb``; return their paths.
 
@@ -87,7 +87,7 @@ def rebuild_databases(
         only: one of the two kinds; the 5-grams belong to the model database.
         dtype: data type of the forward passes; bfloat16 takes less than half the time on processors
             that support it.
-        progress: called with the current activity and its completed share.
+        progress: called with what is done of the current activity, all of it, and its name.
 
     Raises:
         ValueError: for an unknown kind, missing weights, or tokens of another tokenizer.
@@ -134,8 +134,7 @@ def rebuild_databases(
             for prompt, output in zip(some, generate(some), strict=True):
                 end = output.index(EOS_ID) + 1 if EOS_ID in output else len(output)
                 sequences.append([prompt[-1], *output[:end]])
-            if progress:
-                progress("writing", number / len(batches))
+            progress(number, len(batches), "writing")
         build_database(
             ([sequence] for sequence in sequences),
             paths[-1],
@@ -165,7 +164,7 @@ def _tokenizer(folder: Path):
     return Tokenizer.from_file(str(path))
 
 
-def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np.ndarray:
+def _tokens(tokenizer, data: str | Path | None, progress: Progress) -> np.ndarray:
     """Return the training part of the corpus as one array, each file preceded by the end-of-text
     token.
     """
@@ -180,8 +179,7 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
         return np.load(Path(data) / "train.npy", mmap_mode="r")
     from training import corpus
 
-    if progress:
-        progress("reading the corpus", 0.0)
+    progress(0, 1, "reading the corpus")
     return corpus.tokenize(corpus.train_files(), tokenizer, EOS_ID)
 
 

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from hsd_viz.disk import write_whole
+from hsd_viz.terminal import Status
 from training import data as text
 from training.learner import Learner, Teacher, rate_at
 from training.model import build, export
@@ -137,9 +138,7 @@ class TrainingStage:
         for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
             setattr(self, key, state[key])
 
-    def fit(
-        self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None
-    ) -> None:
+    def fit(self, limit: float | None, progress: Status, stop_at: int | None = None) -> None:
         """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is
         brought forward so that it ends in time.
         """
@@ -256,7 +255,7 @@ def train_ladder(
     minutes: float | None = None,
     steps: Mapping[str, int] | None = None,
     tokenizer: Path | None = None,
-    progress: Callable[[str], None] = to_stderr,
+    progress: Status = to_stderr,
     stop_at: int | None = None,
 ) -> Path:
     """Train the ladder and write Hugging Face checkpoints into ``out/weights``; return that folder.
@@ -322,7 +321,7 @@ def _run_stage(
     stage: TrainingStage,
     out: Path,
     limit: float | None,
-    progress: Callable[[str], None],
+    progress: Status,
     stop_at: int | None,
 ) -> None:
     """Train one stage to its end and export its models."""

@@ -16,7 +16,7 @@ with a probability of at most alpha, over all times at once (Ville 1939; Shafer 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -27,6 +27,7 @@ from hsd_viz.audit.endpoint import Completion, Endpoint
 from hsd_viz.errors import INTERRUPTED, UserError
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
+from hsd_viz.terminal import Status, ignore_status
 
 
 @dataclass(slots=True)
@@ -112,10 +113,6 @@ class StatisticalAudit(Result):
         )
 
 
-def _no_progress(state: str) -> None:
-    """Report nothing."""
-
-
 def statistical(
     speculative: Endpoint,
     plain: Endpoint,
@@ -128,7 +125,7 @@ def statistical(
     alpha: float = 0.001,
     near_tie: float = 0.05,
     seed: int = 0,
-    progress: Callable[[str], None] = _no_progress,
+    progress: Status = ignore_status,
 ) -> StatisticalAudit:
     """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of
     sampled texts. The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial

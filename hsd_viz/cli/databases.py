@@ -168,5 +168,5 @@ def build(
     print_paths(*paths)
 
 
-def _show_share(task: str, share: float) -> None:
-    status(f"{task} {share:.0%}")
+def _show_share(done: int, total: int, task: str) -> None:
+    status(f"{task} {done / total:.0%}")

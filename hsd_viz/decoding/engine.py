@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
@@ -12,7 +12,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.hints import no_attribute
 from hsd_viz.options import Sampling, SamplingOptions, defaults
 from hsd_viz.stack import TARGET, Stack
-from hsd_viz.terminal import progress_bar
+from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Engine(Protocol):
                 traces.append(DecodeCall(prompt, stack, options).run(self))
         return traces
 
-    def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
+    def wait_ready(self, progress: Status = ignore_status) -> None:
         """Wait until nothing is being compiled: earlier figures are of another runtime.
         ``progress`` gets a text.
         """

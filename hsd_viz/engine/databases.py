@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
-from hsd_viz.drafting.index.corpus import Encode, Progress, find_texts, read_documents
+from hsd_viz.drafting.index.corpus import Encode, find_texts, read_documents
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
@@ -19,6 +19,7 @@ from hsd_viz.models.tokenizer import FILE, load_tokenizer
 from hsd_viz.models.tokenizer_file import read_tokenizer_file
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
+from hsd_viz.terminal import Progress
 
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
@@ -68,7 +69,7 @@ def build_model(
         with suppress(PromptTooLong):
             output = engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids
         sequences.append([ids[-1], *output])
-        progress("writing", done / len(prompted))
+        progress(done, len(prompted), "writing")
     if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
         raise UserError(
             "the model wrote nothing: every prompt is empty, fills "

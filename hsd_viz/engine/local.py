@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -27,6 +27,7 @@ from hsd_viz.keywords import keywords_from
 from hsd_viz.machine import set_threads
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.stack import DATABASE, TARGET, Stack, parse
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Event, Stage
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class LocalEngine(Engine):
         """Return the Hugging Face model behind a name."""
         return self.models.module(self._own(name)).module
 
-    def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
+    def wait_ready(self, progress: Status = ignore_status) -> None:
         while (build := self.models.build) is not None and build.compiling:
             progress("compiling the native runtime")
             build.wait(1.0)

@@ -12,7 +12,7 @@ import json
 import shutil
 import tempfile
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from hsd_viz.measure.bench.report import read_report
 from hsd_viz.measure.bench.result import page as report_page
 from hsd_viz.models.families import DEFAULT, Family, find_family
 from hsd_viz.results.page import template
+from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
 from hsd_viz.views.page_data import STATIC, about, offered, recorded_runs, saved_reports
@@ -89,7 +90,7 @@ def sections() -> list[tuple[str, str, list[Page]]]:
 
 def build(
     out: Path,
-    say: Callable[[str], None] = lambda text: None,
+    say: Status = ignore_status,
     families: Sequence[str | Family] = (),
 ) -> int:
     """Write the site to a folder, which is created or replaced, and return its size in bytes. A
@@ -131,15 +132,13 @@ def build(
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 
-def build_explorer(out: Path, say: Callable[[str], None] = lambda text: None) -> None:
+def build_explorer(out: Path, say: Status = ignore_status) -> None:
     """Write the explorer alone to an empty folder, with the runtime that decodes in its tab."""
     _write_explorer(out, say, article=False, offers=[])
     shutil.copyfile(out / "explore.html", out / "index.html")
 
 
-def _write_families(
-    out: Path, families: Sequence[Family], say: Callable[[str], None]
-) -> list[dict[str, Any]]:
+def _write_families(out: Path, families: Sequence[Family], say: Status) -> list[dict[str, Any]]:
     """Write what a tab needs of each family; return their names, titles and sizes."""
     offers = []
     for family in families:
@@ -150,7 +149,7 @@ def _write_families(
 
 
 def _write_explorer(
-    out: Path, say: Callable[[str], None], article: bool, offers: Sequence[dict[str, Any]]
+    out: Path, say: Status, article: bool, offers: Sequence[dict[str, Any]]
 ) -> None:
     """Write the explorer, its runtime and its recordings; with an ``article``, a link to it."""
     say("Runtime: models, databases")

@@ -52,7 +52,7 @@ def test_rebuild(ladder):
         prompts=8,
         new_tokens=12,
         batch=4,
-        progress=lambda what, share: told.append((what, share)),
+        progress=lambda done, total, what: told.append((what, done / total)),
     )
     assert column(paths, "name") == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
     assert set(os.listdir(folder / "out")) == set(column(paths, "name")), (

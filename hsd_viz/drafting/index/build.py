@@ -12,13 +12,14 @@ import numpy as np
 
 from hsd_viz.disk import followed
 from hsd_viz.drafting.context_database import Match
-from hsd_viz.drafting.index.corpus import Document, Progress, write_corpus
+from hsd_viz.drafting.index.corpus import Document, write_corpus
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning, count_keys
 from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.ranges import MOST_LONGEST, check_range
+from hsd_viz.terminal import Progress, ignore_progress
 
 #: Longest keys of the shipped databases, in tokens.
 LONGEST = 6
@@ -45,7 +46,7 @@ def build_database(
     pruning: Pruning | None = None,
     meta: Mapping[str, Any] | None = None,
     part_tokens: int = PART_TOKENS,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> None:
     """Count documents of any number and length into a database file at ``path``.
 

@@ -13,6 +13,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from hsd_viz.errors import UserError
+from hsd_viz.terminal import Progress, ignore_progress
 
 #: Characters of a file read, and approximately tokenized, at a time.
 PIECE = 2**20
@@ -20,8 +21,6 @@ PIECE = 2**20
 Document = Iterable[Sequence[int] | np.ndarray]
 #: Maps a text to its token ids, without special tokens.
 Encode = Callable[[str], Sequence[int]]
-#: Called with the current activity and its completed share.
-Progress = Callable[[str, float], None]
 
 
 class Corpus(NamedTuple):
@@ -102,7 +101,7 @@ def read_pieces(path: Path) -> Iterator[str]:
 
 
 def read_documents(
-    files: Sequence[Path], encode: Encode, *, eos: int | None, progress: Progress | None = None
+    files: Sequence[Path], encode: Encode, *, eos: int | None, progress: Progress = ignore_progress
 ) -> Iterator[Document]:
     """Yield every file as a document that begins and ends with ``eos``. Tokens do not cross pieces
     of text.
@@ -118,8 +117,7 @@ def read_documents(
             yield [*before, *encode(text)]
             before = []
             done = done + len(text)
-            if progress:
-                progress("tokenizing", min(1.0, done / total))
+            progress(min(done, total), total, "tokenizing")
         yield [] if before else around
 
     return map(pieces, files)

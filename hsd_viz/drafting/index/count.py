@@ -12,9 +12,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from hsd_viz.drafting.index.corpus import Corpus, Progress
+from hsd_viz.drafting.index.corpus import Corpus
 from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, KeyTable, marks
 from hsd_viz.errors import UserError
+from hsd_viz.terminal import Progress, ignore_progress
 
 #: Places searched, and places counted at a time.
 CHUNK = 2**20
@@ -47,7 +48,7 @@ def count_keys(
     pruning: Pruning,
     per_document: bool = False,
     part_tokens: int = PART_TOKENS,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> KeyTable:
     """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning``
     keeps; with ``per_document`` a continuation counts once per document.
@@ -67,8 +68,7 @@ def count_keys(
                 kept = [select_keys(kept, pruning.max_bytes, vocabulary_size)]
         low = high
         done = int(until[high - 1])
-        if progress:
-            progress("counting", done / len(corpus.tokens))
+        progress(done, len(corpus.tokens), "counting")
     return select_keys(kept, pruning.max_bytes, vocabulary_size)
 
 

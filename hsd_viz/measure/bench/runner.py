@@ -38,7 +38,7 @@ from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
 from hsd_viz.stack import TARGET, HFStack, ModelPart, Stack, parse_bench
-from hsd_viz.terminal import Progress
+from hsd_viz.terminal import Progress, ignore_progress
 
 if TYPE_CHECKING:
     from hsd_viz.measure.bench.hf import Generated
@@ -144,7 +144,7 @@ def run_bench(
     *,
     template: str = "auto",
     kept: KeptDecodes | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = ignore_progress,
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and
     each stack has decoded a few tokens that do not count. ``template``: how turns and answers

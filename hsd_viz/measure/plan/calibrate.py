@@ -34,7 +34,7 @@ from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.bench.output import WARM_UP_TOKENS
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, read_source
-from hsd_viz.terminal import Progress
+from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.trace import Trace
 
 #: Tokens decoded per prompt.
@@ -114,7 +114,7 @@ class Workload:
 
 
 def calibrate(
-    engine: Engine, work: Workload, progress: Progress = lambda *_: None
+    engine: Engine, work: Workload, progress: Progress = ignore_progress
 ) -> StoredCalibration:
     """Return a calibration; ``progress`` is called before each decode.
 
@@ -170,7 +170,7 @@ def _isolated_forwards(engine: Engine, names: Sequence[str]) -> dict[str, dict[i
 
 
 def calibrated(
-    engine: Engine, work: Workload, progress: Progress = lambda *_: None, *, fresh: bool = False
+    engine: Engine, work: Workload, progress: Progress = ignore_progress, *, fresh: bool = False
 ) -> tuple[StoredCalibration, bool]:
     """Return (calibration, whether it was stored): a recent stored one if there is one, else a new
     one, which is saved. ``fresh`` measures again in any case.
