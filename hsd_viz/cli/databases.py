@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.cli.shared import print_paths
+from hsd_viz.cli.shared import print_json, print_paths
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
@@ -66,7 +65,7 @@ def inspect(
                 f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
             )
     if json_:
-        print(json.dumps(databases[0] if is_one_file else databases, default=str))
+        print_json(databases[0] if is_one_file else databases)
     else:
         print("\n\n".join("\n".join(lines("database.jinja", facts=facts)) for facts in databases))
 

@@ -98,7 +98,7 @@ def decode(
     result = DecodeResult(trace, stopped, save)
     if json_:
         # The object is all of standard output; what stopped the decode is said on standard error.
-        print(json.dumps(result.to_dict()))
+        shared.print_json(result.to_dict())
         if stopped is not None:
             say(result.ending(None))
         return result.exit_code

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from typing import Annotated as A
 
+from hsd_viz.cli.shared import print_json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 
@@ -24,7 +24,7 @@ def info(
 
     facts = ladder.info()
     if json_:
-        print(json.dumps(facts))
+        print_json(facts)
         return
     if not facts["models"]:
         raise UserError(

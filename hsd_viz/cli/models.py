@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
+from hsd_viz.cli.shared import print_json
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
@@ -26,7 +26,7 @@ def list_models(
     """List the families of models, and which are installed."""
     rows = [_summary(family) for family in FAMILIES.values()]
     if json_:
-        print(json.dumps({"families": rows}))
+        print_json({"families": rows})
         return
     for row in rows:
         family = find_family(row["name"])
@@ -54,7 +54,7 @@ def info(
     else:
         facts = {"models": {name: _model_facts(name, _path_of(name))}}
     if json_:
-        print(json.dumps(facts))
+        print_json(facts)
         return
     for key in ("title", "owner", "licence", "databases"):
         if key in facts:

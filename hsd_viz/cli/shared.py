@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 from typing import Annotated as A
+from typing import Any
 
 from hsd_viz.declare import CliOption, Setting
 from hsd_viz.terminal import status
@@ -16,6 +18,11 @@ Html = A[
     Path | None,
     Setting("write the report as a page that opens offline", CliOption("OUT", writes="file")),
 ]
+
+
+def print_json(data: Any) -> None:
+    """Print JSON in one line; what has no form in JSON is printed as text."""
+    print(json.dumps(data, default=str))
 
 
 def print_paths(*paths: Path | str | None) -> None:

@@ -123,9 +123,8 @@ class LocalEngine(Engine):
         return self.models.module(self._own(name)).module
 
     def wait_ready(self, progress: Status = ignore_status) -> None:
-        while (build := self.models.build) is not None and build.compiling:
-            progress("compiling the native runtime")
-            build.wait(1.0)
+        for stage in self.models.compiling():
+            progress(stage)
         for model in self.models.compiled:
             progress(f"compiling the forward passes of {model.name}")
             model.warm_up()

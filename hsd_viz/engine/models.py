@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,14 @@ class EngineModels(OpenedModels):
         """Return the name of what is loaded: a copy of the engine's own type is the model."""
         original, copied = split_copy(name)
         return original if copied == self.dtype else name
+
+    def compiling(self) -> Iterator[str]:
+        """Yield what is being compiled, about once a second, until the native runtime is ready or
+        known to be absent.
+        """
+        while self.build is not None and self.build.compiling:
+            yield "compiling the native runtime"
+            self.build.wait(1.0)
 
     @once(Made.PICKED, of_copies=True)
     def _picked(self, name: str) -> RuntimeModel:

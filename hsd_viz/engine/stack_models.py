@@ -84,9 +84,7 @@ def _load_all(models: EngineModels, chain: Sequence[str]) -> Generator[Stage, No
     """Load models that are not loaded, and yield the stages of it."""
     if all(map(models.loaded, chain)):
         return
-    while models.build is not None and models.build.compiling:
-        yield Stage("compiling the native runtime")
-        models.build.wait(1.0)
+    yield from map(Stage, models.compiling())
     for name in chain:
         yield Stage(f"loading {name}")
         models.pick(name)

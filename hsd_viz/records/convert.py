@@ -17,6 +17,7 @@ from typing import Any
 
 from hsd_viz.errors import UserError
 from hsd_viz.records.engine_settings import ENGINES
+from hsd_viz.records.sample import at_least
 from hsd_viz.words import did_you_mean
 
 #: Quantity -> what it is. Counts are of one request or pooled over requests.
@@ -47,7 +48,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("tokens", ("emitted",), sum),
     ("verifications", ("histogram",), sum),
     ("accepted", ("histogram",), lambda h: sum(j * n for j, n in enumerate(h))),
-    ("by_position", ("histogram",), lambda h: [sum(h[k:]) for k in range(1, len(h))]),
+    ("by_position", ("histogram",), at_least),
     ("accepted", ("by_position",), sum),
     (
         "histogram",

@@ -5,7 +5,7 @@ A sample holds what its source reports and nothing else: what is not reported is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -208,7 +208,19 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
         UserError: if the longest draft is out of range.
     """
     check_range("the longest draft", len(histogram) - 1, 0, MOST_DRAFT)
-    return tuple(sum(histogram[k:]) for k in range(1, len(histogram)))
+    return tuple(at_least(histogram))
+
+
+def at_least(histogram: Sequence[float]) -> list[float]:
+    """Return how many are k or more, k = 1, 2, ..., of a histogram that begins with those of 0."""
+    return [sum(histogram[k:]) for k in range(1, len(histogram))]
+
+
+def rates_at(counts: Iterable[tuple[float, float]]) -> list[float]:
+    """Return the acceptance at each position from the drafts that accepted its token, and those
+    that reached it; 0 where none did.
+    """
+    return [accepted / reached if reached else 0.0 for accepted, reached in counts]
 
 
 def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hsd_viz.audit.exact import softmax
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
@@ -44,12 +45,6 @@ def even(models: int, seed: int) -> list[np.ndarray]:
 def rolled(row: np.ndarray) -> np.ndarray:
     """The rows after each token: the same row, moved by the token."""
     return np.stack([np.roll(row, token) for token in range(V)])
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    """Probabilities of scores, row by row."""
-    p = np.exp(x - x.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
 
 
 def decode(

@@ -11,13 +11,13 @@ import mutants
 import numpy as np
 import pytest
 
+from hsd_viz.audit import enumeration
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.tables import RULES
-from tests.lossless.toys import law_of
 
 TOLERANCE = 1e-12
 #: Random instances in each part; the parts are of 216 in all.
@@ -105,7 +105,7 @@ class Instance:
                 self.ends |= set(zip(rounds["level"], rounds["draft_end"], strict=True))
             return tuple(loop.text[2:])
 
-        law = law_of(text)
+        law = enumeration.law(text)
 
         def compare(prefix: tuple[int, ...], weight: float) -> float:
             if len(prefix) == self.new_tokens or (prefix and prefix[-1] in self.eos):

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hsd_viz.audit import enumeration
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
-from tests.lossless.toys import law_of
 
 TOLERANCE = 1e-12
 ONE = Sampling(temperature=1.0)
@@ -55,7 +55,7 @@ def test_a_tree_gives_the_verifiers_law(zeros):
         )
         return (*(tree.tokens[node] for node in judged.accepted), judged.token)
 
-    law = law_of(verdict)
+    law = enumeration.law(verdict)
     assert abs(sum(law.values()) - 1) < TOLERANCE
     for text, weight in law.items():
         exact = float(np.prod([rows[texts[text[:k]], token] for k, token in enumerate(text)]))
@@ -64,7 +64,7 @@ def test_a_tree_gives_the_verifiers_law(zeros):
 
 def test_a_draw_gives_each_token_its_probability():
     row = random_rows(1, 200, 9, True)[0]
-    law = law_of(lambda choices: draw(row, choices.random()))
+    law = enumeration.law(lambda choices: draw(row, choices.random()))
     assert max(abs(law.get(token, 0.0) - p) for token, p in enumerate(row)) < TOLERANCE
     assert draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1
     assert draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1

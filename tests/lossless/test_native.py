@@ -17,6 +17,7 @@ from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
 
+from hsd_viz.audit import enumeration
 from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import SampledChain
@@ -27,7 +28,7 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
 from hsd_viz.trace.tables import RULES
-from tests.lossless.toys import V, law_of, levels_of, sample
+from tests.lossless.toys import V, levels_of, sample
 
 pytestmark = needs_native
 TOKENS = 10_000
@@ -141,7 +142,7 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
         loop.draws = EnumeratedDraws(choices)
         return tuple(sample(loop))
 
-    law = law_of(decode)
+    law = enumeration.law(decode)
     exact = {(): 1.0}
     for _ in range(3):
         longer = {}

@@ -15,6 +15,7 @@ import mutants
 import numpy as np
 import pytest
 
+from hsd_viz.audit import enumeration
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
@@ -23,7 +24,7 @@ from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import VerifiedDraft
 from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
-from tests.lossless.toys import Guesser, law_of, levels_of, loop_of, models, sample
+from tests.lossless.toys import Guesser, levels_of, loop_of, models, sample
 
 TOLERANCE = 1e-12
 #: (stack, vocabulary, new tokens). Two instances each, one with an end token; the limit cuts drafts
@@ -96,7 +97,7 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
         list(loop.prefill())
         return tuple(sample(loop))
 
-    law = law_of(text)
+    law = enumeration.law(text)
 
     def compare(prefix: tuple[int, ...], weight: float) -> float:
         if len(prefix) == new_tokens or (prefix and prefix[-1] in eos):

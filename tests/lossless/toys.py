@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -133,13 +132,3 @@ def sample(loop: Loop) -> list[int]:
     for _ in loop.rounds():
         loop.log.take()
     return loop.text[start:]
-
-
-def law_of(decide) -> dict:
-    """The probability of each result of ``decide``, over all outcomes of the numbers of the
-    choices that it is given.
-    """
-    law: dict = {}
-    for result, weight in outcomes(decide):
-        law[result] = law.get(result, 0.0) + weight
-    return law

@@ -8,7 +8,7 @@ from math import ceil
 
 from hsd_viz.errors import UserError
 from hsd_viz.ranges import MOST_BATCH, check_range
-from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.records.sample import MOST_DRAFT, rates_at
 from hsd_viz.stack import Stack
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
@@ -224,7 +224,7 @@ class Observation:
         [] where only the mean is known, or where lengths vary and are unknown.
         """
         if self.rounds:
-            return [taken / reached if reached else 0.0 for taken, reached in self.by_position()]
+            return rates_at(self.by_position())
         return [] if self.by_mean or self.varied else [*self.rates]
 
 

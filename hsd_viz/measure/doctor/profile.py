@@ -21,6 +21,7 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
+from hsd_viz.records.sample import at_least
 
 #: Contexts up to which acceptance is counted together.
 CONTEXTS = (2048, 8192, 32_768)
@@ -114,7 +115,7 @@ def _cell(key: tuple[str, float, float], counts: Sequence[float]) -> dict[str, A
     rounds = sum(counts)
     rates = []
     if rounds:
-        rates = [round(sum(counts[k:]) / rounds, 6) for k in range(1, len(counts))]
+        rates = [round(reached / rounds, 6) for reached in at_least(counts)]
     return {
         "category": category,
         "context": None if context == inf else context,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from hsd_viz.records.sample import rates_at
 from hsd_viz.results.estimate import Estimate
 
 
@@ -107,12 +108,7 @@ class DrafterFigures:
 
     def rates_by_position(self) -> list[float]:
         """Return the acceptance at position 1, 2, ..."""
-        rates = []
-        for accepted, drafted in zip(
-            self.accepted_by_position, self.drafted_by_position, strict=True
-        ):
-            rates.append(accepted / drafted)
-        return rates
+        return rates_at(zip(self.accepted_by_position, self.drafted_by_position, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
