@@ -1,4 +1,4 @@
-"""Ranges of numbers that a user gives: one check, one message. Pure."""
+"""Ranges of numbers that a user gives: one check, one message; limits that packages share. Pure."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from hsd_viz.drafting.proposals import PastDraft, Proposals, Spot
 from hsd_viz.drafting.semantic_database import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
 from hsd_viz.drafting.trust import Trust
-from hsd_viz.stack import DATABASES
+from hsd_viz.stack import DATABASE, DATABASES
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE = 0.01
@@ -53,7 +53,7 @@ def _make(run: DrafterRun) -> Drafter:
     )
 
 
-@drafter("db", items=(*DATABASES, SEMANTIC, LOGITS), remembers=LogitsDatabase, make=_make)
+@drafter(DATABASE, items=(*DATABASES, SEMANTIC, LOGITS), remembers=LogitsDatabase, make=_make)
 class DatabaseDrafter(Drafter):
     """Drafts for one run from databases, the most local first.
 
@@ -68,7 +68,7 @@ class DatabaseDrafter(Drafter):
         longest: the most tokens of a key of the context database.
     """
 
-    name = "db"
+    name = DATABASE
     nodes = 24
 
     def __init__(

@@ -23,6 +23,8 @@ from hsd_viz.words import escape
 if TYPE_CHECKING:
     import pandas as pd
 
+_SETTINGS = "Settings to paste"
+
 
 class Result:
     """The base of results: a subclass defines :meth:`lines` and :meth:`to_dict`.
@@ -63,7 +65,7 @@ class Result:
 
     def _setting_lines(self) -> list[str]:
         flags = [f"  {engine}: {text}" for engine, text in self.flags.items()]
-        return ["", "Settings to paste:", *flags] if flags else []
+        return ["", f"{_SETTINGS}:", *flags] if flags else []
 
     def text(self) -> str:
         """Return the result as text for a terminal."""
@@ -75,7 +77,7 @@ class Result:
 
     def _setting_tables(self) -> list[Table]:
         rows = [[engine, text] for engine, text in self.flags.items()]
-        return [Table("Settings to paste", [["engine", "settings"], *rows])] if rows else []
+        return [Table(_SETTINGS, [["engine", "settings"], *rows])] if rows else []
 
     def to_frame(self) -> pd.DataFrame:
         """Return the first table as a frame: values stay numbers, intervals become columns."""

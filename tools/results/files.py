@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from hsd_viz.stack import TARGET
 from tools.basis import is_former
 from training.evaluation import markdown
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 #: Temperatures, the everyday one first: heading and part of the file names.
 TEMPERATURES = (("T = 0.7", "t07"), ("T = 1", "t1"), ("greedy", "greedy"))
-PLAIN = "target"
+PLAIN = TARGET
 
 
 def read(name: str) -> dict:
