@@ -128,7 +128,7 @@ class EngineModels(OpenedModels):
         return original if copied == self.dtype else name
 
     def compiling(self) -> Iterator[str]:
-        """Yield what is being compiled, about once a second, until the native runtime is ready or
+        """Yield what is being compiled, about once per second, until the native runtime is ready or
         known to be absent.
         """
         while self.build is not None and self.build.compiling:
