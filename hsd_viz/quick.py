@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.errors import UserError
-from hsd_viz.stack import TARGET, Stack
+from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
 
@@ -31,7 +31,7 @@ def default_engine() -> Engine:
 
 def run(
     prompt: str | Sequence[int],
-    stack: str | Stack = TARGET,
+    stack: str | Stack = "target",
     *,
     engine: Engine | None = None,
     **options: Unpack[Options],
