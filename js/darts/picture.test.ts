@@ -1,8 +1,10 @@
+// @vitest-environment happy-dom
 // The pile that darts make, by hand.
 import assert from "node:assert/strict";
+import { render } from "lit-html";
 import { test } from "vitest";
 import type { Board } from "./board";
-import { isOff, noiseOf, pileOf, pOf, type Thrown } from "./picture";
+import { boardPicture, isOff, noiseOf, PILE, pileOf, pOf, type Thrown } from "./picture";
 
 const column = (accepted: number, residual: number) => ({
   id: 0,
@@ -36,4 +38,21 @@ test("the noise of a share narrows with the darts, and only what is outside of i
   assert.equal(isOff(0.585, 0.5, 100), false);
   assert.equal(isOff(0.585, 0.5, 1000), true);
   assert.equal(isOff(0.415, 0.5, 1000), true);
+});
+
+test("throws do not move the axis, and the first noise is not cut", () => {
+  const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
+  const shown = (darts: number) => {
+    const host = document.createElement("div");
+    const thrown = Array.from({ length: darts }, (_, k) => dart(Number(k % 4 === 0), true));
+    render(boardPicture(drawn, 480, thrown), host);
+    return host;
+  };
+  const heights = (host: Element) =>
+    [...host.querySelectorAll(".hsd-grid")].map((line) => line.getAttribute("y1"));
+  assert.ok(heights(shown(0)).length > 1);
+  assert.deepEqual(heights(shown(PILE.from)), heights(shown(0)));
+  const noise = shown(PILE.from).querySelector(".hsd-dt-noise")?.getAttribute("d") ?? "";
+  const top = Number(/^M[\d.]+ (-?[\d.]+)/.exec(noise)?.[1]);
+  assert.ok(top >= 0, noise);
 });

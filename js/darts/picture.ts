@@ -3,7 +3,7 @@
 import { nothing, svg } from "lit-html";
 import { ticks } from "../lib/chart";
 import { cut } from "../lib/words";
-import type { Board, Column, Dart } from "./board";
+import { type Board, type Column, type Dart, lawOf } from "./board";
 
 const SIZE = { height: 240, left: 30, top: 18, bottom: 36 };
 /** Numbers of the axis, about. */
@@ -16,7 +16,14 @@ const LEAST = 0.02;
  * Darts after which the pile is shown, and the standard deviations that are its usual noise: with
  * four, one of six columns is outside of it by chance once in 2 600 throws.
  */
-export const PILE = { from: 50, deviations: 4 };
+export const PILE = { from: 200, deviations: 4 };
+/**
+ * Pixels of the line of a dot, and the darts from which dots become finer, so that all of them have
+ * as much ink.
+ */
+const DOT = { most: 3.2, darts: 800 };
+/** Pixels of the bracket of the noise: its gap to a column, and its arms. */
+const BRACKET = { gap: 3, arm: 5 };
 
 /** A dart on the picture: its place across the column, and whether its token counts. */
 export type Thrown = Dart & { x: number; counts: boolean };
@@ -71,12 +78,15 @@ interface Scale {
   middle(k: number): number;
   y(p: number): number;
 }
-function scaleOf({ columns }: Board, pile: readonly number[], darts: number, width: number): Scale {
-  const noise = (p: number) => (darts < PILE.from ? 0 : noiseOf(p, darts));
+/** The scale; it has room for the first pile of each rule, so that throws do not move it. */
+function scaleOf(board: Board, width: number): Scale {
+  const { columns } = board;
+  const lossy = lawOf(board, true);
+  const pileAt = (p: number) => p + noiseOf(p, PILE.from);
   const heights = columns.map((c, k) =>
-    Math.max(pOf(c) + c.surplus, pOf(c) + noise(pOf(c)), pile[k]),
+    Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(lossy[k])),
   );
-  const most = Math.max(...heights, LEAST);
+  const most = Math.min(1, Math.max(...heights, LEAST));
   const foot = SIZE.height - SIZE.bottom;
   const step = (width - SIZE.left) / columns.length;
   const wide = Math.min(COLUMN.most, step * COLUMN.share);
@@ -118,16 +128,17 @@ function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scal
   </g>`;
 }
 
-/** The height of a column's pile, and the band in which so many darts are by chance. */
+/** The height of a column's pile, and a bracket around where so many darts are by chance. */
 function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: number) {
   const { left, wide, y } = scale;
   const noise = noiseOf(p, darts);
-  const top = y(p + noise);
+  const top = y(Math.min(1, p + noise));
   const foot = y(Math.max(0, p - noise));
   const kind = isOff(share, p, darts) ? "hsd-dt-pile hsd-off" : "hsd-dt-pile";
-  return svg`<rect class="hsd-dt-noise" x=${left(k) - 5} width=${wide + 10}
-    y=${top} height=${foot - top}></rect><path class=${kind}
-    d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
+  const end = left(k) + wide + BRACKET.gap + BRACKET.arm;
+  const { arm, gap } = BRACKET;
+  return svg`<path class="hsd-dt-noise" d="M${end - arm} ${top}h${arm}V${foot}h${-arm}"></path
+    ><path class=${kind} d="M${left(k) - gap} ${y(share)}H${end}"></path>`;
 }
 
 /** Lines and numbers of the axis upwards. */
@@ -175,7 +186,8 @@ export function boardPicture(
   const { columns } = drawn.board;
   const pile = pileOf(drawn.board, darts);
   const counted = darts.filter((dart) => dart.counts);
-  const scale = scaleOf(drawn.board, pile, counted.length, width);
+  const scale = scaleOf(drawn.board, width);
+  const dot = DOT.most * Math.min(1, Math.sqrt(DOT.darts / Math.max(1, darts.length)));
   const missed = darts.filter((dart) => !dart.counts);
   const shares = pile.map((share, k) =>
     pileTemplate(scale, pOf(columns[k]), share, counted.length, k),
@@ -187,8 +199,8 @@ export function boardPicture(
       ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
       <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
         y1=${scale.foot} y2=${scale.foot}></line>
-      <path class="hsd-dt-miss" d=${dots(scale, missed)}></path>
-      <path class="hsd-dt-dart" d=${dots(scale, counted)}></path>
+      <path class="hsd-dt-miss" stroke-width=${dot} d=${dots(scale, missed)}></path>
+      <path class="hsd-dt-dart" stroke-width=${dot} d=${dots(scale, counted)}></path>
       ${isPiled(darts) ? shares : nothing}
       ${rings(drawn, scale)}
     </svg>`;

@@ -1,9 +1,8 @@
 // The stage of a dart board: throws darts at it, and shows what they make.
 import { html, nothing, render } from "lit-html";
 import { menu } from "../lib/fields";
-import { say } from "../lib/say";
 import { numbers, throwFor } from "./board";
-import { boardPicture, type Drawn, isPiled, PILE, type Thrown } from "./picture";
+import { boardPicture, type Drawn, isPiled, type Thrown } from "./picture";
 import { type DartSays, ENGLISH } from "./says";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
@@ -33,7 +32,7 @@ function keyTemplate(
   const isRatio = board.rule === "ratio";
   const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
-    ><span><i class="hsd-dt-k7"></i>${say(says.key_noise, { deviations: PILE.deviations })}</span
+    ><span><i class="hsd-dt-k7"></i>${says.key_noise}</span
     ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
   const given = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
@@ -115,14 +114,16 @@ class Darts {
     const room = Math.max(LEAST, host.clientWidth || USUAL);
     const isBeside = room >= BESIDE.from;
     const width = isBeside ? room - BESIDE.key : room;
+    const key = keyTemplate(shown, darts, says);
     render(
       html`<div class="hsd-dt" role="group" aria-label=${says.label}>
         <h4>${shown.title}</h4>
         <p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
-          ${boardPicture(shown, width, darts, says.probability)} ${keyTemplate(shown, darts, says)}
+          ${boardPicture(shown, width, darts, says.probability)} ${isBeside ? key : nothing}
         </div>
-        ${shown.board.left === null ? nothing : this.form(shown)} ${valuesTable(shown, says)}
+        ${shown.board.left === null ? nothing : this.form(shown)} ${isBeside ? nothing : key}
+        ${valuesTable(shown, says)}
       </div>`,
       host,
     );

@@ -49,9 +49,11 @@ export function outcomeWords(
   const worst = off.indexOf(Math.max(...off));
   const law = figure(lawOf(board, lossy)[worst]);
   const wrong = say(says.stays, { law, p: figure(pOf(board.columns[worst])) });
-  const noise = figure(noiseOf(pOf(board.columns[worst]), counted));
+  // One number for all columns, so that it only shrinks.
+  const noise = figure(Math.max(...board.columns.map((column) => noiseOf(pOf(column), counted))));
   const isRare = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
-  const chance = isRare ? says.rare : say(says.becomes, { noise });
+  const within = html`<strong class="hsd-dt-within">${says.within}</strong>`;
+  const chance = isRare ? says.rare : html`${within}${say(says.becomes, { noise })}`;
   const values = { darts: counted, off: figure(off[worst]), name: names[worst] };
   return html`<p class="hsd-dt-words">
     ${say(says.difference, values)} ${lossy ? wrong : chance}

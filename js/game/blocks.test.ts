@@ -17,12 +17,12 @@ const blocks = (pixels: number) =>
     10,
   );
 
-test("a block spans its pass", () => {
+test("a block is beside the riser of its pass, at the end of the step", () => {
   assert.deepEqual(
-    blocks(20).map(({ left, right, tokens }) => [left, right, tokens]),
+    blocks(20).map(({ from, left, right, tokens }) => [from, left, right, tokens]),
     [
-      [10, 100, 4],
-      [100, 200, 1],
+      [10, 80, 100, 4],
+      [100, 180, 200, 1],
     ],
   );
 });

@@ -3,15 +3,13 @@
 import { nothing, svg } from "lit-html";
 import type { Corner } from "./score";
 
-/** The least pixels of a cell, and of a block that has its figure inside. */
+/** The least pixels of a cell. */
 const CELL = 5;
-const INSIDE = 22;
-/** Pixels of a letter of a figure, its margins inside a block, and what one above needs. */
+/** Pixels of a block across at most, and its share of the step that it ends. */
+const WIDTH = { most: 20, share: 0.25 };
+/** Pixels of a letter of a figure, and of its base line above its step. */
 const LETTER = 8;
-const MARGIN = 8;
-const ABOVE = 40;
-/** Pixels of the base line of a figure below the middle of its block, and above a block. */
-const BASE = { below: 5, above: 6 };
+const ABOVE = 8;
 
 /** Who a token is from: a word of the visitor, what was filled in, or the model's own token. */
 const KINDS = ["you", "filled", "own"] as const;
@@ -22,8 +20,9 @@ export interface Cell {
   foot: number;
   top: number;
 }
-/** A block in pixels: its edges, and its cells from the lowest up. */
+/** A block in pixels: where its step begins, its edges, and its cells from the lowest up. */
 export interface Block {
+  from: number;
   left: number;
   right: number;
   cells: Cell[];
@@ -53,30 +52,30 @@ function cellsOf(corner: Corner, y: (tokens: number) => number): Cell[] {
     });
 }
 
-/** The blocks of a player's corners. */
+/** The blocks of a player's corners: each beside its riser, at the end of its step. */
 export const blocksOf = (
   corners: readonly Corner[],
   x: (corner: Corner) => number,
   y: (tokens: number) => number,
   start: number,
 ): Block[] =>
-  corners.map((corner, k) => ({
-    left: k ? x(corners[k - 1]) : start,
-    right: x(corner),
-    cells: cellsOf(corner, y),
-    tokens: corner.high - corner.low,
-  }));
+  corners.map((corner, k) => {
+    const from = k ? x(corners[k - 1]) : start;
+    const right = x(corner);
+    return {
+      from,
+      left: right - Math.min(WIDTH.most, WIDTH.share * (right - from)),
+      right,
+      cells: cellsOf(corner, y),
+      tokens: corner.high - corner.low,
+    };
+  });
 
-function figureTemplate({ left, right, cells, tokens }: Block) {
+/** The figure of a block, on its step where it has room there. */
+function figureTemplate({ from, left, cells, tokens }: Block) {
   const words = `+${tokens}`;
-  const { foot } = cells[0];
-  const { top } = cells[cells.length - 1];
-  const isInside = foot - top >= INSIDE;
-  // Narrow stairs are steep: a figure above a step would be on the next one.
-  const least = isInside ? LETTER * words.length + MARGIN : ABOVE;
-  if (right - left < least) return nothing;
-  const y = isInside ? (foot + top) / 2 + BASE.below : top - BASE.above;
-  return svg`<text class="hsd-gm-gain" x=${(left + right) / 2} y=${y}
+  if (left - from < LETTER * words.length) return nothing;
+  return svg`<text class="hsd-gm-gain" x=${(from + left) / 2} y=${cells[0].foot - ABOVE}
     text-anchor="middle">${words}</text>`;
 }
 

@@ -3,7 +3,15 @@ import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { column, pathOf, WIDTHS } from "./picture";
 import type { Says } from "./says";
-import { cornersOf, type Player, type Price, perPass, tokensOf } from "./score";
+import {
+  cornersOf,
+  filledIn,
+  keptPerPass,
+  type Player,
+  type Price,
+  perPass,
+  tokensOf,
+} from "./score";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
 const INK = { page: "#ffffff", text: "#1f2328", muted: "#57606a", line: "#d5dae0" };
@@ -25,7 +33,7 @@ export function cardOf(
   price: Price,
   colours: readonly string[],
   link: string,
-  says: Pick<Says, "card_head" | "card_line">,
+  says: Pick<Says, "card_head" | "card_line" | "without_filled">,
 ): string {
   const most = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const width = Math.max(1, players[0].passes.length);
@@ -45,12 +53,15 @@ ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
   const line2 = say(says.card_line, { passes: players[0].passes.length });
+  const kept = say(says.without_filled, { number: keptPerPass(players[0].passes).toFixed(1) });
+  const share = filledIn(players[0].passes) ? written(kept, SIZE.left, 101, 14, INK.muted) : "";
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>
 ${written(head, SIZE.left, 52, 30, INK.text, 700)}
-${written(line2, SIZE.left, 80, 16, INK.muted)}
+${written(line2, SIZE.left, 79, 16, INK.muted)}
+${share}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
 ${lines.join("\n")}
 ${written(link, SIZE.left, 346, 13, INK.muted)}

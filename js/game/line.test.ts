@@ -4,7 +4,15 @@ import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read } from "./play";
 import { ENGLISH } from "./says";
-import { gainWords, named, summaryOf, timeWords, verdictOf } from "./sentences";
+import {
+  fateWords,
+  filledWords,
+  gainWords,
+  named,
+  summaryOf,
+  timeWords,
+  verdictOf,
+} from "./sentences";
 
 const textOf = (words: string[]): GameText => ({
   name: "cat",
@@ -106,6 +114,34 @@ test.each([
 ])("the visitor with %i tokens against %i", (yours, theirs, words) => {
   const players = [player("you", yours, 1), player("plain", 1, 1), player("nano", theirs, 1)];
   assert.equal(verdictOf(named(players, ENGLISH), ENGLISH), words);
+});
+
+test("a win by what was filled in alone is said to be one", () => {
+  const [you, ...others] = [player("you", 4, 1), player("plain", 1, 1), player("nano", 3, 1)];
+  const helped = { ...you, passes: [{ ...you.passes[0], filled: [false, true, false] }] };
+  assert.match(verdictOf([helped, ...others], ENGLISH), /only what was filled in puts you ahead/);
+  assert.equal(
+    filledWords(helped, ENGLISH),
+    "Your 4 tokens: 3 by your words and the model’s own, 1 filled in. " +
+      "Nothing is filled in for the others.",
+  );
+  assert.equal(filledWords(you, ENGLISH), "");
+});
+
+test("the sentence on the words of a text is of what became of them", () => {
+  const { tokens } = BEGUN.texts[0].plain;
+  const fate = (...all: string[][]) =>
+    fateWords(
+      all.map((words) => read(BEGUN, words).pass),
+      tokens,
+      ENGLISH,
+    );
+  assert.equal(fate([]), "");
+  assert.equal(fate([], ["cat", "it"]), ENGLISH.all_right);
+  assert.equal(
+    fate(["cat"], ["cat", "dog"]),
+    "You wrote “dog”, the model “it”: only what the model writes counts.",
+  );
 });
 
 /** What is said of players: a pass over one token takes 100 ns, and each more a share of it. */

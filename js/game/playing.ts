@@ -7,7 +7,7 @@ import { type Acts, type Look, saysOf } from "./acts";
 import { copiedWords, isLast, onText, playersOf } from "./play";
 import type { Says } from "./says";
 import { tokensOf } from "./score";
-import { mostTokens, named, verdictOf } from "./sentences";
+import { fateWords, filledWords, mostTokens, named, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
 import { type Game, proposalOf } from "./state";
@@ -39,7 +39,7 @@ function form(game: Game, says: Says, acts: Acts) {
       ?readonly=${isBusy}
       .value=${live(game.draft)}
       @input=${(event: { target: HTMLInputElement }) => acts.write(event.target.value)}
-    /><button class=${words ? "hsd-primary hsd-gm-go" : "hsd-gm-go"} ?disabled=${isBusy}>
+    /><button class=${words ? "hsd-primary hsd-gm-go" : "hsd-gm-go hsd-gm-silent"} ?disabled=${isBusy}>
       ${words ? say(says.read, { words }) : says.write}
     </button>
   </form>`;
@@ -82,16 +82,22 @@ function choices(game: Game, says: Says, acts: Acts) {
 function lesson(game: Game, look: Look, acts: Acts) {
   const { play } = game;
   const says = saysOf(look);
-  const { name, lesson: inEnglish } = textOf(game);
+  const { name, lesson: inEnglish, plain } = textOf(game);
   const players = named(playersOf(onText(play)), says);
   const [you, ...others] = players;
   const isBehind = tokensOf(you.passes) < tokensOf(mostTokens(others).passes);
-  const silent = play.passes[play.act].filter((pass) => !pass.words.length).length;
-  const tip = isBehind && 2 * silent >= you.passes.length ? `${says.tip_alone} ` : "";
+  const passes = play.passes[play.act];
+  const silent = passes.filter((pass) => !pass.words.length).length;
+  const sentences = [
+    filledWords(you, says),
+    fateWords(passes, plain.tokens, says),
+    isBehind && 2 * silent >= passes.length ? says.tip_alone : "",
+    look.languages[look.tag].lessons[name] ?? inEnglish,
+  ];
   return html`<div class="hsd-gm-end">
     <div role="status">
       <p class="hsd-gm-verdict">${verdictOf(players, says)}</p>
-      <p class="hsd-gm-lesson">${tip}${look.languages[look.tag].lessons[name] ?? inEnglish}</p>
+      <p class="hsd-gm-lesson">${sentences.filter(Boolean).join(" ")}</p>
     </div>
     <button type="button" class="hsd-primary hsd-gm-next" @click=${acts.advance}>
       ${isLast(play) ? says.see_stairs : says.next_text}

@@ -7,8 +7,8 @@ import { type Acts, type Look, saysOf } from "./acts";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
 import type { Says } from "./says";
-import { GPU_PRICE, perPass, tokensOf } from "./score";
-import { named, shownGain, timeWords, verdictOf } from "./sentences";
+import { filledIn, GPU_PRICE, keptPerPass, perPass, tokensOf } from "./score";
+import { filledWords, named, shownGain, timeWords, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import type { Game } from "./state";
 
@@ -30,9 +30,14 @@ function outcome({ play, phase, price }: Game, says: Says) {
   const figure = isTimed ? `${shownGain(you, price)} ×` : perPass(you.passes).toFixed(1);
   const words = isTimed
     ? timeWords(players, price, says)
-    : { head: verdictOf(players, says), why: "" };
+    : { head: verdictOf(players, says), why: filledWords(you, says) };
+  const filled = filledIn(you.passes);
+  const share = isTimed
+    ? say(says.with_filled, { filled, tokens: tokensOf(you.passes) })
+    : say(says.without_filled, { number: keptPerPass(you.passes).toFixed(1) });
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${isTimed ? says.of_plain : says.per_pass}
+      ${filled ? html`<span class="hsd-gm-share">${share}</span>` : nothing}
     </p>
     <div class="hsd-gm-outcome" role="status">
       <p class="hsd-gm-verdict">${words.head}</p>

@@ -106,6 +106,12 @@ export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
 
 export const tokensOf = (passes: readonly Pass[]) =>
   passes.reduce((sum, pass) => sum + pass.tokens, 0);
+/** How many tokens were filled in for the visitor; of others, none. */
+export const filledIn = (passes: readonly Pass[]) =>
+  passes.flatMap(({ filled }) => filled ?? []).filter(Boolean).length;
+/** Tokens in a pass without those that were filled in, on average; 0 without a pass. */
+export const keptPerPass = (passes: readonly Pass[]) =>
+  passes.length ? (tokensOf(passes) - filledIn(passes)) / passes.length : 0;
 /** Tokens in a pass, on average; 0 without one. */
 export const perPass = (passes: readonly Pass[]) =>
   passes.length ? tokensOf(passes) / passes.length : 0;

@@ -3,7 +3,16 @@ import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
 import type { Says } from "./says";
-import { gainOf, type Player, type Price, passCost, perPass, ranked, tokensOf } from "./score";
+import {
+  filledIn,
+  gainOf,
+  type Player,
+  type Price,
+  passCost,
+  perPass,
+  ranked,
+  tokensOf,
+} from "./score";
 import { partsOf, shownText } from "./words";
 
 /** The word that the model did not accept in a pass, if any. */
@@ -67,8 +76,31 @@ export function verdictOf([you, ...others]: readonly Player[], says: Says): stri
   const yours = tokensOf(you.passes);
   const theirs = tokensOf(best.passes);
   const values = { yours, theirs, name: best.name, passes: you.passes.length };
-  if (yours > theirs) return say(says.win, values);
+  const isAhead = yours > theirs;
+  if (isAhead && yours - filledIn(you.passes) <= theirs) return say(says.win_filled, values);
+  if (isAhead) return say(says.win, values);
   return say(yours === theirs ? says.tie : says.lose, values);
+}
+
+/** How many tokens of the visitor were filled in, which others do not get; "": none. */
+export function filledWords({ passes }: Pick<Player, "passes">, says: Says): string {
+  const filled = filledIn(passes);
+  const tokens = tokensOf(passes);
+  return filled ? say(says.filled_for_you, { tokens, kept: tokens - filled, filled }) : "";
+}
+
+/** What became of the words of some passes: the first rejected one, if any; "": no words. */
+export function fateWords(
+  passes: readonly Played[],
+  tokens: readonly Pick<Token, "text">[],
+  says: Says,
+): string {
+  const wrong = passes.find(struckOf);
+  if (wrong) {
+    const model = wordOf(tokens, wrong.own);
+    return say(says.one_wrong, { word: struckOf(wrong) ?? "", model });
+  }
+  return passes.some(({ words }) => words.length) ? says.all_right : "";
 }
 
 /** A player within a sentence. */

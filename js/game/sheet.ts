@@ -37,8 +37,8 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
   return html`${blank}${trace}<span class=${KINDS[by]}>${words}</span>`;
 }
 
-/** Places for the first words of a text. */
-const SLOTS = html` <i></i> <i></i> <i></i>`;
+/** Places for the first words of a text, on one line. */
+const SLOTS = html`<span class="hsd-gm-slots"><i></i> <i></i> <i></i></span>`;
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
@@ -52,7 +52,7 @@ function proposal(game: Game) {
     ? html` <span class="hsd-gm-word hsd-gm-drop"
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html` <span class="hsd-gm-caret"></span>${words.length || lastPass(game) ? nothing : SLOTS}`;
+    : html` <span class="hsd-gm-caret"></span>${words.length || lastPass(game) ? nothing : html` ${SLOTS}`}`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 

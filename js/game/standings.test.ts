@@ -20,10 +20,10 @@ const figures = (game: typeof GAME) =>
 
 const readOne = (game: typeof GAME, words: string) => settle(propose(write(game, words)));
 
-test("all players begin without tokens, and have those of as many passes", () => {
+test("all players begin without a figure, and have those of as many passes", () => {
   assert.deepEqual(figures(GAME), [
-    ["You", "0", "your turn"],
-    ["Plain", "0", "one token per pass"],
+    ["You", "", "your turn"],
+    ["Plain", "", "one token per pass"],
   ]);
   assert.deepEqual(figures(readOne(GAME, "cat sat")), [
     ["You", "3", "after 1 pass"],
@@ -38,7 +38,7 @@ test("what was filled in for the visitor is counted beside the passes", () => {
     tokens: words.map((word, id) => token(1, "plain", { text: word, id })),
   });
   const game = start([{ ...text, plain: storeOf(run as any) } as unknown as GameText]);
-  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "4", "after 1 pass, 1 filled in"]);
+  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "4", "3 tokens + 1 filled in"]);
 });
 
 test("from the second text on, the sum of all texts is beside the tokens of this one", () => {

@@ -2,9 +2,9 @@
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./acts";
-import { onText, playersOf } from "./play";
+import { onText, type Play, playersOf } from "./play";
 import type { Says } from "./says";
-import { type Pass, passCost, perPass, tokensOf } from "./score";
+import { filledIn, type Pass, passCost, perPass, tokensOf } from "./score";
 import { named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
@@ -22,11 +22,15 @@ const noteOf = (name: string, says: Says) => says[`is_${name}` as keyof Says] ??
 /** The passes of the visitor, and how many of their tokens were filled in. */
 function yourNote(passes: readonly Pass[], says: Says): string {
   if (!passes.length) return says.your_turn;
-  const filled = passes.flatMap((pass) => pass.filled ?? []).filter(Boolean).length;
-  return say(filled ? says.so_far_filled : says.so_far, { passes: passes.length, filled });
+  const filled = filledIn(passes);
+  if (!filled) return say(says.so_far, { passes: passes.length });
+  return say(says.so_far_filled, { kept: tokensOf(passes) - filled, filled });
 }
 
-/** The tokens on the present text so far; from the second text on, also those on all texts. */
+/** Whether a game has had a pass. */
+const hasBegun = ({ passes }: Play): boolean => passes.some((all) => all.length > 0);
+
+/** The tokens on the present text so far, before the first pass none are shown; from the second text on, also those on all texts. */
 function onPresentText({ play }: Game, says: Says): Standing[] {
   const all = new Map(playersOf(play).map(({ name, passes }) => [name, tokensOf(passes)]));
   const players = playersOf(onText(play));
@@ -38,7 +42,7 @@ function onPresentText({ play }: Game, says: Says): Standing[] {
   return named(players, says).map(({ name, source, passes }, place) => ({
     name,
     source,
-    figure: String(tokensOf(passes)),
+    figure: hasBegun(play) ? String(tokensOf(passes)) : "",
     note: noteFor(place),
   }));
 }
@@ -67,6 +71,7 @@ export const standingsOf = (game: Game, says: Says): Standing[] =>
 function headOf({ play, phase }: Game, says: Says): string {
   if (phase === "time") return says.speeds;
   if (phase === "result") return says.in_all;
+  if (!hasBegun(play)) return says.to_come;
   const acts = play.texts.length;
   return say(says.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }
