@@ -6,7 +6,7 @@ import type { Corner } from "./score";
 /** The least pixels of a cell. */
 const CELL = 5;
 /** Pixels of a block across at most, and its share of the step that it ends. */
-const WIDTH = { most: 20, share: 0.25 };
+const WIDTH = { most: 20, share: 0.36 };
 /** Pixels of a letter of a figure, and of its base line above its step. */
 const LETTER = 8;
 const ABOVE = 8;

@@ -23,7 +23,7 @@ const SIZE = { top: 26, bottom: 44, left: 34 };
 /** Room above the highest stair, as a share of it. */
 const HEADROOM = 0.15;
 /** Pixels of a line by its player: the visitor's is the widest and the lowest. */
-export const WIDTHS = [6, 4, 2.5, 1.5];
+export const WIDTHS = [4, 3, 2, 1.5];
 /** Pixels of a letter of a name, at most, and between the names. */
 const LETTER = 8;
 const GAP = 18;
