@@ -128,7 +128,7 @@ test("a win by what was filled in alone is said to be one", () => {
   assert.equal(filledWords(you, ENGLISH), "");
 });
 
-test("the sentence on the words of a text is of what became of them", () => {
+test("the sentence on the words of a text is that of their results", () => {
   const { tokens } = BEGUN.texts[0].plain;
   const fate = (...all: string[][]) =>
     fateWords(

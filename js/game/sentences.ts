@@ -89,7 +89,7 @@ export function filledWords({ passes }: Pick<Player, "passes">, says: Says): str
   return filled ? say(says.filled_for_you, { tokens, kept: tokens - filled, filled }) : "";
 }
 
-/** What became of the words of some passes: the first rejected one, if any; "": no words. */
+/** The result of the words of some passes: the first rejected one, if any; "": no words. */
 export function fateWords(
   passes: readonly Played[],
   tokens: readonly Pick<Token, "text">[],
