@@ -35,7 +35,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.keyboard.press("Enter")
     phase(page, "write")
     expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
-    expect(players.first).to_contain_text("after 1 pass")
+    expect(page.locator(".hsd-gm-standings")).to_contain_text("tokens after 1 pass")
     assert figures.last.inner_text() == "1", "the others have as many passes"
     box = page.locator(".hsd-gm-plot").bounding_box()
     assert box["x"] == place["x"], "the stairs are where the line was"
