@@ -39,7 +39,7 @@ function form(game: Game, says: Says, acts: Acts) {
       ?readonly=${isBusy}
       .value=${live(game.draft)}
       @input=${(event: { target: HTMLInputElement }) => acts.write(event.target.value)}
-    /><button class=${words ? "hsd-primary hsd-gm-go" : "hsd-gm-go hsd-gm-silent"} ?disabled=${isBusy}>
+    /><button class=${`hsd-gm-go ${words ? "hsd-primary" : "hsd-gm-silent"}`} ?disabled=${isBusy}>
       ${words ? say(says.read, { words }) : says.write}
     </button>
   </form>`;

@@ -38,7 +38,7 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
 }
 
 /** Places for the first words of a text, on one line. */
-const SLOTS = html`<span class="hsd-gm-slots"><i></i> <i></i> <i></i></span>`;
+const SLOTS = html` <span class="hsd-gm-slots"><i></i> <i></i> <i></i></span>`;
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
@@ -48,11 +48,12 @@ function proposal(game: Game) {
     (word, k) =>
       html` <span class="hsd-gm-word" data-fate=${pass?.fates[k] ?? nothing}>${word}</span>`,
   );
+  const isFirst = !words.length && !lastPass(game);
   const last = pass
     ? html` <span class="hsd-gm-word hsd-gm-drop"
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html` <span class="hsd-gm-caret"></span>${words.length || lastPass(game) ? nothing : html` ${SLOTS}`}`;
+    : html` <span class="hsd-gm-caret"></span>${isFirst ? SLOTS : nothing}`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 

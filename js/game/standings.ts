@@ -30,7 +30,10 @@ function yourNote(passes: readonly Pass[], says: Says): string {
 /** Whether a game has had a pass. */
 const hasBegun = ({ passes }: Play): boolean => passes.some((all) => all.length > 0);
 
-/** The tokens on the present text so far, before the first pass none are shown; from the second text on, also those on all texts. */
+/**
+ * The tokens on the present text so far, none before the first pass; from the second text on, also
+ * those on all texts.
+ */
 function onPresentText({ play }: Game, says: Says): Standing[] {
   const all = new Map(playersOf(play).map(({ name, passes }) => [name, tokensOf(passes)]));
   const players = playersOf(onText(play));
