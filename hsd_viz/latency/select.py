@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from hsd_viz.errors import UserError
-from hsd_viz.latency.hierarchies import hierarchies, join, split
+from hsd_viz.latency.hierarchies import FIRST_LOOKAHEAD, hierarchies, join, split
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
 from hsd_viz.latency.shortest import shortest_path
@@ -33,7 +33,8 @@ class StackChoice:
         plain: plain decoding.
         best_single_draft: the fastest with one draft model alone; ``None`` without one.
         shortest: the polynomial selection's pick, predicted by the law.
-        ranked: the best setting of every hierarchy, fastest first.
+        ranked: the best setting of every hierarchy, fastest first; where a confidence is faster,
+            also the best setting without one.
     """
 
     picked: Prediction
@@ -138,42 +139,46 @@ def best_lookaheads(
             key=lambda g: law.ms(hierarchy, g),
         )
     start = shortest_path(law.calibration, max_lookahead=max_lookahead, along=hierarchy)
-    return refine(law, hierarchy, split(start)[1], range(len(names)), max_lookahead)
+    drafts = refine(law, start.source, start.drafts, range(len(names)), max_lookahead)
+    return split(Stack(start.bottom, (*drafts, start.target)))[1]
 
 
 def refine(
     law: Law,
-    hierarchy: Hierarchy,
-    start: tuple[int, ...],
+    database: str | None,
+    start: tuple[ModelPart, ...],
     places: Sequence[int],
     max_lookahead: int = MOST_CONSIDERED,
-) -> tuple[int, ...]:
-    """Return ``start`` with the lookaheads at ``places`` changed one at a time until none
-    improves.
+) -> tuple[ModelPart, ...]:
+    """Return the draft models of ``start`` with the lookaheads at ``places`` changed one at a time
+    until none improves; confidences are kept.
     """
-    best = law.ms(hierarchy, start)
-    lookaheads = start
+    best = law.ms_of(database, start)
+    drafts = start
     unchanged = 0
     while places and unchanged < len(places):
         for place in places:
             unchanged += 1
-            ms, changed = _best_at(law, hierarchy, lookaheads, place, max_lookahead)
+            ms, changed = _best_at(law, database, drafts, place, max_lookahead)
             if ms < best * (1 - 1e-12):
                 best = ms
-                lookaheads = changed
+                drafts = changed
                 unchanged = 0
-    return lookaheads
+    return drafts
 
 
 def _best_at(
-    law: Law, hierarchy: Hierarchy, lookaheads: tuple[int, ...], place: int, max_lookahead: int
-) -> tuple[float, tuple[int, ...]]:
-    """Return the least ms per token of all lookaheads at one place, and these lookaheads."""
+    law: Law, database: str | None, drafts: tuple[ModelPart, ...], place: int, max_lookahead: int
+) -> tuple[float, tuple[ModelPart, ...]]:
+    """Return the least ms per token of all lookaheads at one place, and the drafts that have it:
+    among equals those of the smallest lookahead.
+    """
     tried = []
     for lookahead in range(1, max_lookahead + 1):
-        changed = (*lookaheads[:place], lookahead, *lookaheads[place + 1 :])
-        tried.append((law.ms(hierarchy, changed), changed))
-    return min(tried)
+        model = replace(drafts[place], lookahead=lookahead)
+        changed = (*drafts[:place], model, *drafts[place + 1 :])
+        tried.append((law.ms_of(database, changed), changed))
+    return min(tried, key=lambda candidate: candidate[0])
 
 
 def with_confidences(law: Law, stack: Stack, max_lookahead: int = MOST_CONSIDERED) -> Stack:
@@ -219,12 +224,13 @@ def fill(stack: Stack, calibration: Calibration) -> Stack:
     law.
 
     Raises:
-        UserError: if something of the stack was not measured.
+        UserError: if something of the stack was not measured, as a confidence.
     """
-    places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
-    hierarchy, start = split(stack)
-    lookaheads = refine(Law(calibration), hierarchy, start, places)
-    filled = []
-    for draft, lookahead in zip(stack.drafts, lookaheads, strict=True):
-        filled.append(replace(draft, lookahead=lookahead))
-    return Stack(stack.bottom, (*filled, stack.target))
+    places = []
+    start = list(stack.drafts)
+    for place, draft in enumerate(stack.drafts):
+        if not isinstance(draft.lookahead, int):
+            places.append(place)
+            start[place] = replace(draft, lookahead=FIRST_LOOKAHEAD)
+    drafts = refine(Law(calibration), stack.source, tuple(start), places)
+    return Stack(stack.bottom, (*drafts, stack.target))

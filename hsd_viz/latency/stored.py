@@ -149,14 +149,16 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """
     engine_identity = identity(meta)
     calibration = _calibration_for(engine_identity, meta, choosing)
-    # UserError: part of the stack was not measured.
-    with suppress(UserError):
+    not_measured = ""
+    try:
         if calibration is not None and choosing:
             return fastest(stack, calibration)
         if calibration is not None:
             # The calibration calls the target by that name, however the stack calls it.
             filled = fill(Stack(stack.bottom, (*stack.drafts, ModelPart(TARGET))), calibration)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
+    except UserError as error:
+        not_measured = f" ({error})"
     models = ",".join(draft.name for draft in stack.drafts)
     option = f" --models {models}" if models else ""
     instead = "name a stack: 'db > target'"
@@ -166,7 +168,7 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     raise UserError(
         f"'{'auto' if choosing else stack}' needs a calibration of this machine: run "
         f"`hsd-viz plan{option} --temperature {temperature:g}` with the same target, device, dtype "
-        f"and threads, or {instead}"
+        f"and threads, or {instead}{not_measured}"
     )
 
 

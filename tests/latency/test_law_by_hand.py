@@ -14,6 +14,7 @@ from hsd_viz.latency.inputs import (
 )
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import StackChoice, best_lookaheads, refine, select
+from hsd_viz.stack import ModelPart
 
 DRAFT = LevelCost((1.0, 3.0))
 MIDDLE = LevelCost((10.0, 14.0, 20.0))
@@ -198,7 +199,8 @@ def test_every_lookahead_of_three_drafts_is_tuned(place):
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_lookahead_that_is_refined_leaves_its_start(place):
     law = Law(three_drafts())
-    hierarchy = (None, ("a", "b", "c"))
-    lookaheads = refine(law, hierarchy, (1, 1, 1), [place], max_lookahead=8)
+    start = tuple(ModelPart(name, 1) for name in "abc")
+    drafts = refine(law, None, start, [place], max_lookahead=8)
+    lookaheads = [draft.lookahead for draft in drafts]
     assert lookaheads[place] > 1
     assert sum(lookaheads) == lookaheads[place] + 2

@@ -133,8 +133,14 @@ def test_the_law_is_that_of_simulated_rounds():
 def test_selection_takes_a_confidence_where_it_pays():
     choice = select(KNOWN, max_lookahead=4)
     assert choice.picked.stack == "d:2?0.4 > target"
-    # The same lookaheads without a confidence stay among the ranked ones.
-    assert any("?" not in p.stack and p.stack != "target" for p in choice.ranked)
+
+
+def test_a_hierarchy_with_a_useful_confidence_is_ranked_with_and_without_it():
+    ranked = [prediction.stack for prediction in select(KNOWN, max_lookahead=4).ranked]
+    of_the_draft = [stack for stack in ranked if stack.startswith("d:")]
+    assert len(ranked) == 3
+    assert of_the_draft[0] == "d:2?0.4 > target"
+    assert "?" not in of_the_draft[1]
 
 
 def test_selection_leaves_a_confidence_that_costs():
@@ -151,6 +157,21 @@ def test_confidences_of_a_stack_are_those_of_its_own_pairs():
 def test_filling_lookaheads_keeps_a_confidence():
     filled = fill(Stack(None, (ModelPart("d", "auto", 0.4), ModelPart("target"))), KNOWN)
     assert filled.drafts[0].confidence == 0.4
+
+
+def test_lookaheads_are_filled_for_drafts_that_stop():
+    """Drafts that are not unsure at once are accepted in full: eight tokens pay, which they do not
+    where the draft never stops.
+    """
+    long = UnsureStop(0.4, 8, ((1, 0, 0.5), (8, 8, 0.5)))
+    known = replace(KNOWN, stops={("d", "target"): (long,)})
+    assert str(fill(parse("d:auto?0.4 > target"), known)) == "d:8?0.4 > target"
+    assert fill(parse("d:auto > target"), known).drafts[0].lookahead < 4
+
+
+def test_lookaheads_are_not_filled_beside_a_confidence_that_was_not_measured():
+    with pytest.raises(UserError, match=r"confidence 0\.5 is unknown: measured are 0\.4"):
+        fill(parse("d:auto?0.5 > target"), KNOWN)
 
 
 def test_a_calibration_with_stops_survives_json():

@@ -202,6 +202,14 @@ def test_left_out_lookaheads_are_the_laws(known):
     assert ":5 >" in filled("tiny > mid:5 > target")
 
 
+def test_a_confidence_that_was_not_measured_is_named(known):
+    store.save(known)
+    with pytest.raises(
+        ValueError, match=r"needs a calibration.*with the confidence 0\.3 is unknown"
+    ):
+        filled("tiny:auto?0.3 > target")
+
+
 def test_another_engine_gets_none(known):
     store.save(known)
     models = (
