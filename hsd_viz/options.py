@@ -193,11 +193,11 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
     values: dict[str, Any] = {}
     for name in settings_of(Sampling).keys() & options.keys():
         value = options[name]
-        values[name] = _as_float(name, value) if types()[name] is float else value
+        values[name] = as_float(name, value) if types()[name] is float else value
     return from_data(Sampling, values)
 
 
-def _as_float(name: str, value: Any) -> float:
+def as_float(name: str, value: Any) -> float:
     """Return a number as a float: a whole temperature is a temperature.
 
     Raises:

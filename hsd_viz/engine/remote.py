@@ -14,7 +14,7 @@ from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
-from hsd_viz.options import types
+from hsd_viz.options import as_float, types
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events
@@ -73,6 +73,7 @@ class RemoteEngine(Engine):
         Raises:
             ServerError: a UserError with the server's message; ``retry`` says whether sending it
                 again may help.
+            UserError: if a value that must be a number is not.
         """
         asked: dict[str, Any] = {**with_defaults(options)}
         for name in ("memory", "budget"):
@@ -82,7 +83,7 @@ class RemoteEngine(Engine):
                 )
         for name, kind in types().items():
             if kind is float:
-                asked[name] = float(asked[name])
+                asked[name] = as_float(name, asked[name])
         return self._events(
             {
                 "prompt": prompt if isinstance(prompt, str) else [*prompt],

@@ -11,6 +11,7 @@ import pytest
 from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import connect
+from hsd_viz.errors import UserError
 from hsd_viz.serve.requests import decode_with
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.trace import Stage
@@ -81,6 +82,12 @@ def test_bad_values_found_by_the_engine_end_the_stream_with_one_line(address):
     assert "token ids" in lines[-1]["message"]
     with pytest.raises(ServerError, match="token ids"):
         connect(address).run([99_999_999])
+
+
+@pytest.mark.parametrize("value", ["hot", None, True])
+def test_a_value_that_is_not_a_number_is_not_sent(address, value):
+    with pytest.raises(UserError, match=f"temperature is {value!r}: expected a number"):
+        connect(address).run("x", temperature=value)
 
 
 def test_media_types_and_schemes_have_no_case(address, engine):
