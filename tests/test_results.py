@@ -154,6 +154,10 @@ def test_an_audited_function_that_returns_nothing_is_named():
         hsd.audit(lambda task: None)
 
 
+#: The row of a verifier with two tokens.
+HALF = np.full(2, 0.5)
+
+
 class ListDrafter(Drafter):
     name = "mine"
     nodes = 4
@@ -185,11 +189,19 @@ def test_a_drafter_that_returns_a_list_is_named():
         ((1, None), "the rule 'mine' returned"),
         ((9, None, [], None), "the rule 'mine' accepted 9 tokens: a whole number from 0 to 1"),
         ((-1, None, [], None), "the rule 'mine' accepted -1 tokens"),
+        ((0, None, range(1), None), "the rule 'mine' accepted 0 of 1 tokens without a residual"),
+        ((1, HALF, range(1), None), "the rule 'mine' accepted all 1 tokens with a residual"),
+        ((0, HALF[:1], range(1), None), "the rule 'mine' returned the residual"),
+        ((0, -HALF, range(1), None), "the rule 'mine' returned the residual"),
+        ((0, HALF * np.nan, range(1), None), "the rule 'mine' returned the residual"),
+        ((0, [0.5, 0.5], range(1), None), "the rule 'mine' returned the residual [0.5, 0.5]: an"),
+        ((0, HALF, [0], None), "the rule 'mine' compared [0]: a range within range(1)"),
+        ((0, HALF, range(2), None), "the rule 'mine' compared range(0, 2): a range within"),
+        ((0, HALF, range(1), [0.5, 0.5]), "the rule 'mine' returned [0.5, 0.5] as h: None or 1"),
     ],
 )
 def test_a_rule_of_another_package_is_checked(judgement, words, monkeypatch):
     monkeypatch.setattr(verify, "_other_rule", lambda name: lambda *_: judgement)
-    row = np.full((1, 2), 0.5)
     with pytest.raises(UserError) as refused:
-        verify.decide_chain("mine", [0], row, np.vstack([row, row]), [0.5])
+        verify.decide_chain("mine", [0], HALF[None], np.stack([HALF, HALF]), [0.5])
     assert str(refused.value).startswith(words)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from inspect import getdoc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -166,18 +166,57 @@ def decide_chain(
     if own is not None:
         return own(tokens, q, p, u)
     judgement = _other_rule(name)(tokens, q, p, u)
+    return _checked(name, judgement, n=len(tokens), vocabulary=p.shape[1])
+
+
+def _checked(name: str, judgement: Any, n: int, vocabulary: int) -> VerifiedDraft:
+    """Return what a rule of another package decided about ``n`` tokens.
+
+    Raises:
+        UserError: if it is not what a rule returns: the text would be another than was decided.
+    """
     if not isinstance(judgement, tuple) or len(judgement) != 4:
         raise UserError(
             f"the rule '{name}' returned {judgement!r:.60}: a rule returns a tuple of four: "
             "how many tokens are accepted, the residual, the compared nodes, and h"
         )
-    accepted = judgement[0]
-    if not isinstance(accepted, int | np.integer) or not 0 <= accepted <= len(tokens):
+    accepted, residual, compared, h = judgement
+    if not isinstance(accepted, int | np.integer) or not 0 <= accepted <= n:
         raise UserError(
             f"the rule '{name}' accepted {accepted!r:.40} tokens: a whole number from 0 to "
-            f"{len(tokens)} is expected"
+            f"{n} is expected"
         )
-    return VerifiedDraft(*judgement)
+    if residual is None and accepted < n:
+        raise UserError(
+            f"the rule '{name}' accepted {accepted} of {n} tokens without a residual: return the "
+            "weights from which the rejected token is resampled"
+        )
+    if residual is not None and accepted == n:
+        raise UserError(
+            f"the rule '{name}' accepted all {n} tokens with a residual: return None, the token "
+            "after them is the verifier's"
+        )
+    if residual is not None and not _are_weights(residual, vocabulary):
+        raise UserError(
+            f"the rule '{name}' returned the residual {residual!r:.60}: an array of {vocabulary} "
+            "weights of at least 0 is expected"
+        )
+    if not isinstance(compared, range) or not set(compared) <= set(range(n)):
+        raise UserError(
+            f"the rule '{name}' compared {compared!r:.40}: a range within range({n}) is expected"
+        )
+    if h is not None and np.shape(h) != (n,):
+        raise UserError(
+            f"the rule '{name}' returned {h!r:.60} as h: None or {n} chances are expected"
+        )
+    return VerifiedDraft(int(accepted), residual, compared, h)
+
+
+def _are_weights(residual: Any, vocabulary: int) -> bool:
+    """Return whether these are weights of all tokens, from which one can be drawn."""
+    if not isinstance(residual, np.ndarray) or residual.shape != (vocabulary,):
+        return False
+    return bool(np.isfinite(residual).all() and (residual >= 0).all())
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
