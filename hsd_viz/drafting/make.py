@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from threading import RLock
 from typing import Any
 
 from hsd_viz.drafting.context_database import LOGITS, Database
@@ -121,6 +122,8 @@ class _Registry:
     def __init__(self) -> None:
         self._registrations: dict[str, Registration] = {}
         self._has_installed = False
+        #: Reentrant: what is loaded may ask for the drafters itself.
+        self._loading = RLock()
 
     def add(self, registration: Registration) -> None:
         """Add a drafter, or replace one of the same module.
@@ -139,10 +142,10 @@ class _Registry:
 
     def all(self) -> Mapping[str, Registration]:
         """Return the drafters by name, with those of installed packages."""
-        if not self._has_installed:
-            # What is loaded may ask for the drafters itself.
-            self._has_installed = True
-            _load_installed()
+        with self._loading:
+            if not self._has_installed:
+                self._has_installed = True
+                _load_installed()
         return self._registrations
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -12,11 +13,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
+from hsd_viz.drafting import make as make_module
 from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
 from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
 from tests.rows import column
+
+# --- the registry ---------------------------------------------------------------------------------
+
+
+def test_two_threads_see_the_drafters_of_other_packages(monkeypatch):
+    """A second thread asks while the first one loads them: it waits."""
+    registry = make_module._Registry()
+    seen: list[bool] = []
+    second = Thread(target=lambda: seen.append("mine" in registry.all()))
+
+    class Point:
+        name = value = "mine"
+
+        def load(self):
+            second.start()
+            # Not until something has happened: a thread that does not wait ends at once.
+            second.join(0.2)
+            registry.add(make_module.Registration("mine", "mine", (), None, None, make_drafter))
+
+    monkeypatch.setattr(make_module, "entry_points", lambda group: [Point()])
+    assert "mine" in registry.all()
+    second.join(60)
+    assert seen == [True]
+
 
 # --- Token Recycling ------------------------------------------------------------------------------
 
