@@ -110,9 +110,11 @@ class TraceTables:
         """
         tables: dict[str, Any] = {}
         for name, table_rows in rows.items():
-            tables[name] = dict(
-                zip(TABLES[name].columns, zip(*table_rows, strict=True), strict=False)
-            )
+            table = TABLES[name]
+            # What a row leaves out at its end has the default of the column.
+            whole_rows = [table.row(*row) for row in table_rows]
+            # Without rows there are no columns to add.
+            tables[name] = dict(zip(table.columns, zip(*whole_rows, strict=True), strict=False))
         self._pending.append(lambda: (tables, pieces or {}))
         return self
 

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
+from hsd_viz.trace import SCHEMA_VERSION, RoundRow, Trace, TraceError
 from hsd_viz.trace.trace import _MAKING
 from tests.trace.samples import sample_trace
 
@@ -109,6 +109,12 @@ def test_tables_are_data_frames():
     assert trace.drafts["count"].dtype == "Int64"
     assert trace.rounds["parent"].dtype == "Int64"
     assert trace.rounds["duration_ns"].sum() == 2_000
+
+
+def test_a_row_that_leaves_out_columns_at_its_end_has_their_defaults():
+    trace = Trace({}).add_rows(rounds=[(0, None, 0, 0, 0, 0, "plain", "no match", 0, 0)])
+    assert {len(values) for values in trace.columns["rounds"].values()} == {1}
+    assert trace.round_rows[0] == RoundRow(0, None, 0, 0, 0, 0, "plain", "no match", 0, 0)
 
 
 def test_a_trace_is_one_line_of_its_figures():
