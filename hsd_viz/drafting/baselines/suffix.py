@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import itemgetter
 
 from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree
@@ -73,12 +74,10 @@ class SuffixTree:
             if child is None:
                 node.children[token] = Node(self.current, start)
                 continue
-            if (
-                child.children is None
-            ):  # now two suffixes: the leaf moves one token down if its text continues
-                child.children = {
-                    t: Node(child.which, child.start) for t, _ in self.children(child, depth)
-                }
+            if child.children is None:
+                # Now two suffixes: the leaf moves one token down, if its text continues.
+                followers = self.children(child, depth)
+                child.children = {t: Node(child.which, child.start) for t, _ in followers}
             child.count += 1
             if depth < self.depth:
                 self._active.append((start, child))
@@ -179,15 +178,9 @@ class SuffixDecoding(Baseline):
         for trie in (self._text, self.outputs):
             longest = trie.matched(key)
             first = len(key) + 1
-
-            # The probabilities of a level sum to at most 1, so a score is at most the number of
-            # levels that are left in the trie, and at most the tree's size. The most promising
-            # matches come first; the rest often cannot win.
-            def bound(matched: int, depth: int = trie.depth) -> int:
-                return min(budget, matched, depth - matched)
-
-            for matched in sorted(range(longest, 0, -1), key=bound, reverse=True):
-                if bound(matched) * _ROUNDING < score:
+            # The most promising matches come first; the rest often cannot win.
+            for matched, bound in _by_bound(longest, trie.depth, budget):
+                if bound * _ROUNDING < score:
                     break
                 if matched < first and min(budget, matched) <= score:
                     continue
@@ -212,11 +205,9 @@ class SuffixDecoding(Baseline):
         depth = len(key)
         assert node is not None, "every suffix of a match matches"
         while len(tree) < most:
-            for token, child in (
-                trie.children(node, depth)
-                if parent < 0 or tree.tokens[parent] not in self.eos
-                else ()
-            ):
+            is_end = parent >= 0 and tree.tokens[parent] in self.eos
+            followers = () if is_end else trie.children(node, depth)
+            for token, child in followers:
                 p = probability * child.count / node.count
                 if p >= self.least:
                     serial += 1
@@ -229,3 +220,16 @@ class SuffixDecoding(Baseline):
             parent = tree.add(token, above, self.name, len(key), node.count, probability, position)
             depth += 1
         return tree
+
+
+def _by_bound(longest: int, depth: int, budget: int) -> list[tuple[int, int]]:
+    """Return the lengths of matches up to ``longest``, each with the bound of its tree's score; the
+    greatest bound first, and of equal ones the longest match.
+
+    The probabilities of a level sum to at most 1, so a score is at most the number of levels that
+    are left in a trie of this ``depth``, and at most the size of the tree.
+    """
+    bounds = []
+    for matched in range(longest, 0, -1):
+        bounds.append((matched, min(budget, matched, depth - matched)))
+    return sorted(bounds, key=itemgetter(1), reverse=True)
