@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class LoopHooks:
-    """The points of :class:`~hsd_viz.decoding.loop.Loop` at which a runtime may act. Here nothing
-    happens; a runtime overrides what it needs (:mod:`hsd_viz.torch_models.decode`).
+    """The points of :class:`~hsd_viz.decoding.loop.Loop` at which a runtime may act: it overrides
+    those that it needs (:mod:`hsd_viz.torch_models.decode`). Here they do nothing.
 
     Attributes:
         draws_numbers: whether the loop draws the uniform numbers of drafts and verifications, and
@@ -17,21 +17,16 @@ class LoopHooks:
     result_time: int | None = None
 
     def after_prefill(self) -> None:
-        """The prompt has been fed."""
-        return None
+        """Prepare the rounds: every session has been fed the prompt, but for its last token."""
 
     def after_leaving_levels(self) -> None:
-        """Draft models whose context the text fills take no part any more."""
-        return None
+        """Discard work ahead by draft models that left because the text fills their context."""
 
     def before_round(self, i: int) -> None:
-        """A round of level ``i`` begins."""
-        return None
+        """Begin the work of a round of level ``i``, before the level below drafts for it."""
 
     def after_round(self, i: int) -> None:
-        """A round of level ``i`` has ended and is recorded."""
-        return None
+        """End the work of a round of level ``i``, which has been recorded."""
 
     def before_draft(self, i: int) -> None:
-        """Level ``i`` is asked for a draft after the present text."""
-        return None
+        """Prepare a draft of level ``i`` after the present text."""
