@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     def work(args) -> None:
         torch.set_num_threads(1)
         suite = prompts_of(args.suite, args.prompts)
-        text = EngineModels("target", "cpu", None, False).text("target")
+        text = EngineModels("target", device="cpu", allow_models=False).text("target")
         texts = []
         for prompt in suite.prompts:
             ids = text.encode(prompt.text)[-512:]

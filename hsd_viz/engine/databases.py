@@ -164,7 +164,8 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
     is_file = path.is_file() and path.suffix != GGUF
     is_folder = path.is_dir() and not (path / "config.json").exists()
     if not is_file and not (is_folder and any(path.glob("tokenizer*"))):
-        return EngineModels(name, "cpu", allow_models=True, family=family).text(name).tokenizer
+        models = EngineModels(name, device="cpu", family=family)
+        return models.text(name).tokenizer
     file = path if is_file else path / FILE
     if file.name == FILE and file.is_file():
         try:

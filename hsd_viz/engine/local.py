@@ -79,11 +79,11 @@ class LocalEngine(Engine):
             set_threads(options.threads)
         models = EngineModels(
             options.target,
-            options.device,
-            options.dtype,
-            options.allow_models,
-            options.bridge,
-            options.runtime,
+            device=options.device,
+            dtype=options.dtype,
+            allow_models=options.allow_models,
+            bridge=options.bridge,
+            runtime=options.runtime,
             family=options.family,
         )
         if options.databases is not None:

@@ -56,6 +56,7 @@ class EngineModels(OpenedModels):
     def __init__(
         self,
         target: str = LEVELS[-1],
+        *,
         device: str | None = None,
         dtype: str | None = None,
         allow_models: bool = True,

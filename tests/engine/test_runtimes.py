@@ -49,7 +49,7 @@ needs_compiler = pytest.mark.skipif(
 
 
 def models(path, runtime="auto", build=None, dtype="float32") -> EngineModels:
-    return EngineModels(path, "cpu", dtype, True, runtime=runtime, build=build)
+    return EngineModels(path, device="cpu", dtype=dtype, runtime=runtime, build=build)
 
 
 @needs_compiler

@@ -358,7 +358,8 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monk
         ("auto", missing, DatabaseDrafter),
         ("eager", None, DatabaseDrafter),
     ):
-        engine = LocalEngine(EngineModels("target", "cpu", runtime=runtime, build=build), Costs())
+        models = EngineModels("target", device="cpu", runtime=runtime, build=build)
+        engine = LocalEngine(models, Costs())
         model = SimpleNamespace(vocab_size=4096)
         monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
         assert type(engine.drafter("db > target")[0]) is kind
