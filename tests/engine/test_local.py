@@ -39,44 +39,64 @@ def engine(paths):
     return load_engine(paths["target"], device="cpu", dtype="float32")
 
 
-def stacks(paths):
-    return [
-        "target",
-        f"{paths['draft']}:3 > target",
-        "db[context] > target",
-        f"lookup > {paths['draft']}:4 > target",
-    ]
+STACKS = (
+    "target",
+    "{draft}:3 > target",
+    "db[context] > target",
+    "lookup > {draft}:4 > target",
+)
+for_every_stack = pytest.mark.parametrize("stack", STACKS)
 
 
-def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
-    for stack in stacks(paths):
-        for temperature in (0.0, 0.9):
-            events = list(
-                engine.decode("ab ab ab", stack, max_new_tokens=30, temperature=temperature, seed=3)
-            )
-            kinds = [Step if isinstance(e, Step) else type(e) for e in events]
-            start = kinds.index(Started)
-            assert set(kinds[:start]) <= {Stage}
-            assert set(kinds[start + 1 : -1]) == {Step}
-            assert kinds[-1] is Finished
-            trace = events[-1].trace
-            rebuilt = Trace(events[start].meta)
-            rebuilt.pieces.update(events[start].pieces)
-            for step in events[start + 1 : -1]:
-                rebuilt.append(step)
-            assert rebuilt.to_dict() == trace.to_dict()
-            check(trace)
-            ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
-            assert trace.meta["stop_reason"] == ("eos" if ended else "length")
-            assert ended or len(trace) == 30
-            named = {row.token_id for row in (*trace.token_rows, *trace.draft_rows)}
-            for row in trace.token_rows:
-                named |= {token_id for token_id, _ in row.top}
-            named |= set(trace.meta["prompt_ids"])
-            assert named <= set(trace.pieces)
-            times = [(c.start_ns, c.start_ns + c.duration_ns) for c in trace.call_rows]
-            for (_, end), (begin, _) in itertools.pairwise(times):
-                assert end <= begin, "calls overlap"
+@pytest.fixture(scope="module", params=product(STACKS, (0.0, 0.9)), ids="{0[0]} at {0[1]}".format)
+def events(request, engine, paths):
+    """The events of a decode."""
+    stack, temperature = request.param
+    run = partial(engine.decode, max_new_tokens=30, temperature=temperature, seed=3)
+    return list(run("ab ab ab", stack.format_map(paths)))
+
+
+def test_events_come_in_order(events):
+    kinds = [Step if isinstance(event, Step) else type(event) for event in events]
+    start = kinds.index(Started)
+    assert set(kinds[:start]) <= {Stage}
+    assert set(kinds[start + 1 : -1]) == {Step}
+    assert kinds[-1] is Finished
+
+
+def test_the_steps_of_a_decode_are_its_trace(events):
+    started = next(event for event in events if isinstance(event, Started))
+    rebuilt = Trace(started.meta)
+    rebuilt.pieces.update(started.pieces)
+    for event in events:
+        if isinstance(event, Step):
+            rebuilt.append(event)
+    check(events[-1].trace)
+    assert rebuilt.to_dict() == events[-1].trace.to_dict()
+
+
+def test_a_decode_ends_at_an_end_token_or_at_the_limit(events, engine):
+    trace = events[-1].trace
+    if trace.token_ids[-1] == engine.tokenizer.eos_token_id:
+        assert trace.meta["stop_reason"] == "eos"
+    else:
+        assert trace.meta["stop_reason"] == "length"
+        assert len(trace) == 30
+
+
+def test_every_token_of_a_trace_has_its_text(events):
+    trace = events[-1].trace
+    named = {row.token_id for row in (*trace.token_rows, *trace.draft_rows)}
+    for row in trace.token_rows:
+        named |= {token_id for token_id, _ in row.top}
+    named |= set(trace.meta["prompt_ids"])
+    assert named <= set(trace.pieces)
+
+
+def test_calls_do_not_overlap(events):
+    calls = events[-1].trace.call_rows
+    for call, following in itertools.pairwise(calls):
+        assert call.start_ns + call.duration_ns <= following.start_ns
 
 
 def test_the_trace_says_what_was_run(engine, paths):
@@ -140,17 +160,24 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
     assert len(corrections) > 3
 
 
-def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
-    """Rounds name their rule; block rounds have thresholds where they were compared, and no
-    unreached token.
-    """
-    stack = f"lookup > {paths['draft']}:4 > target"
-    for rule in ("token", "block"):
-        trace = engine.run("ab ab ab", stack, rule=rule, max_new_tokens=60, temperature=1.0, seed=5)
-        check(trace)
-        assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == {rule}
-        assert set(column(select(trace.round_rows, level=1), "rule")) == {"token"}, "point masses"
-        assert trace.meta["sampling"]["rule"] == rule
+@pytest.fixture(params=["token", "block"])
+def ruled(request, engine, paths):
+    """A rule, and the trace of a decode with it."""
+    run = partial(engine.run, max_new_tokens=60, temperature=1.0, seed=5, rule=request.param)
+    return request.param, run("ab ab ab", f"lookup > {paths['draft']}:4 > target")
+
+
+def test_the_rule_of_each_level_is_in_the_trace(ruled):
+    rule, trace = ruled
+    check(trace)
+    assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == {rule}
+    assert set(column(select(trace.round_rows, level=1), "rule")) == {"token"}, "point masses"
+    assert trace.meta["sampling"]["rule"] == rule
+
+
+@pytest.mark.parametrize("ruled", ["block"], indirect=True)
+def test_block_rounds_have_thresholds_where_they_were_compared(ruled):
+    _, trace = ruled
     rows = select(trace.draft_rows, level=2)
     assert "unreached" not in set(column(rows, "verdict"))
     for row in rows:
@@ -159,64 +186,63 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
         if row.verdict == "rejected":
             assert row.u >= row.h
     assert Trace.from_dict(trace.to_dict()).draft_rows == trace.draft_rows
+
+
+def test_an_unknown_rule_is_refused_with_those_there_are(engine):
     with pytest.raises(ValueError, match=r"unknown verification rule 'blok' \(use token, block"):
         engine.decode("a", "target", rule="blok")
 
 
-def test_without_recording_the_tokens_are_the_same(engine, paths):
-    for stack in stacks(paths):
-        full = engine.run("ab ab", stack, max_new_tokens=20, temperature=1.0, record=True)
-        lean = engine.run("ab ab", stack, max_new_tokens=20, temperature=1.0, record=False)
-        assert full.token_ids == lean.token_ids
-        assert lean.token_rows[0].top is None
-        assert full.token_rows[0].top
+@for_every_stack
+def test_without_recording_the_tokens_are_the_same(engine, paths, stack):
+    run = partial(engine.run, "ab ab", stack.format_map(paths), max_new_tokens=20, temperature=1.0)
+    full = run(record=True)
+    lean = run(record=False)
+    assert full.token_ids == lean.token_ids
+    assert lean.token_rows[0].top is None
+    assert full.token_rows[0].top
 
 
-def test_eos_stops_without_a_bonus(engine, paths):
-    """Make a token that greedy decoding emits the end token; the text must end with it in every
-    stack.
-    """
+@for_every_stack
+def test_eos_stops_without_a_bonus(engine, paths, stack, monkeypatch):
+    """Make a token that greedy decoding emits the end token; the text must end with it."""
     plain = engine.run("ab", "target", max_new_tokens=40).token_ids
     eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
     config = engine.module("target").generation_config
-    before = config.eos_token_id
-    config.eos_token_id = [eos, 99_999]
-    try:
-        for stack in stacks(paths):
-            trace = engine.run("ab", stack, max_new_tokens=40)
-            check(trace)
-            assert trace.token_ids == plain[: plain.index(eos) + 1]
-            assert trace.meta["stop_reason"] == "eos"
-            assert not trace.meta["cancelled"]
-    finally:
-        config.eos_token_id = before
+    monkeypatch.setattr(config, "eos_token_id", [eos, 99_999])
+    trace = engine.run("ab", stack.format_map(paths), max_new_tokens=40)
+    check(trace)
+    assert trace.token_ids == plain[: plain.index(eos) + 1]
+    assert trace.meta["stop_reason"] == "eos"
+    assert not trace.meta["cancelled"]
 
 
-def test_the_context_stops_a_decode(engine, paths):
-    for stack in stacks(paths):
-        trace = engine.run("x" * 119, stack, max_new_tokens=50)
-        assert trace.meta["stop_reason"] == "context"
-        assert len(trace) == 8
-        check(trace)
+@for_every_stack
+def test_the_context_stops_a_decode(engine, paths, stack):
+    trace = engine.run("x" * 119, stack.format_map(paths), max_new_tokens=50)
+    assert trace.meta["stop_reason"] == "context"
+    assert len(trace) == 8
+    check(trace)
 
 
-def test_an_end_token_in_the_prompt_ends_nothing(engine, paths):
+@for_every_stack
+def test_an_end_token_in_the_prompt_ends_nothing(engine, paths, stack):
     prompt = [engine.tokenizer.eos_token_id]
     plain = engine.run(prompt, "target", max_new_tokens=9)
-    for stack in stacks(paths):
-        assert engine.run(prompt, stack, max_new_tokens=9).token_ids == plain.token_ids
-    # The draft model drafts from the first round on.
-    assert (
-        engine.run(prompt, f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted
-        == 3
-    )
+    trace = engine.run(prompt, stack.format_map(paths), max_new_tokens=9)
+    assert trace.token_ids == plain.token_ids
+
+
+def test_after_an_end_token_the_draft_model_drafts_from_the_first_round_on(engine, paths):
+    stack = f"{paths['draft']}:3 > target"
+    trace = engine.run([engine.tokenizer.eos_token_id], stack, max_new_tokens=9)
+    assert trace.round_rows[0].drafted == 3
 
 
 def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
-    monkeypatch.setattr(
-        "hsd_viz.native.decode.CALL_NS", 0
-    )  # such small models decode it all in one call
-    decode = engine.decode("ab", stacks(paths)[1], max_new_tokens=100)
+    # Such small models would decode it all in one call.
+    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)
+    decode = engine.decode("ab", f"{paths['draft']}:3 > target", max_new_tokens=100)
     trace = None
     for event in decode:
         if isinstance(event, Started):
@@ -232,7 +258,7 @@ def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
 
 
 def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
-    jobs = list(product(("ab", "xyz"), stacks(paths)))
+    jobs = list(product(("ab", "xyz"), [stack.format_map(paths) for stack in STACKS]))
     expected = [engine.run(*job, max_new_tokens=40).token_ids for job in jobs]
     decoded: dict[int, list[int]] = {}
 
