@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hsd_viz.measure.predict.api import predict
     from hsd_viz.measure.replay.api import replay
     from hsd_viz.quick import compare, run
-    from hsd_viz.records import convert as metrics
+    from hsd_viz.records import convert as serving_metrics
     from hsd_viz.records.imported import import_records
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
@@ -62,7 +62,7 @@ _MODULES = {
 _SUBMODULES = {
     "audit": ".audit",
     "figures": ".figures",
-    "metrics": ".records.convert",
+    "serving_metrics": ".records.convert",
     "views": ".views",
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _MODULES, _SUBMODULES)

@@ -81,8 +81,14 @@ def test_what_rates_determine_and_what_is_not_determined():
         convert({"num_drafts": 1}, "vllm")
 
 
+def test_the_name_of_1_0_is_answered_with_both_that_it_may_mean():
+    with pytest.raises(AttributeError) as error:
+        _ = hsd.metrics
+    assert str(error.value).endswith("did you mean hsd.serving_metrics or trace.metrics()?")
+
+
 def test_it_is_public_and_every_name_has_a_quantity():
-    assert hsd.metrics.convert is convert
+    assert hsd.serving_metrics.convert is convert
     used = set(chain(*(names.values() for names in VOCABULARIES.values())))
     assert used - {"emitted_less_one"} <= set(QUANTITIES)
     assert complete({"accepted": None}) == {}
