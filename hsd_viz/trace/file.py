@@ -12,8 +12,11 @@ import gzip
 import json
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
@@ -28,6 +31,11 @@ MOST_BYTES = 2_000_000_000
 #: The required keys of a trace's meta; the rest depends on the engine.
 REQUIRED_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 _GZIP = b"\x1f\x8b"
+_READING = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_READING.acquire, after_in_parent=_READING.release, after_in_child=_READING.release
+    )
 
 #: Four tables, and the texts of tokens by id.
 Tables = tuple[dict[str, Columns], dict[int, str]]
@@ -129,12 +137,9 @@ def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES)
         TraceError: if it is not a complete trace; the message begins with ``name``.
     """
     payload = _unpacked(payload, name, max_bytes)
-    collecting = gc.isenabled()
-    # Hundreds of thousands of lists are made and none is dropped: collections would double the
-    # time.
-    gc.disable()
     try:
-        return from_data(json.loads(payload))
+        with _without_collections():
+            return from_data(json.loads(payload))
     except TraceError as error:
         raise TraceError(f"{name}: {error}") from None
     except INVALID_JSON:
@@ -144,9 +149,22 @@ def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES)
         elif payload.lstrip().startswith(b"{"):
             why = "the JSON is incomplete"
         raise TraceError(f"{name} is not a valid trace: {why}") from None
-    finally:
-        if collecting:
-            gc.enable()
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Read without collections of garbage: hundreds of thousands of lists are made and none is
+    dropped, so that they would double the time. One thread at a time: of two, the one that begins
+    last would not enable them again.
+    """
+    with _READING:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def save(content: Content, path: str | os.PathLike) -> Path:

@@ -4,6 +4,7 @@ sentence.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -14,7 +15,7 @@ import time
 import pytest
 
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.trace import SCHEMA_VERSION, RoundRow, Trace, TraceError
+from hsd_viz.trace import SCHEMA_VERSION, RoundRow, Trace, TraceError, file
 from hsd_viz.trace.trace import _MAKING
 from tests.trace.samples import sample_trace
 
@@ -67,6 +68,35 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
         spent.append(time.process_time() - before)
     assert min(spent) <= 1
     assert len(loaded) == len(trace) >= 100_000
+
+
+def test_two_threads_that_read_leave_collections_enabled(monkeypatch):
+    """The second one begins while the first one reads."""
+    content = load_bundled("databases").to_bytes(packed=False)
+    first_is_done = threading.Event()
+    second = threading.Thread(target=Trace.from_bytes, args=(content,))
+    from_data = file.from_data
+    is_enabled = gc.isenabled
+
+    def start_second(data):
+        if not second.ident:
+            second.start()
+            # A second thread that does not wait for its turn is at its question now.
+            second.join(0.2)
+        return from_data(data)
+
+    def answer_late():
+        answer = is_enabled()
+        if threading.current_thread() is second:
+            first_is_done.wait(60)
+        return answer
+
+    monkeypatch.setattr(file, "from_data", start_second)
+    monkeypatch.setattr(file.gc, "isenabled", answer_late)
+    Trace.from_bytes(content)
+    first_is_done.set()
+    second.join(60)
+    assert is_enabled()
 
 
 def test_a_trace_from_before_a_column_was_added_is_read_without_it():
