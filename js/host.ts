@@ -48,7 +48,7 @@ export interface Suite {
 }
 /**
  * What the page shows and checks before anything is asked; JSON, written by
- * hsd_viz.views.app.about().
+ * hsd_viz.views.page_data.about().
  */
 export interface About {
   palette: PaletteData;

@@ -221,3 +221,86 @@ test(
     close();
   },
 );
+
+/** A page that shows a finished run of its own, while the next one has begun without a token. */
+async function beginningAgain() {
+  const { tokens, drafts, rounds, calls, pieces, ...head } = RECORDED.sampled;
+  const hold = { fail: (_error: Error) => {}, end: () => {} };
+  let decodes = 0;
+  const decode = (_request: unknown, on: any, signal: AbortSignal) => {
+    decodes += 1;
+    if (decodes === 1) {
+      on.begin({ ...RECORDED.sampled, run: "first", meta: { ...head.meta, wall_ns: null } });
+      return Promise.resolve({ ...head, run: "first" });
+    }
+    const empty = emptyOf(RECORDED.sampled);
+    on.begin({ ...empty, run: "second", seq: 0, meta: { ...head.meta, wall_ns: null } });
+    return new Promise((done, fail) => {
+      hold.fail = fail;
+      hold.end = () => done({ ...head, run: "second", seq: 0 });
+      signal.addEventListener("abort", () => fail(new DOMException("cancelled", "AbortError")));
+    });
+  };
+  const page = opened({ decode });
+  const { el } = page;
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  assert.equal(el.querySelectorAll(".hsd-stream .hsd-tok[data-i]").length, 0);
+  return { ...page, hold };
+}
+
+/** A run without its steps. */
+function emptyOf(run: any) {
+  const tables = ["tokens", "drafts", "rounds", "calls"].map((name) => [
+    name,
+    Object.fromEntries(Object.keys(run[name]).map((column) => [column, []])),
+  ]);
+  return { ...run, ...Object.fromEntries(tables), pieces: {} };
+}
+
+/** Whether the page shows its first run, whole, and can show it again after a recording. */
+async function showsFirstRun(el: HTMLElement) {
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  const count = RECORDED.sampled.tokens.token_id.length;
+  const places = () => el.querySelectorAll(".hsd-stream .hsd-tok[data-i]").length;
+  await vi.waitFor(() => assert.equal(places(), count));
+  const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
+  assert.equal(select.value, "here");
+  select.value = "plain";
+  select.dispatchEvent(new Event("change"));
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  select.value = "here";
+  select.dispatchEvent(new Event("change"));
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  await vi.waitFor(() => assert.equal(places(), count));
+}
+const trouble = (el: HTMLElement) => text(el, ".hsd-main > .hsd-notice:not([hidden])");
+
+test("a run cancelled before its first token leaves the run before it", PAGE_TEST, async () => {
+  const { el, close } = await beginningAgain();
+  button(el, "Cancel").click();
+  await showsFirstRun(el);
+  assert.equal(trouble(el), "", "the visitor has ended the run");
+  close();
+});
+
+test("a host may end a cancelled run without a token and without an error", PAGE_TEST, async () => {
+  const { el, close, hold } = await beginningAgain();
+  // Its answer is on the way.
+  hold.end();
+  button(el, "Cancel").click();
+  await showsFirstRun(el);
+  close();
+});
+
+test("a run that fails before its first token leaves the run before it", PAGE_TEST, async () => {
+  const { el, close, hold } = await beginningAgain();
+  hold.fail(new Error("no memory"));
+  await vi.waitFor(() => assert.match(trouble(el), /Run failed ?no memory/));
+  await showsFirstRun(el);
+  close();
+});

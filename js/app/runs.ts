@@ -16,6 +16,14 @@ interface Fork {
   /** The recorded probability of the other token; null: not recorded. */
   p: number | null;
 }
+/** What a run replaces, and what is shown again where it ends without a token. */
+interface Replaced {
+  run: Snapshot;
+  state: Pick<
+    kept.State,
+    "shown" | "kind" | "blurb" | "filled" | "here" | "branches" | "branch"
+  >;
+}
 /** Pixels up to which the form covers the run. */
 const NARROW = 900;
 const BUSY = "a run is in progress: cancel it or wait for its end";
@@ -106,26 +114,44 @@ export class Runs {
   async decode(request: DecodeRequest, fork: Fork | null = null) {
     const { host, root } = this.shell;
     if (!host.decode || this.now.busy) return;
+    const before = this.replaced();
     if (!fork) this.set({ branches: [], branch: 0 });
     const control = new AbortController();
     this.control = control;
     this.wanted = "";
     this.set({ busy: true, trouble: null, stage: { text: "starting" } });
     if (root.offsetWidth <= NARROW) this.set({ drawer: false });
-    const before = { shown: this.now.shown, kind: this.now.kind };
+    const { signal } = control;
     try {
-      const progress = this.progress(request.max_new_tokens, control.signal);
-      this.finish(await host.decode(request, progress, control.signal), fork);
+      const progress = this.progress(request.max_new_tokens, signal);
+      const head = await host.decode(request, progress, signal);
+      if (signal.aborted && !this.hasTokens) this.restore(before);
+      else this.finish(head, fork);
     } catch (problem) {
-      const begun = this.now.kind === "live" && this.run.tokens.length > 0;
-      if (begun) this.keepPart(isLost(problem));
-      else this.set(before);
-      // The banner says that the host is lost.
-      if (!isLost(problem)) throw problem;
+      const ended = signal.aborted ? "cancelled" : "failed";
+      if (this.hasTokens) this.keepPart(isLost(problem) ? "lost" : ended);
+      else this.restore(before);
+      // The banner says that the host is lost, and a visitor who cancels a run knows that it ends.
+      if (!isLost(problem) && !signal.aborted) throw problem;
     } finally {
       this.control = null;
       this.set({ busy: false, stage: { text: "" } });
     }
+  }
+  /** Whether the run in progress has begun, and has a token. */
+  private get hasTokens(): boolean {
+    return this.now.kind === "live" && this.run.tokens.length > 0;
+  }
+  /** What the next run replaces. */
+  private replaced(): Replaced {
+    const { shown, kind, blurb, filled, here, branches, branch } = this.now;
+    const state = { shown, kind, blurb, filled, here, branches, branch };
+    return { run: this.run.snapshot(), state };
+  }
+  /** Show again what a run without a token has replaced. */
+  private restore({ run, state }: Replaced) {
+    this.run.adopt(run);
+    this.set(state);
   }
   /** What the host calls during a decode of this many tokens. */
   private progress(most: number, signal: AbortSignal): Progress {
@@ -154,15 +180,15 @@ export class Runs {
     this.set({ here, kind: here ? "finished" : "none" });
     if (here && fork) this.addBranch(here, fork);
   }
-  /** Keep what was decoded before a failure, as a run that ended there. */
-  private keepPart(lost: boolean) {
+  /** Keep what was decoded before a failure or a cancel, as a run that ended there. */
+  private keepPart(stop_reason: "lost" | "failed" | "cancelled") {
     const { prefill_seconds, seconds } = metricsOf(this.run);
     const { run, seq, prompt, promptIds: prompt_ids, levels } = this.run;
     const meta = {
       ...this.run.meta,
       wall_ns: Math.round(1e9 * (prefill_seconds + seconds)),
       cancelled: true,
-      stop_reason: lost ? "lost" : "failed",
+      stop_reason,
     };
     this.run.adopt({ run, seq, prompt, prompt_ids, levels, meta });
     const here = this.run.snapshot();

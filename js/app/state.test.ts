@@ -1,6 +1,7 @@
 // The form: numbers as they are typed, and the request that they make.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { SETTING_NAMES, SETTINGS } from "../lib/options";
 import { ABOUT, RECORDED } from "../lib/testing";
 import { fieldsOf, formOf, numberOf, rangesOf, requestOf } from "./state";
 
@@ -30,3 +31,16 @@ test("numbers are checked where they are typed", { skip }, () => {
   assert.equal(again.stack, "nano:4 > target");
   assert.equal(again.prompt, RECORDED.sampled.prompt);
 });
+
+test.each(SETTING_NAMES.filter((name) => SETTINGS[name].whole))(
+  "a comma is refused in the whole number %s, where it could be a separator of thousands",
+  (name) => {
+    const range = rangesOf(2000)[name];
+    const [label, least, most] = range;
+    const refusal = `must be a whole number from ${least} to ${most}, not`;
+    const problem = `${label.split(" (")[0]} ${refusal}`;
+    assert.equal(numberOf("1000", range), 1000);
+    assert.equal(numberOf("1,000", range), `${problem} 1,000.`);
+    assert.equal(numberOf("1,5", range), `${problem} 1,5.`);
+  },
+);

@@ -132,9 +132,12 @@ export function rangesOf(tokens: number): Record<Numbers, Range> {
   >;
 }
 
-/** The number that a field holds, or what is wrong with it. */
+/**
+ * The number that a field holds, or what is wrong with it. A comma is a decimal point; in a whole
+ * number it would be a separator of thousands to some, and is refused.
+ */
 export function numberOf(text: string, [label, least, most, whole]: Range): number | string {
-  const value = Number(text.trim().replace(",", "."));
+  const value = Number(whole ? text.trim() : text.trim().replace(",", "."));
   const fits = text.trim() !== "" && Number.isFinite(value) && value >= least && value <= most;
   if (fits && (!whole || Number.isInteger(value))) return value;
   const name = label.split(" (")[0];

@@ -5,7 +5,7 @@ import { metricsOf } from "../lib/metrics";
 import { SETTING_NAMES } from "../lib/options";
 import { storeOf } from "../lib/run";
 import { type Head, joined, type Meta, type Snapshot, type Step } from "../lib/run_data";
-import { besidePlain } from "../tab/host";
+import { besidePlain } from "./plain";
 
 /** The fields of a request that the server takes. */
 const FIELDS = ["prompt", "stack", ...SETTING_NAMES, "rule", "chat"];
@@ -72,24 +72,41 @@ class ServedRun {
   }
 }
 
+const CLOSED = "the server closed the connection before the end";
+/** What rejects with this message in the place of a browser's. */
+const fail = (message: string) => (): never => {
+  throw new Error(message);
+};
+
 /** The texts of an answer's body as they arrive. */
 async function* textsOf({ body }: Response): AsyncGenerator<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
-    yield part.value;
+  const next = () => reader?.read().catch(fail(CLOSED));
+  for (let part = await next(); part && !part.done; part = await next()) yield part.value;
 }
 
+/** The reason that the server gives for a refusal; a proxy before it answers without one. */
+async function reasonOf(answer: Response): Promise<string> {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text).error || statusWords(answer);
+  } catch {
+    return statusWords(answer);
+  }
+}
+const statusWords = ({ status }: Response) => `the server answers with status ${status}`;
+
 /** Ask the server for a run, and take its lines as they come. */
-async function receive(run: ServedRun, asked: RequestInit) {
-  const answer = await fetch("decode", asked);
-  if (!answer.ok) throw new Error((await answer.json()).error);
+async function receive(run: ServedRun, request: RequestInit) {
+  const answer = await fetch("decode", request).catch(fail("the server does not answer"));
+  if (!answer.ok) throw new Error(await reasonOf(answer));
   let rest = "";
   for await (const text of textsOf(answer)) {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     run.take(lines);
   }
-  if (!run.isFinished) throw new Error("the server closed the connection before the end");
+  if (!run.isFinished) throw new Error(CLOSED);
 }
 
 /** Take the token out of the page's address; "": it has none. */
@@ -116,8 +133,7 @@ export function serverDecode() {
     try {
       await receive(run, { method: "POST", headers, body, signal });
     } catch (problem) {
-      const isSilent = problem instanceof TypeError;
-      if (!signal.aborted) throw isSilent ? new Error("the server does not answer") : problem;
+      if (!signal.aborted) throw problem;
     }
     return run.finish();
   });

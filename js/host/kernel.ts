@@ -1,5 +1,5 @@
-// The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages
-// of the page's widget.
+// The host of a page in a notebook or under Voilà: hsd_viz/views/app/dashboard.py in the kernel,
+// by messages of the page's widget.
 //   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}…
 //                                       then {id, kind: "done" | "failed", ...}
 //   files, and runs as JSON, travel as buffers; {id, kind: "cancel"} ends a request early

@@ -1,5 +1,5 @@
-// The databases of hsd_viz.drafting in C++: the text's own (context.py) and the index files
-// (index/format.py). Same answers.
+// The databases of hsd_viz.drafting in C++: the text's own (context_database.py) and the index
+// files (index/format.py). Same answers.
 #pragma once
 #include <algorithm>
 #include <array>
