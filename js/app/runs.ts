@@ -19,10 +19,7 @@ interface Fork {
 /** What a run replaces, and what is shown again where it ends without a token. */
 interface Replaced {
   run: Snapshot;
-  state: Pick<
-    kept.State,
-    "shown" | "kind" | "blurb" | "filled" | "here" | "branches" | "branch"
-  >;
+  state: Pick<kept.State, "shown" | "kind" | "blurb" | "filled" | "here" | "branches" | "branch">;
 }
 /** Pixels up to which the form covers the run. */
 const NARROW = 900;

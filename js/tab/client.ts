@@ -49,7 +49,8 @@ export type Answer =
   | { kind: "append"; id: number; steps: Append }
   | { kind: "done"; id: number; run: Snapshot; result: Result; memory: number }
   | { kind: "timed"; id: number; milliseconds: Record<string, number> }
-  | { kind: "failed"; id: number; message: string; memory: boolean };
+  /** `lost`: the worker decodes nothing more. */
+  | { kind: "failed"; id: number; message: string; lost: boolean };
 
 /** What is done with answers on the way. */
 export type On = Partial<Progress>;
@@ -188,7 +189,7 @@ export class Client {
       this.pending.delete(answer.id);
       if (answer.kind !== "failed") return pending.resolve(answer);
       pending.reject(new Error(answer.message));
-      if (answer.memory) this.lost(answer.message);
+      if (answer.lost) this.lost(answer.message);
     }
   }
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { Answer } from "./client";
 import { TabDecoder } from "./decoder";
 import type { Loading } from "./loading";
+import { ModuleEnded, OutOfMemory } from "./memory";
 
 const timing = (id: number) => ({ kind: "time", id, model: "nano", widths: [1] }) as const;
 
@@ -72,7 +73,19 @@ test("what cannot be loaded fails each job by its own answer", async () => {
   decoder.receive(timing(1));
   decoder.receive(timing(2));
   expect(await ends(2)).toEqual([
-    { kind: "failed", id: 1, message: "manifest.json cannot be loaded", memory: false },
-    { kind: "failed", id: 2, message: "manifest.json cannot be loaded", memory: false },
+    { kind: "failed", id: 1, message: "manifest.json cannot be loaded", lost: false },
+    { kind: "failed", id: 2, message: "manifest.json cannot be loaded", lost: false },
   ]);
+});
+
+test.each([
+  ["without memory", new OutOfMemory(), true],
+  ["at the end of the module", new ModuleEnded("no such type"), true],
+  ["by another error", new Error("keys of this length"), false],
+])("a job that fails %s reports whether its worker is lost", async (_, error, lost) => {
+  const { decoder, ends } = decoderWith(() => {
+    throw error;
+  });
+  decoder.receive(timing(1));
+  expect(await ends(1)).toEqual([{ kind: "failed", id: 1, message: error.message, lost }]);
 });

@@ -2,7 +2,7 @@
 import type { Answer, Ask } from "./client";
 import { Decode } from "./decode";
 import { Loading } from "./loading";
-import { OutOfMemory } from "./memory";
+import { ModuleEnded, OutOfMemory } from "./memory";
 import { neededBy, planOf } from "./plan";
 import { RunRecord } from "./record";
 import { factsOf, resultOf } from "./result";
@@ -54,8 +54,8 @@ export class TabDecoder {
         if (job.kind === "decode") await this.decode(job, control.signal);
         else await this.time(job, control.signal);
       } catch (error) {
-        const memory = error instanceof OutOfMemory;
-        this.say({ kind: "failed", id: job.id, message: (error as Error).message, memory });
+        const lost = error instanceof OutOfMemory || error instanceof ModuleEnded;
+        this.say({ kind: "failed", id: job.id, message: (error as Error).message, lost });
       } finally {
         this.controls.delete(job.id);
       }

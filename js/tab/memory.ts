@@ -1,6 +1,8 @@
 // The module hsd-viz.wasm: its memory, its structures, its clock.
 import type { Manifest } from "./manifest";
 
+/** Thrown where the module has ended itself: it takes no other call. */
+export class ModuleEnded extends Error {}
 /** Thrown where memory is not to be had; what was loaded stays usable. */
 export class OutOfMemory extends Error {
   constructor() {
@@ -10,6 +12,8 @@ export class OutOfMemory extends Error {
 type Fields = Record<string, number | bigint>;
 type Call = (...args: (number | bigint)[]) => number;
 
+/** Bytes of a reason in hsd_error(), with the 0 at its end. */
+const MOST_REASON = 200;
 const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64: 8 };
 
 /**
@@ -18,6 +22,8 @@ const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64:
  */
 export class Module {
   private readonly exports: Record<string, unknown>;
+  /** Why the module has ended itself; null: it has not. */
+  private end: Error | null = null;
 
   private constructor(
     instance: WebAssembly.Instance,
@@ -61,20 +67,39 @@ export class Module {
     return new Kind((this.exports.memory as WebAssembly.Memory).buffer as ArrayBuffer, at, length);
   }
 
-  /** Call a function that returns 0 or a null handle only where there is no memory. */
+  /** Call a function that returns 0 or a null handle where it fails. */
   make(name: string, ...args: (number | bigint)[]): number {
     const result = this.call(name, ...args);
-    if (!result) throw new OutOfMemory();
-    return result;
+    if (result) return result;
+    const reason = this.takeReason();
+    throw reason ? new Error(reason) : new OutOfMemory();
   }
-  /** Call a function. The module ends itself where an allocation fails. */
+  /**
+   * Call a function. The module ends itself where an allocation fails or an argument is invalid.
+   */
   call(name: string, ...args: (number | bigint)[]): number {
+    if (this.end) throw this.end;
     try {
       return (this.exports[name] as Call)(...args);
     } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) throw new OutOfMemory();
-      throw error;
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      this.end = this.endOf(error);
+      throw this.end;
     }
+  }
+  /** Why the module has ended itself. Without a reason of its own, no memory was left. */
+  private endOf({ message }: WebAssembly.RuntimeError): Error {
+    const isAbort = /unreachable/i.test(message);
+    const reason = this.takeReason() || (isAbort ? "" : message);
+    return reason ? new ModuleEnded(`The runtime ended: ${reason}`) : new OutOfMemory();
+  }
+  /** The reason that a call has left in hsd_error(), which is emptied; "": none, or memory. */
+  private takeReason(): string {
+    const at = (this.exports.hsd_error as Call)();
+    const bytes = this.array(Uint8Array, at, MOST_REASON);
+    const reason = new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+    bytes[0] = 0;
+    return reason === "memory" ? "" : reason;
   }
 
   allocate(bytes: number): number {

@@ -9,16 +9,14 @@ namespace hsd {
 // A function of other types than interface.hpp declares is an error of the compiler.
 #define API extern "C"
 
-static thread_local char error[200] = "";
-
 template <class R, class F> static R guarded(R failure, F&& f) {
 #ifdef __cpp_exceptions
     try {
         return f();
     } catch (const std::bad_alloc&) {
-        std::strncpy(error, "memory", sizeof error - 1);
+        set_error("memory");
     } catch (const std::exception& e) {
-        std::strncpy(error, e.what(), sizeof error - 1);
+        set_error(e.what());
     }
     return failure;
 #else
@@ -34,9 +32,7 @@ template <class F> static int succeeds(F&& call) {
     });
 }
 
-static void failed(const char* what) { std::strncpy(error, what, sizeof error - 1); }
-
-API const char* hsd_error() { return error; }
+API const char* hsd_error() { return last_error; }
 API int hsd_vector_bytes() { return VECTOR_BYTES; }
 
 API Model* hsd_model_new(const ModelShape* shape) {
@@ -103,7 +99,7 @@ API void hsd_session_free(Session* session) { delete session; }
 API Drafter* hsd_drafter_new(const DrafterSettings* settings) {
     return guarded<Drafter*>(nullptr, [&]() -> Drafter* {
         if (!Drafter::accepts(*settings)) {
-            failed("keys of this length are not for the native drafter");
+            set_error("keys of this length are not for the native drafter");
             return nullptr;
         }
         return new Drafter(*settings);
@@ -135,7 +131,7 @@ API int hsd_drafter_draft(Drafter* drafter, const int32_t* text, int n, int64_t 
                           DraftedNode* nodes) {
     return guarded(-2, [&] {
         if (!drafter->ready(n, length, budget)) {
-            failed("emitted tokens or the costs of so many nodes are missing");
+            set_error("emitted tokens or the costs of so many nodes are missing");
             return -2;
         }
         const auto& tree = drafter->draft(text, n, length, budget);

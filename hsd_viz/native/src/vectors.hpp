@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <type_traits>
 #include <utility>
 #ifdef __linux__
 #include <sys/mman.h>
@@ -212,12 +213,17 @@ template <class T> struct LaneSum {
     }
 };
 
+// Why the last call failed that did: hsd_error().
+inline thread_local char last_error[200] = "";
+inline void set_error(const char* what) { std::strncpy(last_error, what, sizeof last_error - 1); }
+
 // End the call with an error; where there are no exceptions (WebAssembly) the whole program, whose
-// caller restarts it.
+// caller reads the reason and restarts it.
 template <class E> [[noreturn]] inline void raise(const E& error) {
 #ifdef __cpp_exceptions
     throw error;
 #else
+    set_error(std::is_same_v<E, std::bad_alloc> ? "memory" : error.what());
     std::abort();
 #endif
 }
