@@ -47,10 +47,10 @@ export default () => {
   return {
     async initialize({ model }: { model: Model<Traits> }) {
       const id = model.get("bundle").replace("IPY_MODEL_", "");
-      const found = modules.get(id) ?? load(model, id);
-      modules.set(id, found);
-      found.catch(() => modules.delete(id));
-      widget = (await found).widgetOf(model.get("view"));
+      const views = modules.get(id) ?? load(model, id);
+      modules.set(id, views);
+      views.catch(() => modules.delete(id));
+      widget = (await views).widgetOf(model.get("view"));
       return widget.initialize?.({ model });
     },
     render: (drawing: Drawing<Traits>) => widget.render?.(drawing),

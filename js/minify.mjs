@@ -52,10 +52,10 @@ export const shrunk = (text, isModule) =>
 /** The esbuild plugin: shrink again what esbuild has minified. */
 export const minified = {
   name: "minified",
-  setup(found) {
-    const { minify, format } = found.initialOptions;
+  setup(build) {
+    const { minify, format } = build.initialOptions;
     if (!minify) return;
-    found.onEnd(({ outputFiles = [] }) => {
+    build.onEnd(({ outputFiles = [] }) => {
       for (const file of outputFiles.filter(({ path }) => path.endsWith(".js")))
         file.contents = new TextEncoder().encode(`${shrunk(file.text, format === "esm")}\n`);
     });

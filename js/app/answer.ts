@@ -189,8 +189,8 @@ export class AnswerView {
       if (this.control === mine) this.say(text, done, total);
     };
     try {
-      const found = await host.ask(this.question(), { stage }, mine.signal);
-      if (this.control === mine) this.show(found);
+      const answer = await host.ask(this.question(), { stage }, mine.signal);
+      if (this.control === mine) this.show(answer);
     } catch (error) {
       if (this.control === mine) this.showNothing(error);
     }
@@ -219,9 +219,9 @@ export class AnswerView {
     this.fail(error);
   }
   fail = (error: unknown) => {
-    const found = troubleOf(error);
-    const title = found.details ? `${this.asking.words} failed` : "";
-    drawNotice(this.trouble, { ...found, title, caution: !found.details });
+    const trouble = troubleOf(error);
+    const title = trouble.details ? `${this.asking.words} failed` : "";
+    drawNotice(this.trouble, { ...trouble, title, caution: !trouble.details });
   };
   /** Mark it as of the run before. */
   stale(on: boolean) {

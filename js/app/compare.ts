@@ -131,9 +131,9 @@ class Comparison {
     this.paint();
     drawNotice(this.trouble, { message: "" });
     const { host } = this.context;
-    const found = await Promise.all(asked.map((name) => host.recording(name)));
+    const runs = await Promise.all(asked.map((name) => host.recording(name)));
     // The view says when there are too few or too many. A newer choice has its own.
-    if (this.chosen === asked) this.show(found);
+    if (this.chosen === asked) this.show(runs);
   }
   private recordings() {
     const { races } = this.context.host.about;
@@ -182,9 +182,9 @@ class Comparison {
     drawNotice(this.trouble, { message: "" });
     this.paint();
     try {
-      const found = await this.decode(this.stacks(), control.signal);
+      const runs = await this.decode(this.stacks(), control.signal);
       this.chosen = [];
-      this.show(found);
+      this.show(runs);
       this.said = "Decoded here, once each: speeds are noisy.";
     } catch (error) {
       const { aborted } = control.signal;
@@ -200,16 +200,16 @@ class Comparison {
     if (stacks.length < 2 || stacks.length > MOST)
       throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
     const request = requestOf(store.state.form, host.about.limits);
-    const found: Snapshot[] = [];
+    const runs: Snapshot[] = [];
     for (const stack of stacks) {
       const stage = (words: string, done?: number | null, total?: number | null) => {
         this.said = `${stack}: ${total ? `decoding ${done}/${total}` : words}`;
         this.paint();
       };
       await decoded(host, { ...request, stack, max_new_tokens: WARM_UP }, stage, signal);
-      found.push((await decoded(host, { ...request, stack }, stage, signal)).snapshot());
+      runs.push((await decoded(host, { ...request, stack }, stage, signal)).snapshot());
     }
-    return found;
+    return runs;
   }
   private presets() {
     const { sides } = this.context.host.about;

@@ -34,8 +34,8 @@ test("the speed-up is first, with what a pass brought and cost", () => {
   );
 });
 test("a speed-up above the tokens of a pass is doubted", () => {
-  const found = speedOf(run({ tokens_per_second: 50_000 }));
-  expect(found?.words).toBe("is impossible at 2.0 tokens per pass: timings were disturbed.");
+  const headline = speedOf(run({ tokens_per_second: 50_000 }));
+  expect(headline?.words).toBe("is impossible at 2.0 tokens per pass: timings were disturbed.");
 });
 test("without a plain run the speed is the figure, and so it is of plain decoding", () => {
   expect(speedOf(run(undefined))?.words).toContain("Plain decoding was not measured.");
@@ -75,6 +75,6 @@ test("the time of the target's passes is a share of the whole, as in the timelin
 test("a run without tokens has no sentence", () => {
   const empty = run(undefined);
   Object.assign(empty, { tokens: [], calls: [], rounds: new Map() });
-  const found = [speedOf, acceptedOf, copiesOf, timeOf].map((said) => said(empty));
-  expect(found).toEqual([null, null, null, null]);
+  const headlines = [speedOf, acceptedOf, copiesOf, timeOf].map((said) => said(empty));
+  expect(headlines).toEqual([null, null, null, null]);
 });

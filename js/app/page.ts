@@ -147,8 +147,8 @@ class OpenPage {
     if (!busy) for (const section of this.panelOf(tab).sections) section.refresh?.();
   }
   private panelOf(tab: number): Built {
-    const found = this.panels.get(tab);
-    if (found) return found;
+    const opened = this.panels.get(tab);
+    if (opened) return opened;
     const made = built(this.page.tabs[tab], this.page);
     this.panels.set(tab, made);
     return made;

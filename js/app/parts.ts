@@ -80,9 +80,9 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
 export function headline(page: Page) {
   const { store, group } = page;
   const { busy, tab, blurb } = store.state;
-  const found = busy || tab !== 0 ? null : speedOf(group.store);
-  return html`<p class="hsd-headline" ?hidden=${!found}>
-    ${headlineOf(found, originOf(page))} <span class="hsd-blurb">${blurb}</span>
+  const speed = busy || tab !== 0 ? null : speedOf(group.store);
+  return html`<p class="hsd-headline" ?hidden=${!speed}>
+    ${headlineOf(speed, originOf(page))} <span class="hsd-blurb">${blurb}</span>
   </p>`;
 }
 /** The tabs, and links to the parts of the open one. */

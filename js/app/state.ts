@@ -204,13 +204,13 @@ export function keepRun(run: Snapshot) {
 }
 /** The kept form: fields of another kind are ignored. */
 export function keptForm(like: Form): Partial<Form> {
-  const found = kept<Record<string, unknown>>(
+  const stored = kept<Record<string, unknown>>(
     () => JSON.parse(localStorage.getItem(FORM) ?? "{}"),
     {},
   );
   return Object.fromEntries(
     Object.entries(like).flatMap(([name, value]) =>
-      typeof found?.[name] === typeof value ? [[name, found[name]]] : [],
+      typeof stored?.[name] === typeof value ? [[name, stored[name]]] : [],
     ),
   );
 }

@@ -97,15 +97,15 @@ function drafter({ host, store, state, group }: Context): Section {
     const { run, prompt, meta } = group.store;
     if (run === of) return;
     of = run;
-    const found: { name: string; counts: number[] }[] = [];
+    const others: { name: string; counts: number[] }[] = [];
     for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
       const other = await host.recording(one.name);
       if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target")
         continue;
       const { rounds } = storeOf(other).index();
-      found.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
+      others.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
     }
-    if (of === run) made.model.set("others", found as never);
+    if (of === run) made.model.set("others", others as never);
   }
   return { root: sectionOf("", made.el), refresh: () => void refresh().catch(reportError) };
 }
@@ -288,10 +288,10 @@ function saying({ says, isApart }: Tab, context: Context): Section {
   return {
     root,
     refresh() {
-      const found = says?.(context.group.store);
-      root.hidden = !found;
+      const headline = says?.(context.group.store);
+      root.hidden = !headline;
       const origin = isApart ? [] : originOf(context, false);
-      render(headlineOf(found, origin), root);
+      render(headlineOf(headline, origin), root);
     },
   };
 }

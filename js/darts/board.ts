@@ -68,9 +68,9 @@ export function boardOfCorrection(
   block: boolean,
 ): Board | null {
   // The residual of a block is of w·p: p and q cannot be worked back from it.
-  const found = block || !refused.length ? null : workedBack(t, refused, sampling);
-  if (!found) return null;
-  const { walk, sum, taken, rest } = found;
+  const derivation = block || !refused.length ? null : workedBack(t, refused, sampling);
+  if (!derivation) return null;
+  const { walk, sum, taken, rest } = derivation;
   const columns = taken.map(({ id, p, q }) => {
     const made = column(id, p ?? 0, walk ? 1 : (q ?? 0), true);
     return walk ? { ...made, surplus: 0 } : made;

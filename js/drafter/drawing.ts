@@ -97,7 +97,7 @@ function buttons(game: Game, acts: Acts, hasLive: boolean) {
 /** The verdict on the last proposal; "" before the first. */
 export function verdictWords({ result }: Pick<Game, "result">): string {
   if (!result) return "";
-  const { accepted, rejected } = result.found;
+  const { accepted, rejected } = result.verdict;
   const own = `The target’s own token: “${glyphs(result.own)}”.`;
   if (!rejected) return `Accepted ${accepted}. ${own}`;
   const p = rejected.p === null ? "" : ` (p ${figure(rejected.p)})`;

@@ -25,7 +25,7 @@ export interface Game {
   /** Tokens of each of the visitor's passes. */
   counts: readonly number[];
   /** The last verification, with the target's own token. */
-  result: { found: Result; own: string } | null;
+  result: { verdict: Result; own: string } | null;
   /** Stacks that were decoded beside a live game. */
   racers: readonly Racer[];
 }
@@ -90,17 +90,17 @@ export const undo = (game: Game): Game => ({ ...game, proposal: game.proposal.sl
 /** Verify the proposal: what was accepted is written, with the target's own token. */
 export function check(game: Game): Game {
   const { run, at, proposal } = game;
-  const found = verify(run, at, proposal);
+  const verdict = verify(run, at, proposal);
   const added = run.tokens
-    .slice(at, found.own + 1)
-    .map(({ text }, k) => ({ text, mine: at + k < found.own }));
+    .slice(at, verdict.own + 1)
+    .map(({ text }, k) => ({ text, mine: at + k < verdict.own }));
   return {
     ...game,
-    at: found.own + 1,
+    at: verdict.own + 1,
     written: [...game.written, ...added],
     proposal: [],
     counts: [...game.counts, added.length],
-    result: { found, own: run.tokens[found.own]?.text ?? "" },
+    result: { verdict, own: run.tokens[verdict.own]?.text ?? "" },
   };
 }
 

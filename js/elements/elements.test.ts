@@ -64,9 +64,12 @@ test("rounds by their counts have the metrics of those counts", () => {
     { drafted: 0, accepted: 0, milliseconds: 10 },
   ];
   const store = storeOf(runOfRounds(rounds, { title: "eagle3" }));
-  const found = metricsOf(store);
-  assert.deepEqual([found.tokens, found.rounds, found.drafted, found.accepted], [8, 3, 8, 5]);
-  assert.equal(found.tokens_per_second, 160);
+  const metrics = metricsOf(store);
+  assert.deepEqual(
+    [metrics.tokens, metrics.rounds, metrics.drafted, metrics.accepted],
+    [8, 3, 8, 5],
+  );
+  assert.equal(metrics.tokens_per_second, 160);
   assert.deepEqual(
     [...store.rounds.values()].map(({ outcome, examined }) => [outcome, examined]),
     [

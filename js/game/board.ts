@@ -17,7 +17,7 @@ export interface Struck {
  * first.
  */
 export function struckWords({ texts, passes }: Play): Struck[] {
-  const found: (Struck & { p: number })[] = [];
+  const struck: (Struck & { p: number })[] = [];
   for (const [act, all] of passes.entries())
     for (const { own, words, fates } of all) {
       const word = words[fates.indexOf("struck")];
@@ -25,9 +25,9 @@ export function struckWords({ texts, passes }: Play): Struck[] {
       const top = plain.tokens[own]?.top;
       if (!word || !top) continue;
       const p = top.find(([id]) => bare(plain.pieces[id] ?? "") === bare(word))?.[1] ?? 0;
-      found.push({ word, act, place: own, p });
+      struck.push({ word, act, place: own, p });
     }
-  return found.sort((a, b) => b.p - a.p);
+  return struck.sort((a, b) => b.p - a.p);
 }
 
 /**

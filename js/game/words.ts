@@ -148,11 +148,11 @@ export function choicesAfter(
     place = afterFilled(tokens, Math.min(place, tokens.length - 1));
   }
   if (place >= tokens.length - 1 || isFilled(tokens[place])) return [];
-  const found = new Map<string, string>();
+  const choices = new Map<string, string>();
   const proposed = new Set(words.map(bare));
   const add = (text: string) => {
     const key = bare(text);
-    if (key && found.size < CHOICES && !found.has(key)) found.set(key, text.trim());
+    if (key && choices.size < CHOICES && !choices.has(key)) choices.set(key, text.trim());
   };
   add(wordAt(tokens, place));
   for (const [id] of tokens[place].top ?? [])
@@ -160,11 +160,11 @@ export function choicesAfter(
       add(pieces[id] ?? "");
   // A part of another choice is not a word by itself.
   const own = bare(wordAt(tokens, place));
-  const parts = [...found.keys()].filter(
-    (key) => key !== own && [...found.keys()].some((one) => one !== key && one.startsWith(key)),
+  const parts = [...choices.keys()].filter(
+    (key) => key !== own && [...choices.keys()].some((one) => one !== key && one.startsWith(key)),
   );
-  for (const key of parts) found.delete(key);
-  return [...found.values()].sort((a, b) => a.localeCompare(b));
+  for (const key of parts) choices.delete(key);
+  return [...choices.values()].sort((a, b) => a.localeCompare(b));
 }
 
 /** The place of the first token after a text that is given at first. */

@@ -138,9 +138,9 @@ async function fileOf(requests: Requests, question: Question) {
 async function showWidget(model: Model<Traits>, id: string, el: HTMLElement, group: string) {
   const manager = (model as { widget_manager?: Manager }).widget_manager;
   if (!manager) throw new Error("this host does not show widgets of other packages");
-  const found = await manager.get_model(id);
-  if (found.get("group") !== undefined) found.set("group", group);
-  const view = await manager.create_view(found);
+  const widget = await manager.get_model(id);
+  if (widget.get("group") !== undefined) widget.set("group", group);
+  const view = await manager.create_view(widget);
   el.append(view.el);
   return () => view.remove();
 }

@@ -60,6 +60,7 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
 
 /** The kernel of a widget's model, where the host has one. */
 export function kernelOf(model: object): Kernel | null {
-  const found = (model as { widget_manager?: { kernel?: Partial<Kernel> } }).widget_manager?.kernel;
-  return found?.statusChanged && found.connectionStatusChanged ? (found as Kernel) : null;
+  const kernel = (model as { widget_manager?: { kernel?: Partial<Kernel> } }).widget_manager
+    ?.kernel;
+  return kernel?.statusChanged && kernel.connectionStatusChanged ? (kernel as Kernel) : null;
 }

@@ -289,9 +289,9 @@ export const groups = new Map<string, Group>();
 /** The group of this name (empty: a new group). */
 export function hsdGroup(name: string | undefined): Group {
   if (!name) return createGroup();
-  const found = groups.get(name) ?? createGroup();
-  groups.set(name, found);
-  return found;
+  const group = groups.get(name) ?? createGroup();
+  groups.set(name, group);
+  return group;
 }
 
 /** Forget a group that no model follows, with its run. */

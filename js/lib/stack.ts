@@ -34,15 +34,15 @@ interface Lexeme {
   kind: "quoted" | "mark" | "look" | "word";
 }
 function lexemes(text: string): Lexeme[] {
-  const found: Lexeme[] = [];
+  const lexed: Lexeme[] = [];
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < text.length) {
     const match = TOKEN.exec(text);
     if (!match) throw new Error(`the stack '${text.trim()}' has an unclosed or empty double quote`);
     const [named] = Object.entries(match.groups ?? {}).filter(([, part]) => part !== undefined);
-    found.push({ text: named[1], kind: named[0] as Lexeme["kind"] });
+    lexed.push({ text: named[1], kind: named[0] as Lexeme["kind"] });
   }
-  return found;
+  return lexed;
 }
 
 function split(all: Lexeme[], mark: string): Lexeme[][] {
@@ -158,12 +158,12 @@ export function parseStack(text: string, sources: Sources): Part[] {
       throw new Error(
         `part ${k + 1} of the stack '${text.trim()}' is empty: separate the parts with '>'`,
       );
-    const found = partOf(part, sources);
-    if (k && found.kind === "bottom")
+    const parsed = partOf(part, sources);
+    if (k && parsed.kind === "bottom")
       throw new Error(
         `'${shown(part)}' is part ${k + 1} of the stack: it can only be the first part`,
       );
-    return found;
+    return parsed;
   });
   const models = parts.filter((p) => p.kind === "model");
   const [bottom] = parts;

@@ -59,7 +59,7 @@ async function unpack(text: string): Promise<Content> {
 async function start(content: Content) {
   const { about, runs = {}, server, views = [], scripts = [], library, then } = content;
   if (library) {
-    const ready = moduleOf(library).then((found) => found.default as Plotly);
+    const ready = moduleOf(library).then((module) => module.default as Plotly);
     for (const name of ["cartesian", "whole"]) provide(name, () => ready);
   }
   if (about) {
@@ -90,9 +90,9 @@ async function start(content: Content) {
     document.querySelector("main") ?? document.body,
     document.getElementById("result"),
   ];
-  const found =
+  const output =
     then === "drawing" ? drawingOf(shown) : Math.ceil(shown.getBoundingClientRect().height);
-  if (result) result.textContent = String(found || "none");
+  if (result) result.textContent = String(output || "none");
 }
 
 /** Start the page that holds this bundle, if it is one. */

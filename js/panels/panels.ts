@@ -53,10 +53,10 @@ export const share = (over: number, under: number) =>
 
 /** Bin whole numbers from the least to the greatest: one bin each, or ranges of equal width. */
 export function ranges(values: Iterable<number>): [first: number, last: number][] {
-  const found = [...new Set(values)];
-  if (!found.length) return [];
-  const first = Math.min(...found);
-  const last = Math.max(...found);
+  const distinct = [...new Set(values)];
+  if (!distinct.length) return [];
+  const first = Math.min(...distinct);
+  const last = Math.max(...distinct);
   const width = Math.ceil((last - first + 1) / MOST_ROWS);
   const bins: [number, number][] = [];
   for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);
@@ -186,18 +186,18 @@ export function joined(
   bins: readonly (readonly [number, number])[],
   countOf: (bin: readonly [number, number]) => number,
 ): [number, number][] {
-  const found: [number, number][] = [];
+  const groups: [number, number][] = [];
   for (const [first, last] of bins) {
-    const before = found.at(-1);
+    const before = groups.at(-1);
     if (before && countOf(before) < FEW) before[1] = last;
-    else found.push([first, last]);
+    else groups.push([first, last]);
   }
-  const rest = found.at(-1);
-  if (rest && found.length > 1 && countOf(rest) < FEW) {
-    found.pop();
-    found[found.length - 1][1] = rest[1];
+  const rest = groups.at(-1);
+  if (rest && groups.length > 1 && countOf(rest) < FEW) {
+    groups.pop();
+    groups[groups.length - 1][1] = rest[1];
   }
-  return found;
+  return groups;
 }
 
 function byMatch(counted: Counted, level: number): Panel {

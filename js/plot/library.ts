@@ -27,7 +27,7 @@ const fromKernel = (model: Model<Asking>) =>
       model.off("msg:custom", heard);
       unpacked(buffers[0])
         .then(moduleOf)
-        .then((found) => resolve(found.default as Plotly), reject);
+        .then((module) => resolve(module.default as Plotly), reject);
     };
     model.on("msg:custom", heard);
     model.send({ kind: "library" });

@@ -26,9 +26,9 @@ test("the rules decide as those of Python", { skip: !VERDICTS.length }, () => {
     const verdict = judge(rule, { p, q, epsilon: 0.2 }, draft, u, r);
     assert.deepEqual([verdict.accepted, verdict.token], [accepted, token], rule);
     if (!h) continue;
-    const found = verdict.steps.map((step) => step.right).reverse();
-    assert.equal(found.length, h.length, rule);
-    found.forEach((own, k) => {
+    const right = verdict.steps.map((step) => step.right).reverse();
+    assert.equal(right.length, h.length, rule);
+    right.forEach((own, k) => {
       assert.ok(Math.abs(own - h[k]) < 1e-12, `${rule}: h ${own} and ${h[k]}`);
     });
   }
@@ -71,9 +71,9 @@ test("verdicts on random numbers have the frequencies of the law", () => {
     const runs = 40_000;
     for (let k = 0; k < runs; k++) {
       const draft = [drawFrom(models.q, next()), drawFrom(models.q, next())];
-      const found = judge(rule, models, draft, [next(), next()], [next(), next(), next()]);
-      first[found.accepted ? draft[0] : found.token] += 1 / runs;
-      tokens += (found.accepted + 1) / runs;
+      const verdict = judge(rule, models, draft, [next(), next()], [next(), next(), next()]);
+      first[verdict.accepted ? draft[0] : verdict.token] += 1 / runs;
+      tokens += (verdict.accepted + 1) / runs;
     }
     assert.ok(Math.abs(tokens - law.tokens) < 0.02, rule);
     first.forEach((share, t) => {

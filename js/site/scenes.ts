@@ -61,10 +61,10 @@ function darts(article: Article) {
       const store = article.page.createStore();
       const hot = { temperature: 1, seed: Math.floor(Math.random() * SEEDS) };
       await decode(article, "small:4 > target", TOKENS, store, work, hot);
-      const found = store.tokens.some(
+      const hasResidual = store.tokens.some(
         (token) => token.kind === "correction" && token.residual_top?.length,
       );
-      if (!found) throw new Error("No token was rejected in this run: try another prompt.");
+      if (!hasResidual) throw new Error("No token was rejected in this run: try another prompt.");
       own();
       // The scene opens on a round whose darts fall on both sides.
       shown().store.adopt(store.snapshot());

@@ -89,9 +89,9 @@ export class Files {
   }
 
   private async kept(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
-    const found = await this.store?.match(this.key(name)).catch(() => undefined);
-    if (!found) return null;
-    const content = new Uint8Array(await found.arrayBuffer());
+    const response = await this.store?.match(this.key(name)).catch(() => undefined);
+    if (!response) return null;
+    const content = new Uint8Array(await response.arrayBuffer());
     try {
       check(name, content, this.manifest);
       return content;

@@ -32,9 +32,9 @@ function emptyStep({ tables }: Manifest): Step {
 
 /** Fill in the texts of tokens. */
 function nameTokens({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
-  const found = tokens.token_id.map((id) => tokenizer.piece(id));
-  tokens.text = found.map(([text]) => text);
-  tokens.raw = found.map(([, raw]) => raw);
+  const pieces = tokens.token_id.map((id) => tokenizer.piece(id));
+  tokens.text = pieces.map(([text]) => text);
+  tokens.raw = pieces.map(([, raw]) => raw);
   drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
 }
 

@@ -45,14 +45,14 @@ export function columnsOf(
   names: Names,
 ): Record<string, unknown[]> {
   const width = columns.reduce((sum, column) => sum + widthOf(column, names), 0);
-  const found: Record<string, unknown[]> = {};
+  const table: Record<string, unknown[]> = {};
   let start = 0;
   for (const column of columns) {
     const values: unknown[] = [];
     for (let row = start; row < cells.length; row += width)
       values.push(valueAt(cells, row, column, names));
-    found[column[0]] = values;
+    table[column[0]] = values;
     start += widthOf(column, names);
   }
-  return found;
+  return table;
 }

@@ -68,8 +68,8 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
       const prefilled = decode.ended;
       const rows: Record<string, Record<string, unknown[]>> = {};
       for (let part = decode.rounds(5); part; part = decode.rounds(5))
-        for (const [table, found] of Object.entries(part))
-          for (const [column, values] of Object.entries(found)) {
+        for (const [table, arrays] of Object.entries(part))
+          for (const [column, values] of Object.entries(arrays)) {
             rows[table] ??= {};
             rows[table][column] = [...(rows[table][column] ?? []), ...(values as unknown[])];
           }

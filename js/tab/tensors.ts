@@ -21,13 +21,13 @@ export function readTensors(file: Uint8Array): Tensors {
   const body = PREFIX + length;
   const text = new TextDecoder().decode(file.subarray(PREFIX, body));
   const { __metadata__: metadata = {}, ...header } = JSON.parse(text);
-  const found: Tensors = { bytes: {}, types: {}, metadata };
+  const tensors: Tensors = { bytes: {}, types: {}, metadata };
   for (const [name, entry] of Object.entries(header as Record<string, Entry>)) {
     const [begin, end] = entry.data_offsets;
-    found.bytes[name] = file.subarray(body + begin, body + end);
-    found.types[name] = entry.dtype;
+    tensors.bytes[name] = file.subarray(body + begin, body + end);
+    tensors.types[name] = entry.dtype;
   }
-  return found;
+  return tensors;
 }
 
 /**

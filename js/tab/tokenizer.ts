@@ -63,18 +63,18 @@ export class Tokenizer {
     let rest = text;
     while (rest) {
       let at = rest.length;
-      let found: [id: number, content: string] | null = null;
+      let first: [id: number, content: string] | null = null;
       for (const [id, content] of this.special) {
         const place = rest.indexOf(content);
         if (place < 0 || place >= at) continue;
         at = place;
-        found = [id, content];
+        first = [id, content];
       }
       // One at a time: a long text has more words than a call has arguments.
       for (const word of this.words(rest.slice(0, at)))
         for (const id of this.word(word)) ids.push(id);
-      if (found) ids.push(found[0]);
-      rest = rest.slice(at + (found ? found[1].length : 0));
+      if (first) ids.push(first[0]);
+      rest = rest.slice(at + (first ? first[1].length : 0));
     }
     return ids;
   }
@@ -98,17 +98,17 @@ export class Tokenizer {
    * then its bytes in hexadecimal.
    */
   piece(id: number): [text: string, raw: string | null] {
-    let found = this.texts.get(id);
-    if (!found) {
+    let piece = this.texts.get(id);
+    if (!piece) {
       const raw = this.bytes(id);
       try {
-        found = [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw), null];
+        piece = [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw), null];
       } catch {
-        found = [escaped(raw), hexadecimal(raw)];
+        piece = [escaped(raw), hexadecimal(raw)];
       }
-      this.texts.set(id, found);
+      this.texts.set(id, piece);
     }
-    return found;
+    return piece;
   }
 
   /** The text of tokens; bytes that form no character become U+FFFD. */

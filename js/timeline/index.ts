@@ -208,9 +208,9 @@ class TimelineView {
     const zoomed = box.width / this.area.offsetWidth || 1;
     const x = (event.clientX - box.left) / zoomed;
     const y = (event.clientY - box.top) / zoomed;
-    const found = placed(this.strip.rows).find(({ row, top }) => y >= top && y < top + row.high);
+    const hit = placed(this.strip.rows).find(({ row, top }) => y >= top && y < top + row.high);
     const sight = this.sight();
-    return found ? spanAt(found.row.spans, timeAt(sight, x), SLACK / sight.scale) : null;
+    return hit ? spanAt(hit.row.spans, timeAt(sight, x), SLACK / sight.scale) : null;
   }
 
   // --- what is in view

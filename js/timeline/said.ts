@@ -38,8 +38,8 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
   }
   /** What the databases drafted in a round. */
   function drafted({ id, why_no_draft: why }: Round) {
-    const found = told.supplies.filter(({ drafted: n }) => n.has(id));
-    const words = found.map(
+    const supplies = told.supplies.filter(({ drafted: n }) => n.has(id));
+    const words = supplies.map(
       ({ source, drafted: n, accepted }) =>
         `${palette.words(source)} drafted ${n.get(id)}, ${accepted.get(id) ?? 0} accepted`,
     );

@@ -47,24 +47,24 @@ export function suppliesOf(
 ): Supply[] {
   const drafts = [...store.drafts.values()].flat().filter((d) => isDatabase(d.source));
   const first = Math.min(...drafts.map((d) => d.level));
-  const found = new Map<string, Supply>();
+  const supplies = new Map<string, Supply>();
   const add = (counts: Map<number, number>, round: number) =>
     counts.set(round, (counts.get(round) ?? 0) + 1);
   for (const d of drafts) {
     const round = store.topRound(d.round);
     if (d.level !== first || round === null) continue;
-    const one = found.get(d.source) ?? {
+    const supply = supplies.get(d.source) ?? {
       source: d.source,
       drafted: new Map(),
       accepted: new Map(),
     };
-    found.set(d.source, one);
-    add(one.drafted, round);
-    if (d.verdict === "accepted") add(one.accepted, round);
+    supplies.set(d.source, supply);
+    add(supply.drafted, round);
+    if (d.verdict === "accepted") add(supply.accepted, round);
   }
   const rank = ({ source }: Supply) =>
     order.includes(source) ? order.indexOf(source) : order.length;
-  return [...found.values()].sort((a, b) => rank(a) - rank(b) || (a.source < b.source ? -1 : 1));
+  return [...supplies.values()].sort((a, b) => rank(a) - rank(b) || (a.source < b.source ? -1 : 1));
 }
 
 /** The intervals of 0…end without a call. */

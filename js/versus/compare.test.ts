@@ -42,9 +42,9 @@ test.each([
     /The rule “best” is of another package: nothing here has checked/,
   ],
 ] as const)("%s", (_, other, state, words) => {
-  const [found] = agreementOf([PLAIN, other], SOURCES);
-  expect(found.state).toBe(state);
-  expect(found.words).toMatch(words);
+  const [agreement] = agreementOf([PLAIN, other], SOURCES);
+  expect(agreement.state).toBe(state);
+  expect(agreement.words).toMatch(words);
 });
 
 /** A run of eight tokens in some passes of the target and some nanoseconds. */
@@ -75,13 +75,13 @@ test("drafts that save more than they cost are not called a loss", () => {
   );
 });
 test("a run with the fewest passes that is the fastest is named once", () => {
-  const found = fastestOf([timed("A", 8, 800), timed("B", 4, 400)], nameOf as any);
-  expect(found.words).toBe(
+  const fastest = fastestOf([timed("A", 8, 800), timed("B", 4, 400)], nameOf as any);
+  expect(fastest.words).toBe(
     "the speed of plain, with databases: the fastest of two stacks on one prompt.",
   );
 });
 test("plain decoding can be the fastest", () => {
-  const found = fastestOf([timed("A", 8, 400), timed("B", 8, 800)], nameOf as any);
+  const fastest = fastestOf([timed("A", 8, 400), timed("B", 8, 800)], nameOf as any);
   const words = "plain is the fastest of two stacks on one prompt.";
-  expect(found).toEqual({ figure: "1.00 ×", words });
+  expect(fastest).toEqual({ figure: "1.00 ×", words });
 });

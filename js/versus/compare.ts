@@ -116,7 +116,7 @@ export const agreementOf = (runs: Store[], sources: Sources) =>
  */
 export function doubtsOf(runs: Store[]): string[] {
   const name = MACHINE.find((field) => new Set(runs.map((run) => run.meta[field])).size > 1);
-  const found = runs
+  const values = runs
     .map((run) => `${run.letter}: ${run.meta[name ?? "device"] ?? "not recorded"}`)
     .join(", ");
   const all = runs.map((run) => metricsOf(run));
@@ -128,7 +128,7 @@ export function doubtsOf(runs: Store[]): string[] {
   );
   return [
     ...(name
-      ? [`Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`]
+      ? [`Times are not comparable: the runs differ in ${name.replace("_", " ")} (${values}).`]
       : []),
     ...(disturbed
       ? [

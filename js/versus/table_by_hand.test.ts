@@ -74,8 +74,8 @@ test.each([
 
 test("sums over texts of other lengths have no difference, rates have", () => {
   const longer = { ...FAST, tokens: [...FAST.tokens, FAST.tokens[3]] };
-  const found = rows([PLAIN, longer]);
-  const difference = (name: string) => found.get(name)?.[1].difference;
+  const table = rows([PLAIN, longer]);
+  const difference = (name: string) => table.get(name)?.[1].difference;
   const sums = ["Target forward passes", "Decoding", "in target", "between calls"];
   expect(sums.map(difference)).toEqual(["", "", "", ""]);
   expect(difference("Time per token")).toBe("−6.00 µs");
