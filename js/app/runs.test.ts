@@ -283,8 +283,9 @@ const trouble = (el: HTMLElement) => text(el, ".hsd-main > .hsd-notice:not([hidd
 test("a run cancelled before its first token leaves the run before it", PAGE_TEST, async () => {
   const { el, close } = await beginningAgain();
   button(el, "Cancel").click();
-  await showsFirstRun(el);
+  await vi.waitFor(() => assert.equal(button(el, "Run").disabled, false));
   assert.equal(trouble(el), "", "the visitor has ended the run");
+  await showsFirstRun(el);
   close();
 });
 

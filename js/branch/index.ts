@@ -9,7 +9,7 @@ import type { Token } from "../lib/tables";
 import { cut, duration, figure, glyphs } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { stairsOf } from "../staircase/stairs";
-import { spentAt } from "../versus/race";
+import { spentAt } from "../versus/race_time";
 import { type Branch, likelihoodOf } from "./fork";
 
 export interface BranchProps {

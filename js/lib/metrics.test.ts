@@ -16,8 +16,8 @@ for (const [name, data] of Object.entries(RECORDED))
   test(`the metrics of ${name} are those of Python`, () => {
     const store = createStore();
     store.adopt(data);
-    const found = metricsOf(store);
-    for (const [key, value] of Object.entries(found)) {
+    const metrics = metricsOf(store);
+    for (const [key, value] of Object.entries(metrics)) {
       if (key !== "calls_by_level")
         close(
           key.endsWith("by_source") ? sorted(value) : value,
@@ -25,15 +25,15 @@ for (const [name, data] of Object.entries(RECORDED))
           key,
         );
     }
-    assert.equal(found.calls_by_level.length, METRICS[name].calls_by_level.length);
-    found.calls_by_level.forEach((row, k) => {
+    assert.equal(metrics.calls_by_level.length, METRICS[name].calls_by_level.length);
+    metrics.calls_by_level.forEach((row, k) => {
       for (const [key, value] of Object.entries(row))
         close(value, METRICS[name].calls_by_level[k][key], `call ${k}: ${key}`);
     });
     // Joined columns are the run again.
     const again = createStore();
     again.adopt(store.snapshot());
-    assert.deepEqual(metricsOf(again), found);
+    assert.deepEqual(metricsOf(again), metrics);
   });
 const sorted = (counts) => Object.fromEntries(Object.entries(counts).sort());
 
@@ -69,13 +69,13 @@ test("repetition counts tokens that end an 8-gram seen before", () => {
 
 test("stacks are read and written as in Python", { skip: !STACKS.length }, () => {
   for (const [text, printed] of STACKS) {
-    let found = null;
+    let written = null;
     try {
-      found = writeStack(parseStack(text, ABOUT.sources));
+      written = writeStack(parseStack(text, ABOUT.sources));
     } catch (error) {
       assert.match((error as Error).message, /^[^\n]+$/);
     }
-    assert.equal(found, printed, text);
+    assert.equal(written, printed, text);
   }
   assert.ok(STACKS.some(([, printed]) => printed === null));
   const { sources, models } = ABOUT;

@@ -75,9 +75,9 @@ test.each([
   ["accepted_by_source", { context: 1 }],
   ["emitted_by_source", { context: 1, target: 1 }],
 ] as const)("%s of a hierarchy by hand", (name, value) => {
-  const found = metricsOf(RUN)[name];
-  if (typeof value === "number") expect(found).toBeCloseTo(value, 12);
-  else expect(found).toEqual(value);
+  const metric = metricsOf(RUN)[name];
+  if (typeof value === "number") expect(metric).toBeCloseTo(value, 12);
+  else expect(metric).toEqual(value);
 });
 
 test("levels of a hierarchy by hand", () => {
@@ -96,7 +96,7 @@ test("levels of a hierarchy by hand", () => {
 });
 
 test("calls of a hierarchy by hand", () => {
-  const found = callSums(RUN.calls).map((c) => [
+  const sums = callSums(RUN.calls).map((c) => [
     c.level,
     c.name,
     c.kind,
@@ -105,7 +105,7 @@ test("calls of a hierarchy by hand", () => {
     c.fed,
     c.seconds * 1e9,
   ]);
-  expect(found.map((row) => row.slice(0, 6))).toEqual([
+  expect(sums.map((row) => row.slice(0, 6))).toEqual([
     [0, "db", "lookup", 2, 2, 2],
     [0, "db", "update", 1, 1, 2],
     [1, "m", "verify", 2, 2, 5],
@@ -113,7 +113,7 @@ test("calls of a hierarchy by hand", () => {
     [2, "target", "verify", 1, 1, 3],
   ]);
   const expected = [300, 300, 4000, 900, 2500];
-  found.forEach((row, k) => {
+  sums.forEach((row, k) => {
     expect(row[6]).toBeCloseTo(expected[k], 6);
   });
 });
@@ -124,10 +124,10 @@ test("steps of a launch are summed", () => {
 });
 
 test("a run in progress is timed to the end of its last round, its prefill by its calls", () => {
-  const found = metricsOf({ ...RUN, meta: {} });
+  const metrics = metricsOf({ ...RUN, meta: {} });
   // One round of the target, of 15 µs; 0.9 µs of prefill.
-  expect(found.seconds).toBeCloseTo(15e-6, 12);
-  expect(found.prefill_seconds).toBeCloseTo(0.9e-6, 12);
+  expect(metrics.seconds).toBeCloseTo(15e-6, 12);
+  expect(metrics.prefill_seconds).toBeCloseTo(0.9e-6, 12);
 });
 
 test("items are counted by their key", () => {

@@ -63,7 +63,7 @@ const supplied = (run) => {
 };
 
 test("drafts are counted by source where first verified, for the round they served", () => {
-  const found = supplied(
+  const supplies = supplied(
     snapshot({
       rounds: [
         round(1, { parent: 3, level: 1 }),
@@ -82,7 +82,7 @@ test("drafts are counted by source where first verified, for the round they serv
     }),
   );
   assert.deepEqual(
-    found.map(({ source, drafted, accepted }) => [source, [...drafted], [...accepted]]),
+    supplies.map(({ source, drafted, accepted }) => [source, [...drafted], [...accepted]]),
     [
       ["context", [[3, 2]], [[3, 1]]],
       ["model", [[3, 1]], [[3, 1]]],
@@ -147,10 +147,10 @@ test("ticks are round, inside, few, and written in one unit with the digits they
     [5e8, 5e8 + 20_000],
     [0, 3e10],
   ]) {
-    const found = ticks(to, 6, from);
-    assert.ok(found.length >= 2 && found.length <= 7);
-    assert.ok(found.every((t) => t >= from && t <= to));
-    assert.equal(new Set(timeWords(found)).size, found.length);
+    const times = ticks(to, 6, from);
+    assert.ok(times.length >= 2 && times.length <= 7);
+    assert.ok(times.every((t) => t >= from && t <= to));
+    assert.equal(new Set(timeWords(times)).size, times.length);
   }
   assert.deepEqual(
     [timeWords([0, 2e8, 1e9]), timeWords([250_000, 300_000])[0]],

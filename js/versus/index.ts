@@ -21,7 +21,8 @@ import {
   storesOf,
   tableOf,
 } from "./compare";
-import { Race, type Runner, runnerOf } from "./race";
+import { Race } from "./race";
+import { type Runner, runnerOf } from "./race_time";
 import { Texts } from "./texts";
 
 export interface Traits {

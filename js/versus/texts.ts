@@ -4,7 +4,7 @@ import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
 import { TokenPane } from "../stream/pane";
-import { type Runner, shownAt, spentAt } from "./race";
+import { type Runner, shownAt, spentAt } from "./race_time";
 
 const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
 

@@ -3,17 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
 import { figuresTitle } from "./compare";
-import {
-  crossingOf,
-  crossingsOf,
-  fitSpeed,
-  goalOf,
-  headsOf,
-  passesAt,
-  shownAt,
-  spentAt,
-  stateAt,
-} from "./race";
+import { crossingsOf, headsOf } from "./race_places";
+import { crossingOf, fitSpeed, goalOf, passesAt, shownAt, spentAt, stateAt } from "./race_time";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
 const run = (letter: string, counts: number[], ns: number) => {

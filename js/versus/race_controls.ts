@@ -1,0 +1,79 @@
+// The words and the controls of a race, as templates: a line for each run, and the clock's.
+import { html } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { menu } from "../lib/fields";
+import { duration, plural } from "../lib/words";
+import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
+
+/** Steps of the slider over the whole race. */
+const STEPS = 1000;
+
+/** The time of a race, and how it is played. */
+export interface Clock {
+  ns: number;
+  end: number;
+  isPlaying: boolean;
+  /** One of {@link SPEEDS}. */
+  speed: string;
+}
+const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
+
+/** What a run took to the finish, and for all of a longer text; its tokens before. */
+function countWords({ stairs }: Runner, goal: number, ns: number) {
+  const at = crossingOf(stairs, goal);
+  if (ns < at)
+    return {
+      figure: `${shownAt(stairs, ns)} of ${goal}`,
+      more: plural(passesAt(stairs, ns), "pass"),
+    };
+  const { tokens, end } = stairs;
+  const longer = tokens > goal ? `; all ${tokens} tokens in ${duration(end)}` : "";
+  return { figure: duration(at), more: `${plural(passesAt(stairs, at), "pass")}${longer}` };
+}
+
+/** The line of a run. */
+export function runnerTemplate(run: Runner, goal: number, ns: number) {
+  const { letter, title, store } = run;
+  const { figure, more } = countWords(run, goal, ns);
+  return html`<li>
+    <b class="hsd-vs-letter">${letter}</b
+    ><span class="hsd-vs-who"
+      ><strong>${title}</strong>${
+        title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
+      }</span
+    ><span class="hsd-vs-count"><strong>${figure}</strong> <span>${more}</span></span>
+  </li>`;
+}
+
+/** What the visitor does with a race. */
+export interface Acts {
+  toggle(): void;
+  seek(ns: number): void;
+  setSpeed(speed: string): void;
+}
+
+/** The button, the time and the speed; `isStill`: no motion is wanted. */
+export function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
+  const { ns, end, isPlaying, speed } = clock;
+  const again = ns >= end ? "▶ Play again" : "▶ Start the race";
+  const start = isRunning(clock) ? "Resume" : again;
+  const seek = ({ target }: { target: HTMLInputElement }) =>
+    acts.seek((Number(target.value) / STEPS) * end);
+  return html`<div class="hsd-vs-controls">
+    <button class="hsd-vs-play hsd-primary" ?hidden=${isStill} @click=${acts.toggle}>
+      ${isPlaying ? "Pause" : start}
+    </button>
+    <input
+      type="range"
+      min="0"
+      max=${STEPS}
+      step="1"
+      aria-label="Time of the race"
+      aria-valuetext="${duration(ns)}: ${words}"
+      .value=${live(String(Math.round((STEPS * ns) / end)))}
+      @input=${seek}
+    />
+    <output>${(ns / 1e6).toFixed(1)} ms</output>
+    ${menu(SPEEDS, speed, acts.setSpeed, { label: "Speed of the race", hidden: isStill })}
+  </div>`;
+}

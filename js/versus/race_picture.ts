@@ -1,0 +1,44 @@
+// The picture of a race at a time, as SVG: the staircases, the finish, the clock and the letters.
+import { svg } from "lit-html";
+import { axisX, axisY, type Frame } from "../lib/chart";
+import type { Palette } from "../lib/palette";
+import { duration, plural } from "../lib/words";
+import { drawStairs } from "../staircase/drawing";
+import { BADGE, crossingsOf, type Head, headsOf } from "./race_places";
+import type { Runner } from "./race_time";
+
+/** The finish: its line, and when runs cross it. */
+function finish(runs: readonly Runner[], f: Frame, ns: number) {
+  const y = f.top;
+  const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
+  const tokens = plural(f.mostY, "token");
+  return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
+    <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${tokens}</text>
+    ${crossed.map(
+      ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end" cx=${f.x(at)} cy=${y}
+        r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
+        text-anchor="middle">${letter} ${words}</text>`,
+    )}`;
+}
+
+function headTemplate({ letter, x, y, tokens }: Head, f: Frame, ns: number) {
+  return svg`<circle class="hsd-stairs-end" cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle>
+    <g class="hsd-vs-head"><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
+      height=${BADGE} rx="3"></rect><text x=${x} y=${y + 4} text-anchor="middle"
+      >${letter}</text></g>`;
+}
+
+/** The staircases, faint beyond the finish, and the clock. */
+export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
+  const now = f.x(ns);
+  return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
+    viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
+    ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
+    ${runs.map((run) => drawStairs(run.stairs, run.store.tokens, palette.family, f))}
+    <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
+    <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
+      height=${f.foot}></rect>
+    ${finish(runs, f, ns)}
+    <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line>
+    ${headsOf(runs, f, ns).map((head) => headTemplate(head, f, ns))}</svg>`;
+}
