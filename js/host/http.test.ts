@@ -24,7 +24,7 @@ test.each([
   ["the page of a proxy", "<html>Bad gateway</html>", "the server answers with status 502"],
   ["no reason", "{}", "the server answers with status 502"],
   ["null", "null", "the server answers with status 502"],
-])("a refusal with %s is one sentence", async (_, body, words) => {
+])("a refusal with %s is one line", async (_, body, words) => {
   const refusal = async () => new Response(body, { status: 502 });
   await expect(decodedBy(refusal)).rejects.toThrow(new Error(words));
 });

@@ -9,7 +9,7 @@ const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
 /** The least width of the picture, and that where its room is not known. */
 const WIDTH = { least: 260, usual: 640 };
 
-/** The frame of a race's picture in a room of this width, as high as the finish; 0: not known. */
+/** The frame of a race's picture, `room` pixels wide if that is known, as high as the finish. */
 export function frameFor(runs: readonly Racing[], end: number, room: number): Frame {
   return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room || WIDTH.usual) }, end, goalOf(runs));
 }
