@@ -15,7 +15,7 @@ test("a null handle has the reason of the call", async () => {
   expect(make).not.toThrow(OutOfMemory);
 });
 
-test("memory that is not to be had is said so, after a failure for another reason too", async () => {
+test("too little memory is reported, also after a failure for another reason", async () => {
   const module = await open();
   const settings = module.put(new Uint8Array(256));
   expect(() => module.make("hsd_drafter_new", settings)).toThrow(/keys/);
