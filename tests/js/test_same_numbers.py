@@ -35,7 +35,7 @@ def declared(file: str, name: str) -> str:
         ("lib/metrics.ts", "REPETITIVE", report.LOW_REPETITION),
         ("elements/file.ts", "SCHEMA", SCHEMA_VERSION),
         ("tab/decode.ts", "PREFILL_CHUNK", decode.PREFILL_CHUNK),
-        ("tab/host.ts", "PLAIN_TOKENS", live.PLAIN_TOKENS),
+        ("host/plain.ts", "PLAIN_TOKENS", live.PLAIN_TOKENS),
         ("tab/manifest.ts", "FORMAT", tab.FORMAT),
         ("app/compare.ts", "WARM_UP", output.WARM_UP_TOKENS),
         ("app/traffic.ts", "DRAFTERS", [name for name in DRAFTERS if name != "db[context]"]),
