@@ -21,7 +21,10 @@
   const faults = [];
   for (const n of document.querySelectorAll(".hsd-app svg:not(.main-svg) text:not(.hsd-tl-word), .hsd-app .hsd-tok, .hsd-app .hsd-key, .hsd-app p")) {
     if (!n.textContent.trim() || !n.checkVisibility() || n.closest(".js-plotly-plot")) continue;
-    const style = getComputedStyle(n), back = behind(n.closest("svg")?.parentElement ?? n);
+    // The ground of a letter of the race is its badge.
+    const page = behind(n.closest("svg")?.parentElement ?? n);
+    const back = n.closest(".hsd-vs-head") ? over(parse(getComputedStyle(n.previousElementSibling).fill), page) : page;
+    const style = getComputedStyle(n);
     const ink = over(parse(n.ownerSVGElement ? style.fill : style.color), back);
     const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
