@@ -274,7 +274,7 @@ class Calibration:
             for pair, outcomes in tables["tiers"].items():
                 tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise UserError(f"not a calibration: {error}") from None
 
     @property

@@ -151,7 +151,7 @@ class Sample:
         """
         try:
             return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             if isinstance(error.__cause__, BadFile):
                 raise error.__cause__ from None
             raise BadFile(f"a sample of a record is not valid: {error}") from None

@@ -165,7 +165,7 @@ def read_profile(path: Path) -> dict[str, Any]:
     try:
         profile = msgspec.convert(data, _SavedProfile, str_keys=True)
         marginal = _marginal(profile)
-    except (msgspec.ValidationError, UserError) as error:
+    except (msgspec.ValidationError, UnicodeEncodeError, UserError) as error:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
     mean = profile.mean_accept_length
     implied = 1 + sum(marginal)

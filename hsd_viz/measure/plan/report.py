@@ -247,7 +247,7 @@ class PlanReport:
                 "calibration": {**calibration, "inputs": Calibration.from_dict(calibration)},
             }
             return msgspec.convert(by_field, cls)
-        except (UserError, msgspec.ValidationError) as error:
+        except (UserError, msgspec.ValidationError, UnicodeEncodeError) as error:
             raise UserError(f"not a plan of hsd-viz plan --json: {error}") from None
 
 
