@@ -158,7 +158,9 @@ def test_a_race_plays_once_when_it_is_seen_and_again_when_asked(page, exported):
     assert " has 0 of " in page.evaluate("window.states[0]")
     page.get_by_role("button", name="Play again").click()
     expect(state).to_contain_text("finished first")
-    starts = [words for words in page.evaluate("window.states") if " has 0 of " in words]
+    # Both runs: one of them may have its first tokens in the next frame.
+    states = page.evaluate("window.states")
+    starts = [words for words in states if words.count(" has 0 of ") == 2]
     assert len(starts) == 2
 
 
