@@ -30,7 +30,7 @@ class Range:
 
     Attributes:
         low: the smallest number; an ``int`` allows whole numbers only.
-        high: the largest number; ``None`` if there is no largest one.
+        high: the largest number; ``None`` without a limit.
         above_low: whether a number, whole or not, must be above ``low``.
         off: the number that switches the setting off, where messages and the form name it.
     """

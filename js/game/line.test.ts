@@ -185,7 +185,7 @@ test("a tie of the visitor in tokens per pass is said with the times", () => {
   assert.ok(why(players, 0.2).endsWith(tie), why(players, 0.2));
 });
 
-test("only where there is no such player, those with as many passes are compared first", () => {
+test("without such a player, those with as many passes are compared first", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 5), PLAIN], 0.1),
     "Equally many passes are not equally fast. " +

@@ -66,10 +66,10 @@ export function indexOf(run: RunRows): Index {
     const refused = drafts
       .filter((d) => d.verdict === "rejected")
       .sort((a, b) => a.depth - b.depth || a.node - b.node);
-    let told = 0;
+    let reported = 0;
     const refuse = (depth: number) => {
-      while (told < refused.length && refused[told].depth <= depth)
-        events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[told++] });
+      while (reported < refused.length && refused[reported].depth <= depth)
+        events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[reported++] });
     };
     if (drafts.length) events.push({ kind: "draft", round, token: i, shown: i, draft: null });
     for (; i < tokens.length && tokens[i].round === round; i++) {

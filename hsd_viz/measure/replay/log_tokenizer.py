@@ -90,7 +90,7 @@ class _OwnEncoder:
             return self._backend.encode(text, add_special_tokens=False).ids
 
     def close(self) -> None:
-        """There is no process to end."""
+        """Do nothing: the tokenizer runs in this process."""
 
 
 def _load(name: str) -> tuple[_Encoder, str]:
