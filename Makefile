@@ -38,7 +38,7 @@ check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibi
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
 	git ls-files '*.cpp' '*.hpp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
-	$(PYTEST) tests/test_language.py
+	$(PYTEST) tests/test_language.py tests/tools/test_mutants.py::test_every_text_is_in_its_file_once
 	$(VENV)/bin/mypy --no-error-summary
 	$(VENV)/bin/python -m tools.legibility
 
