@@ -6,7 +6,7 @@ from typing import Any
 
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 #: The comparisons of a grid.
 COMPARED = {

@@ -11,8 +11,9 @@ viewer, recorded traces and decodes of the shipped models on the CPU work withou
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.lazy import lazily
-from hsd_viz.providers import ItemsByName, Providers, register
+from hsd_viz.drawing import Drawing, register_drawing
+from hsd_viz.names.lazy import lazily
+from hsd_viz.stack.draft_sources import ItemsByName, register_drafters
 from hsd_viz.version import __version__
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
@@ -80,15 +81,9 @@ def _figure(result: Any) -> Any:
     return __getattr__("figures").of_result(result)
 
 
-def _draft_sources() -> ItemsByName:
+def _list_drafters() -> ItemsByName:
     return import_module("hsd_viz.drafting.make").items_by_name()
 
 
-register(
-    Providers(
-        show=_show,
-        to_html=_page,
-        figure=_figure,
-        draft_sources=_draft_sources,
-    )
-)
+register_drawing(Drawing(show=_show, to_html=_page, figure=_figure))
+register_drafters(_list_drafters)

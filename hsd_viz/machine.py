@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 
 from hsd_viz.disk import read_text
-from hsd_viz.engine_choices import MAX_THREADS
 from hsd_viz.errors import UserError
+from hsd_viz.settings.engine_choices import MAX_THREADS
 from hsd_viz.version import __version__
 
 #: The environment variable with the token of a server.

@@ -15,25 +15,9 @@ from tests.rows import column
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {
-    "declare",
-    "keywords",
-    "engine_choices",
-    "errors",
-    "hints",
-    "lazy",
-    "providers",
-    "ranges",
-    "version",
-    "words",
-}
+BASE = {"drawing", "errors", "names", "settings", "text", "version"}
 _ALLOWED_NAMES = {
-    "declare": "ranges",
-    "keywords": "declare hints",
-    "hints": "words",
-    "lazy": "hints",
-    "ranges": "errors",
-    "options": "trace",
+    "settings": "errors names",
     "results": "disk stack terminal",
     "trace": "disk",
     "stack": "",
@@ -43,23 +27,23 @@ _ALLOWED_NAMES = {
     "records": "disk results stack trace",
     "drafting": "disk stack terminal trace",
     "latency": "disk stack trace results",
-    "decoding": "drafting latency stack terminal trace options",
+    "decoding": "drafting latency stack terminal trace",
     "ladder": "models torch_models",
     "prompts": "disk",
     "models": "disk decoding prompts trace",
     "native": "decoding disk drafting machine models stack trace",
     "torch_models": "decoding drafting machine models native trace",
-    "audit": "decoding drafting results stack terminal trace options",
+    "audit": "decoding drafting results stack terminal trace",
     "engine": "decoding disk drafting latency machine models native prompts stack terminal "
-    "torch_models trace options",
+    "torch_models trace",
     "figures": "disk drafting engine latency measure records stack trace results",
-    "measure": "decoding disk drafting engine latency machine models native options prompts "
+    "measure": "decoding disk drafting engine latency machine models native prompts "
     "records stack terminal trace results",
     "views": "decoding records disk drafting engine exercises figures latency machine measure "
-    "models prompts stack terminal trace options results",
+    "models prompts stack terminal trace results",
     "exercises": "audit decoding disk drafting engine latency models prompts stack trace results",
-    "serve": "decoding engine machine models stack trace options",
-    "mcp": "engine measure models options results stack trace",
+    "serve": "decoding engine machine models stack trace",
+    "mcp": "engine measure models results stack trace",
     "quick": "decoding engine stack terminal trace",
 }
 ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}

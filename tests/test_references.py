@@ -85,4 +85,4 @@ def test_references_name_what_exists(module):
     ],
 )
 def test_a_dead_reference_is_noticed(name, found):
-    assert exists(name, "hsd_viz.declare") is found
+    assert exists(name, "hsd_viz.settings.declare") is found

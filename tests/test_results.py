@@ -12,9 +12,9 @@ from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
-from hsd_viz.options import Sampling
 from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, show
 
 ROWS = Table(

@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from benchmarks.padding import padded_name, save_padded
+from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.measure.bench.block import impossible
-from hsd_viz.options import DEFAULT_RULE
-from hsd_viz.ranges import check_range
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace

@@ -11,7 +11,7 @@ from types import ModuleType
 from hsd_viz.audit.endpoint import Endpoint
 from hsd_viz.audit.exact import TOLERANCE, ExactAudit, Task, exact
 from hsd_viz.audit.statistical import StatisticalAudit, statistical
-from hsd_viz.options import DEFAULT_RULE
+from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.stack import Stack
 
 __all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "statistical"]

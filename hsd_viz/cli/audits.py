@@ -14,10 +14,10 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import Html, Json
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.decoding.options import DEFAULT_RULE, settings
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
-from hsd_viz.options import DEFAULT_RULE, settings
-from hsd_viz.ranges import MOST_TOYS, Range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import MOST_TOYS, Range
 from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.

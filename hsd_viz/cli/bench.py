@@ -8,10 +8,10 @@ from typing import Annotated as A
 
 from hsd_viz.cli.functions_as_commands import CommandLine
 from hsd_viz.cli.shared import Html, Json
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.options import BenchOptions
+from hsd_viz.settings.declare import CliOption, Setting
 
 
 def bench(

@@ -7,9 +7,9 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_text
-from hsd_viz.ranges import Range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import status
 
 

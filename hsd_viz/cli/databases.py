@@ -7,11 +7,11 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli.shared import print_json, print_paths
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.decoding.options import MAX_NEW_TOKENS, defaults
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
-from hsd_viz.options import MAX_NEW_TOKENS, defaults
-from hsd_viz.ranges import MOST_LONGEST, Range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import MOST_LONGEST, Range
 from hsd_viz.stack import TARGET
 from hsd_viz.terminal import status
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
 from hsd_viz.cli import shared
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.disk import read_text, writing
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import INVALID_JSON, UserError
-from hsd_viz.options import DecodingOptions
+from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import say, status
 

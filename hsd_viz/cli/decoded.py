@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.results.result import Result
+from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import Metrics
-from hsd_viz.words import counted
 
 
 class DecodeResult(Result):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from typing import Annotated as A
 
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_text, writing
 from hsd_viz.errors import UserError
+from hsd_viz.settings.declare import CliOption, Setting
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Trace

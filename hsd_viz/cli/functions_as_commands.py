@@ -1,11 +1,11 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the
 summary.
 
-A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.declare`). ``bool`` is a flag,
-``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list with
-commas; a parameter that is not keyword-only is given by place. A dataclass is a group of options
-whose title is the first line of its docstring; those that it inherits or has as fields are groups,
-too. Examples and notes are in ``help.md``.
+A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). ``bool`` is a
+flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list
+with commas; a parameter that is not keyword-only is given by place. A dataclass is a group of
+options whose title is the first line of its docstring; those that it inherits or has as fields are
+groups, too. Examples and notes are in ``help.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NewType, get_args, get_origin, get_type_hints
 
 from hsd_viz.cli.parser import Parser
 from hsd_viz.cli.readers import in_k, reader_of, shown_range
-from hsd_viz.declare import (
+from hsd_viz.settings.declare import (
     CliOption,
     Declared,
     choices_of,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.cli.shared import print_json
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
+from hsd_viz.settings.declare import CliOption, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.cli.shared import Html, Json
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_text, writing
 from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.replay.options import ReplayOptions
-from hsd_viz.ranges import Range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import progress_bar
 
 

@@ -10,9 +10,9 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import print_json
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
+from hsd_viz.settings.declare import CliOption, Setting
 
 #: Of the models and databases that were made for this project.
 OWNER = "hsd_viz"

@@ -10,8 +10,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.hints import guess
-from hsd_viz.words import did_you_mean
+from hsd_viz.names.hints import did_you_mean, guess
 
 BAD_INPUT = 2
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import write_text
 from hsd_viz.measure.predict.options import PredictOptions
+from hsd_viz.settings.declare import CliOption, Setting
 
 
 def predict(

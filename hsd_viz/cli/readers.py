@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import check_writable
 from hsd_viz.errors import UserError
-from hsd_viz.ranges import Range, check_range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import Range, check_range
 
 #: What k means after a number.
 _K = 1024

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.decoding.options import MAX_NEW_TOKENS
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import DEFAULT
-from hsd_viz.options import MAX_NEW_TOKENS
-from hsd_viz.ranges import Range
 from hsd_viz.serve.settings import DEFAULTS
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import Range
 
 if TYPE_CHECKING:
     from hsd_viz.engine.remote import RemoteEngine

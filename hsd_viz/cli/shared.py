@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
 
 #: The files to write.

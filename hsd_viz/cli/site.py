@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.cli.shared import print_paths
-from hsd_viz.declare import CliOption, Setting
 from hsd_viz.disk import writing
+from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
 
 

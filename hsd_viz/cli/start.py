@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.settings.declare import CliOption, Setting
 
 #: What the command without arguments prints.
 OVERVIEW = """\

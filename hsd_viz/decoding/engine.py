@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
+from hsd_viz.decoding.options import Sampling, SamplingOptions, defaults
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.errors import UserError
-from hsd_viz.hints import no_attribute
-from hsd_viz.options import Sampling, SamplingOptions, defaults
+from hsd_viz.names.hints import no_attribute
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Options(SamplingOptions, total=False):
-    """The options of a decode: the settings of :mod:`hsd_viz.options`, and some more.
+    """The options of a decode: the settings of :mod:`hsd_viz.decoding.options`, and some more.
 
     Attributes:
         max_new_tokens: the most tokens of the output.

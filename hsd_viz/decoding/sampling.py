@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.options import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.trace.tables import Top
 
 #: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.

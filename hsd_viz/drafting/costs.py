@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hsd_viz.errors import UserError
-from hsd_viz.ranges import check_range
-from hsd_viz.words import did_you_mean
+from hsd_viz.names.hints import did_you_mean
+from hsd_viz.settings.ranges import check_range
 
 #: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
 #: takes about 1.4 steps.

@@ -2,7 +2,7 @@
 torch.
 """
 
-from hsd_viz.lazy import lazily
+from hsd_viz.names.lazy import lazily
 
 __getattr__, __dir__, _LAZY = lazily(
     __name__,

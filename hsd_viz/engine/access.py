@@ -13,8 +13,8 @@ from typing import Literal
 
 from hsd_viz.errors import Unsupported
 from hsd_viz.models.families import CODE
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.stack import parse
-from hsd_viz.words import did_you_mean
 
 Kind = Literal["model", "tokenizer", "databases"]
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.verify import RULES, rule_words
 from hsd_viz.machine import cpu_model
 from hsd_viz.machine import threads as threads_now
-from hsd_viz.options import Sampling
 from hsd_viz.stack import Lookahead, Stack
 from hsd_viz.version import __version__
 

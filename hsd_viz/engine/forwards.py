@@ -26,10 +26,10 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.engine_choices import MEASURED, SHIPPED
 from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.latency.traced_costs import monotone
 from hsd_viz.models.families import CODE
+from hsd_viz.settings.engine_choices import MEASURED, SHIPPED
 from hsd_viz.stack import split_copy
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.resolve import Resolved, own_name, resolve
 from hsd_viz.engine.stack_models import StackModels, load_stack
 from hsd_viz.errors import UserError
-from hsd_viz.keywords import keywords_from
 from hsd_viz.machine import set_threads
 from hsd_viz.native.drafter import native_drafter
+from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.stack import DATABASE, TARGET, Stack, parse
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Event, Stage

@@ -12,15 +12,15 @@ from hsd_viz.engine.device import find_device
 from hsd_viz.engine.once import Made, key_of, once
 from hsd_viz.engine.opened import DTYPES, OpenedModels
 from hsd_viz.engine.vocabularies import Vocabularies
-from hsd_viz.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import ModelFiles
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, Weights
+from hsd_viz.settings.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.stack import split_copy
-from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
     from hsd_viz.torch_models.compiled import CompiledModel
@@ -68,10 +68,11 @@ class EngineModels(OpenedModels):
         """Check the options; models load when they are first asked for.
 
         ``allow_models=False`` refuses all models but those of the family. ``bridge`` forces how a
-        model with another tokenizer drafts, one of :data:`~hsd_viz.engine_choices.BRIDGES`.
-        ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those
-        of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with them: native
-        rows never do, and others are compiled for one width.
+        model with another tokenizer drafts, one of
+        :data:`~hsd_viz.settings.engine_choices.BRIDGES`. ``runtime="eager"`` requests transformers'
+        own forward passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows
+        that do not depend on what is fed with them: native rows never do, and others are compiled
+        for one width.
 
         Raises:
             UserError: if a name is not a model, or an option is invalid.

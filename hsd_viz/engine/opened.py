@@ -13,10 +13,10 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.once import Made, Results, key_of, once
 from hsd_viz.engine.places import place_of
-from hsd_viz.engine_choices import DTYPES as NUMBER_TYPES
 from hsd_viz.errors import MissingPackage, Unsupported
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
+from hsd_viz.settings.engine_choices import DTYPES as NUMBER_TYPES
 from hsd_viz.stack import split_copy
 
 if TYPE_CHECKING:

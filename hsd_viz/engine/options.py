@@ -10,10 +10,10 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, check_settings
-from hsd_viz.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.models.families import DEFAULT, Family
-from hsd_viz.ranges import Range
+from hsd_viz.settings.declare import CliOption, Setting, check_settings
+from hsd_viz.settings.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
+from hsd_viz.settings.ranges import Range
 from hsd_viz.stack import TARGET
 
 

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 import httpx
 
 from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.decoding.options import as_float, types
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
-from hsd_viz.options import as_float, types
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events

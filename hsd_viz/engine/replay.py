@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hsd_viz.errors import MALFORMED
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.trace import Trace, TraceError
-from hsd_viz.words import did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
 #: The temperature of most recordings, of the form and of the examples.

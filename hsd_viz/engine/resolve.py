@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.decoding.options import Sampling, sampling_of, settings
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
-from hsd_viz.options import Sampling, sampling_of, settings
-from hsd_viz.ranges import check_budget, plain_numbers
+from hsd_viz.names.hints import did_you_mean
+from hsd_viz.settings.ranges import check_budget, plain_numbers
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, parse, split_copy
-from hsd_viz.words import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.drafting.db import DISCOUNTS, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.semantic_database import DEPTH, SemanticDatabase
 from hsd_viz.drafting.shared import OF_THE_TEXT, STORED
@@ -23,7 +24,6 @@ from hsd_viz.models.tokenizer import load_tokenizer
 from hsd_viz.native import structures
 from hsd_viz.native.drafter import drafter_settings, semantic_settings
 from hsd_viz.native.weights import SLOTS, Weights, load, turn
-from hsd_viz.options import DEFAULT_RULE
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, TARGET, draft_sources
 from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__

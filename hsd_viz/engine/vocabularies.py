@@ -56,7 +56,7 @@ class Vocabularies:
         """Compare the vocabularies of ``models``.
 
         ``forced_bridge``: the bridge of a model with another tokenizer, one of
-        :data:`~hsd_viz.engine_choices.BRIDGES`.
+        :data:`~hsd_viz.settings.engine_choices.BRIDGES`.
         """
         self._models = models
         self._forced_bridge = forced_bridge

@@ -11,8 +11,8 @@ from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
+from hsd_viz.text import escape
 from hsd_viz.trace import Row, Trace
-from hsd_viz.words import escape
 
 
 def lab_log(name: str) -> Path:

@@ -12,10 +12,10 @@ from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import TARGET
 from hsd_viz.trace import Trace
-from hsd_viz.words import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ the others. The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`
 :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`.
 """
 
-from hsd_viz.lazy import lazily
+from hsd_viz.names.lazy import lazily
 
 _NAMES = {
     ".ablations": ("database_ablation", "temperature_curves"),

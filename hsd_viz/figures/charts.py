@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from hsd_viz.figures.palette import INKS
 from hsd_viz.figures.theme import dark_of, save, template
-from hsd_viz.hints import no_attribute
+from hsd_viz.names.hints import no_attribute
 
 INK = INKS[False]
 #: Pixels of a bar with its gap.

@@ -26,7 +26,7 @@ from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
 from hsd_viz.stack import TARGET
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 TAGS = {
     "picked": "selected by the law",

@@ -19,7 +19,7 @@ from hsd_viz.measure.bench.sentences import warnings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 PER_PASS = "tokens per target forward pass"
 SPEED = "speed, plain decoding = 1"

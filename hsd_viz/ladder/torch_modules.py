@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.engine_choices import DTYPES
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import open_model, weights_hash
 from hsd_viz.models.tensors import parameter_count
+from hsd_viz.settings.engine_choices import DTYPES
 
 if TYPE_CHECKING:
     import torch

@@ -16,8 +16,8 @@ from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.traced import MS, names_of, own_times
 from hsd_viz.results.estimate import LEAST
+from hsd_viz.text import counted
 from hsd_viz.trace import Trace
-from hsd_viz.words import counted
 
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4

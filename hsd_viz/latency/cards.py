@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
-from hsd_viz.ranges import check_range
+from hsd_viz.settings.ranges import check_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from hsd_viz.disk import read_text
 from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, parsing
 from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
 from hsd_viz.latency.shapes import MODELS, WEIGHTS, Shape
-from hsd_viz.ranges import MOST_SIZE, check_range
+from hsd_viz.settings.ranges import MOST_SIZE, check_range
 
 #: The largest config.json that is read, in bytes.
 MOST_CONFIG = 2**20

@@ -8,7 +8,7 @@ from typing import Literal
 
 from hsd_viz.latency.cards import Gpu
 from hsd_viz.latency.shapes import WEIGHTS
-from hsd_viz.ranges import check_range
+from hsd_viz.settings.ranges import check_range
 
 #: How a figure is known.
 Kind = Literal["measured", "published", "assumed"]

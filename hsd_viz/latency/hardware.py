@@ -24,7 +24,7 @@ from hsd_viz.latency.cards import Gpu
 from hsd_viz.latency.efficiency import PUBLISHED, Efficiency
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.shapes import CACHES, WEIGHTS, Shape
-from hsd_viz.ranges import MOST_CONTEXT, MOST_GPUS, check_range
+from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS, check_range
 
 #: Share of the memory that weights and KV cache may take.
 USABLE = 0.9

@@ -19,8 +19,8 @@ from hsd_viz.latency.hierarchies import FIRST_LOOKAHEAD, hierarchies, join, spli
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
 from hsd_viz.latency.shortest import shortest_path
-from hsd_viz.ranges import check_range
 from hsd_viz.results.kinds import Structure, structure_of
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import MAX_LOOKAHEAD, ModelPart, Stack
 
 

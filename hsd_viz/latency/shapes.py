@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hsd_viz.declare import from_data
 from hsd_viz.latency.known import PUBLISHED_FIGURES
+from hsd_viz.settings.declare import from_data
 
 #: Bytes per weight, scales of quantized groups included (32 weights of int4, 16 of fp4).
 WEIGHTS = {

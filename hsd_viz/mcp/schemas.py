@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.declare import settings_of
+from hsd_viz.settings.declare import settings_of
 
 
 def text(description: str, length: int = 200, **more: Any) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
 from hsd_viz.mcp.schemas import FILE, GPU, MODELS, figure, number, several, text, whole
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
-from hsd_viz.ranges import MOST_CONTEXT, MOST_GPUS
 from hsd_viz.results.result import Result
+from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS
 from hsd_viz.stack import TARGET
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.settings.declare import CliOption, Setting
 
 BANDWIDTH = Setting("GB/s of an unknown GPU", CliOption("GB"))
 FLOPS = Setting("dense 16-bit TFLOP/s of an unknown GPU", CliOption("TF"))

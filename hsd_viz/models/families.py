@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.packages import CODE_MODELS, SMOLLM2_MODELS, ModelPackage
-from hsd_viz.words import did_you_mean
+from hsd_viz.names.hints import did_you_mean
 
 _PACKAGE = Path(__file__).parent.parent
 #: The folder of the shipped models: of this checkout, or of an installed distribution.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hsd_viz.errors import BadFile
 from hsd_viz.models.form import LlamaForm
-from hsd_viz.ranges import MOST_SIZE
+from hsd_viz.settings.ranges import MOST_SIZE
 
 #: The largest plausible counts and factors of a form.
 MOST_LAYERS = 10_000

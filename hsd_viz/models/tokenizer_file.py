@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import parse_json, read_text
 from hsd_viz.errors import MALFORMED, BadFile, Unsupported, no_panics
-from hsd_viz.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MOST_IDS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.models.tokenizer_file import open_tokenizer
-from hsd_viz.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MOST_IDS
 
 #: The most bytes of memory, and seconds of the processor for the file and for each text.
 MOST_MEMORY = 2 * 2**30

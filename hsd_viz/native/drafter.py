@@ -31,7 +31,7 @@ from hsd_viz.native.structures import (
     IndexArrays,
     SemanticSettings,
 )
-from hsd_viz.ranges import MAX_BUDGET
+from hsd_viz.settings.ranges import MAX_BUDGET
 
 #: The most tokens of a key that the library has room for.
 LONGEST = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from hsd_viz.ranges import check_range
+from hsd_viz.settings.ranges import check_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import msgspec
 
 from hsd_viz.disk import read_text
 from hsd_viz.errors import UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.prompts import Prompt, Suite
 from hsd_viz.prompts.questions import read_questions
-from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"
 #: Shipped suite -> description; the default suite first.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.errors import UserError, first_line
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.prompts import Prompt
-from hsd_viz.words import did_you_mean
 
 #: Template -> description.
 TEMPLATES = {

@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 from hsd_viz.errors import UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.engine_settings import ENGINES
 from hsd_viz.records.sample import at_least
-from hsd_viz.words import did_you_mean
 
 #: Quantity -> what it is. Counts are of one request or pooled over requests.
 QUANTITIES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import UserError
-from hsd_viz.words import did_you_mean
+from hsd_viz.names.hints import did_you_mean
 
 #: Engine -> ``version``, ``metrics`` (name -> quantity), ``settings`` by drafter, and the
 #: ``schedule`` of draft tokens by batch size: for which drafters, as ``ranges`` of batch sizes or

@@ -17,7 +17,7 @@ from hsd_viz.records.file_context import (
 )
 from hsd_viz.records.llama_cpp import LINE, METHODS, NAME, ROUND, STATISTICS
 from hsd_viz.records.sample import Sample, with_fixed_length
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records import prometheus, summaries, tensorrt_llm
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines import FINISHERS, PATTERNS
@@ -27,7 +28,6 @@ from hsd_viz.records.responses import (
 )
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.scraped import keep_scrapes
-from hsd_viz.words import did_you_mean
 
 #: Names of metrics of serving engines.
 _METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")

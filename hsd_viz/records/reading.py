@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hsd_viz.errors import UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.series import Series
-from hsd_viz.words import counted, did_you_mean
+from hsd_viz.text import counted
 
 #: Lines of which the message quotes the text, and characters of it.
 EXAMPLES = 3

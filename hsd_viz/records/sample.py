@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hsd_viz.errors import BadFile
-from hsd_viz.ranges import check_range
 from hsd_viz.records.fields import Number
+from hsd_viz.settings.ranges import check_range
 
 #: Limits of a record: beyond them it is damaged.
 MOST_DRAFT = 1024

@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from hsd_viz.errors import Unsupported
-from hsd_viz.ranges import check_range
 from hsd_viz.records.fields import typed
 from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import TARGET
+from hsd_viz.text import counted
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
-from hsd_viz.words import counted
 
 #: The placeholders of a token of the text and of one that was drafted and not emitted, by their id.
 EMITTED = (0, "·")

@@ -18,8 +18,8 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records.convert import complete
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
+from hsd_viz.text import counted
 from hsd_viz.trace import RoundRow, Trace
-from hsd_viz.words import counted
 
 #: What an importer looks for; the other quantities follow.
 COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")

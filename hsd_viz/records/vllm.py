@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from hsd_viz.errors import BadFile
-from hsd_viz.ranges import check_range
 from hsd_viz.records import prometheus
 from hsd_viz.records.fields import Number, completion_tokens, typed
 from hsd_viz.records.file_context import Finisher
@@ -28,6 +27,7 @@ from hsd_viz.records.sample import (
     with_fixed_length,
 )
 from hsd_viz.records.vllm_bench import bench_json, examples
+from hsd_viz.settings.ranges import check_range
 
 NAME = "vllm"
 #: Drafters by their names in vLLM.

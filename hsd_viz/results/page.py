@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.table import Table
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import write_text
+from hsd_viz.drawing import drawing
 from hsd_viz.errors import INTERRUPTED, Unsupported
-from hsd_viz.providers import provided
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
 from hsd_viz.terminal import say
-from hsd_viz.words import escape
+from hsd_viz.text import escape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ class Result:
         Raises:
             Unsupported: if it has no numbers.
         """
-        return provided().figure(self)
+        return drawing().figure(self)
 
     def ending(self, json: Path | None) -> str:
         """Return what is said of a result that was interrupted, and is written to ``json``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.words import escape
+from hsd_viz.text import escape
 
 if TYPE_CHECKING:
     import pandas as pd

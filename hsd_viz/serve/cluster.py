@@ -16,7 +16,6 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
-from hsd_viz.declare import from_data
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, first_line
 from hsd_viz.machine import url
@@ -24,6 +23,7 @@ from hsd_viz.serve import start
 from hsd_viz.serve.app import Page, create_app
 from hsd_viz.serve.requests import Record, error, load_decode
 from hsd_viz.serve.settings import ServerSettings
+from hsd_viz.settings.declare import from_data
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the
 #: application.

@@ -14,13 +14,13 @@ from typing import Any
 from pydantic import ConfigDict, Field, create_model
 
 from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.decoding.options import defaults, settings, types
 from hsd_viz.engine.access import model_outside
 from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
-from hsd_viz.options import defaults, settings, types
-from hsd_viz.ranges import Range
 from hsd_viz.serve.settings import ServerSettings
+from hsd_viz.settings.ranges import Range
 from hsd_viz.stack import TARGET, StackError
 from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES

@@ -17,10 +17,9 @@ target.
 """
 
 from hsd_viz.stack.checks import check_stack
-from hsd_viz.stack.names import (
-    AUTO,
+from hsd_viz.stack.draft_sources import AUTO, DATABASE, draft_sources
+from hsd_viz.stack.grammar import (
     COPY_TYPES,
-    DATABASE,
     DATABASES,
     DEFAULT_LOOKAHEAD,
     HF_STACKS,
@@ -28,7 +27,6 @@ from hsd_viz.stack.names import (
     TARGET,
     Lookahead,
     StackError,
-    draft_sources,
     split_copy,
 )
 from hsd_viz.stack.parser import decoded_stack, parse, parse_bench, read_bottom, read_source

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hsd_viz.stack.names import AUTO, DATABASE, StackError
+from hsd_viz.stack.draft_sources import AUTO, DATABASE
+from hsd_viz.stack.grammar import StackError
 from hsd_viz.stack.parts import DraftSource, ModelPart, Stack
 
 

@@ -6,20 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.stack.checks import check_stack
-from hsd_viz.stack.names import (
-    AUTO,
+from hsd_viz.stack.draft_sources import AUTO, draft_sources
+from hsd_viz.stack.grammar import (
     COPY_TYPES,
     HF_STACKS,
     MAX_LOOKAHEAD,
     PART,
     StackError,
-    draft_sources,
     is_model_name,
     split_copy,
 )
 from hsd_viz.stack.parts import DraftSource, HFStack, ModelPart, Stack
-from hsd_viz.words import did_you_mean
 
 _QUOTED = re.compile(r'"[^"]+"')
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from hsd_viz.stack.names import (
-    AUTO,
+from hsd_viz.stack.draft_sources import AUTO, draft_sources
+from hsd_viz.stack.grammar import (
     DEFAULT_LOOKAHEAD,
     Lookahead,
-    draft_sources,
     split_copy,
     written_name,
 )

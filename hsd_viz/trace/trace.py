@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from hsd_viz.hints import guess, no_attribute
-from hsd_viz.providers import provided
+from hsd_viz.drawing import drawing
+from hsd_viz.names.hints import guess, no_attribute
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables
 from hsd_viz.trace.tables import TABLES, Columns
@@ -190,11 +190,11 @@ class Trace(TraceTables):
 
     def show(self) -> Any:
         """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
-        return provided().show(self)
+        return drawing().show(self)
 
     def to_html(self) -> str:
         """Return the run as one interactive page of HTML that opens offline."""
-        return provided().to_html(self)
+        return drawing().to_html(self)
 
     def frame(self, table: str) -> pd.DataFrame:
         """Return one table as a DataFrame with its declared columns."""

@@ -16,7 +16,7 @@ Names load when they are first used, so that the Voilà server can import :mod:`
 without the widgets.
 """
 
-from hsd_viz.lazy import lazily
+from hsd_viz.names.lazy import lazily
 
 _NAMES = {
     ".export": ("run_page",),

@@ -22,10 +22,10 @@ from hsd_viz.exercises import CheckResult, Exercise, editions
 from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.results.page import template
+from hsd_viz.text import escape
 from hsd_viz.views.export import Exported, content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import as_widget
-from hsd_viz.words import escape
 
 #: The height of a figure on a slide, in pixels: text and outputs of its section fit on 720 of them,
 #: too.

@@ -10,10 +10,10 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.measure.doctor.api import doctor
-from hsd_viz.ranges import check_range
 from hsd_viz.records.read import NoRecord, read
 from hsd_viz.records.served import served_run
 from hsd_viz.records.traces import traces_of
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.views import run_data
 from hsd_viz.views.linked import overview

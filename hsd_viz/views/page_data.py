@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.decoding.options import defaults
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import (
@@ -26,11 +27,10 @@ from hsd_viz.engine.replay import (
     load_bundled,
     side_by_side,
 )
-from hsd_viz.engine_choices import DTYPES
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
-from hsd_viz.options import defaults
+from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.stack import DATABASE, TARGET, draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES

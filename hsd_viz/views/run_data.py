@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.declare import settings_of
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at
 from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
-from hsd_viz.options import Sampling
-from hsd_viz.ranges import MOST_IDS
 from hsd_viz.records.served import served_run
+from hsd_viz.settings.declare import settings_of
+from hsd_viz.settings.ranges import MOST_IDS
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError

@@ -17,10 +17,10 @@ from hsd_viz.errors import UserError
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.pictures import CARTESIAN, library_of, packed
 from hsd_viz.figures.theme import CONFIG, dark_of, data_of, template
-from hsd_viz.ranges import check_range
+from hsd_viz.names.hints import did_you_mean
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.export import Exported
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

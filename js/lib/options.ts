@@ -1,4 +1,4 @@
-// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack/.
+// Written by `python -m tools.reference` from hsd_viz/decoding/options.py and hsd_viz/stack/.
 
 /** Draft tokens of a model in a round, at most. */
 export const MAX_LOOKAHEAD = 64;

@@ -1,4 +1,4 @@
-// A seed is a whole number of 63 bits (hsd_viz/options.py), of which a JavaScript number holds 53.
+// A seed is a whole number of 63 bits (hsd_viz/decoding/options.py); a JavaScript number holds 53.
 // A larger one is text in every run of the page: Python sends it so (hsd_viz/views/run_data.py),
 // and what is read or recorded here follows. The form takes seeds of 31 bits. Pure.
 

@@ -1,4 +1,4 @@
-// From a request to what is decoded. A request is checked as hsd_viz/options.py does. Pure.
+// From a request to what is decoded, with the checks of hsd_viz/decoding/options.py. Pure.
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
 import { requestedSeed } from "../lib/seed";
 import type { Request } from "./client";

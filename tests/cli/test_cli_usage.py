@@ -12,9 +12,9 @@ import pytest
 
 from hsd_viz.cli import build_parser, main
 from hsd_viz.cli.audits import audit
-from hsd_viz.declare import settings_of
+from hsd_viz.decoding.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.measure.doctor.options import Hardware, Known
-from hsd_viz.options import DEFAULT_RULE, DecodingOptions
+from hsd_viz.settings.declare import settings_of
 from hsd_viz.trace import Trace
 from hsd_viz.version import __version__
 from tests.rows import column

@@ -14,7 +14,7 @@ from hsd_viz.audit.stacks import loop_decoder
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.engine_choices import BRIDGES
+from hsd_viz.settings.engine_choices import BRIDGES
 from hsd_viz.stack import parse
 from tests.lossless.toys import Markov, V, models, sample
 

@@ -14,7 +14,6 @@ import pytest
 from safetensors.numpy import save_file
 
 import hsd_viz.cli.models as commands
-from hsd_viz.declare import settings_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.databases import find_tokenizer
@@ -26,6 +25,7 @@ from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
 from hsd_viz.prompts.suites import SHIPPED
+from hsd_viz.settings.declare import settings_of
 from tests.rows import column
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,8 @@ from hsd_viz import views
 from hsd_viz.engine.replay import GAMES, load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
+from hsd_viz.text import escape
 from hsd_viz.views import lessons
-from hsd_viz.words import escape
 from tests.rows import column, find, select
 
 MASTERS = editions.masters()

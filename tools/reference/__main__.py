@@ -9,7 +9,7 @@ file                            source
 ``docs/reference/records.md``   the forms of records (:mod:`hsd_viz.records.forms`)
 ``docs/reference/views.md``     :mod:`tools.views_page`
 ``js/lib/tables.ts``            the tables of a trace
-``js/lib/options.ts``           the settings of a decode (:mod:`hsd_viz.options`)
+``js/lib/options.ts``           the settings of a decode (:mod:`hsd_viz.decoding.options`)
 ``js/traffic/spec.ts``          :mod:`hsd_viz.views.app.traffic_spec`
 ``js/elements/facts.json``      the elements for pages of other sites
 headers of the native runtime   :mod:`tools.native_headers`

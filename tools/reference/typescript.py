@@ -6,7 +6,7 @@ import json
 import textwrap
 from typing import Any
 
-from hsd_viz.options import defaults, settings, types
+from hsd_viz.decoding.options import defaults, settings, types
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column
 from hsd_viz.views.page_data import page_palette
@@ -77,7 +77,8 @@ def _property(column: Column) -> str:
 def typescript_settings() -> str:
     """Return the numeric settings of a decode, and the largest lookahead, as TypeScript."""
     lines = [
-        "// Written by `python -m tools.reference` from hsd_viz/options.py and hsd_viz/stack/.",
+        "// Written by `python -m tools.reference` from hsd_viz/decoding/options.py and "
+        "hsd_viz/stack/.",
         "",
         doc_comment("Draft tokens of a model in a round, at most."),
         f"export const MAX_LOOKAHEAD = {MAX_LOOKAHEAD};",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 from tools.results.files import PLAIN, TEMPERATURES, figure, read, table, texts
 from training.evaluation import markdown
 

@@ -25,7 +25,7 @@ def choose_bridge(translator: Translator, sampling: Sampling) -> str:
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a draft model with the target's
     (``vocab_size`` tokens), by a bridge of a ``kind`` of
-    :data:`~hsd_viz.engine_choices.BRIDGES`: a
+    :data:`~hsd_viz.settings.engine_choices.BRIDGES`: a
     :class:`~hsd_viz.decoding.session.DraftModel`.
 
     Raises:

@@ -18,7 +18,7 @@ from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.drafting.tree import spell
-from hsd_viz.ranges import MOST_LONGEST, check_range
+from hsd_viz.settings.ranges import MOST_LONGEST, check_range
 from hsd_viz.terminal import Progress, ignore_progress
 
 #: Longest keys of the shipped databases, in tokens.

@@ -21,7 +21,7 @@ from hsd_viz.drafting.index.format import (
     DatabaseError,
 )
 from hsd_viz.errors import MALFORMED
-from hsd_viz.ranges import MOST_IDS, MOST_LONGEST
+from hsd_viz.settings.ranges import MOST_IDS, MOST_LONGEST
 
 #: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50
 #: ms.

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.bench.options import BenchOptions
 from hsd_viz.measure.bench.result import BenchResult, measure_stacks
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, part_of
 from hsd_viz.measure.bench.settings import BenchSettings
+from hsd_viz.settings.declare import CliOption, Setting, part_of
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import Progress, ignore_progress
+from hsd_viz.text import counted
 from hsd_viz.version import __version__
-from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

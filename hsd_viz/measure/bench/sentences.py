@@ -10,7 +10,7 @@ from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import StackKind, kind_of
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 
 def low_repetition(block: PromptFigures) -> Figures | None:

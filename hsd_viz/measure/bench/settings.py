@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated as A
 from typing import Literal, get_args
 
-from hsd_viz.declare import CliOption, Setting
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
-from hsd_viz.options import DecodingOptions
-from hsd_viz.ranges import MAX_BUDGET, Range
+from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.ranges import MAX_BUDGET, Range
 
 #: Whether drafters that learn start empty for each decode, or keep their memory.
 State = Literal["cold", "warm", "both"]

@@ -11,7 +11,7 @@ from math import ceil
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.what_if import EXTENDS
 from hsd_viz.records.engine_settings import NGRAMS
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 #: Where the times give more than the tokens per forward pass.
 ON_IMPOSSIBLE_TIMES = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.doctor.assumed_hardware import with_hardware
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
@@ -13,6 +12,7 @@ from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import BatchGain, predicted_batches
 from hsd_viz.results.table import as_text
+from hsd_viz.settings.keywords import keywords_from
 
 
 @keywords_from(DoctorOptions)

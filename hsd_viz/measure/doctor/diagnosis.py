@@ -18,7 +18,7 @@ from hsd_viz.measure.doctor.observation import TIMES, Observation
 from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
 from hsd_viz.measure.doctor.signs import Finding
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
-from hsd_viz.records.time import Change
+from hsd_viz.records.changes import Change
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table

@@ -9,10 +9,10 @@ from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.observation import Observation, Served
 from hsd_viz.measure.doctor.profile import cells_of
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
-from hsd_viz.records.time import Change
+from hsd_viz.records.changes import Change
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import MOST_POSITIONS, Table, as_text, rates_as_text
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 #: Rows of a table of settings.
 MOST_OPTIONS = 6

@@ -17,8 +17,8 @@ from hsd_viz.measure.doctor.request_findings import (
     request_findings,
 )
 from hsd_viz.measure.doctor.signs import Finding, Sign
+from hsd_viz.records.changes import Change
 from hsd_viz.records.engine_settings import NGRAMS
-from hsd_viz.records.time import Change
 
 #: Fewest rounds of a record that is judged: the error of a rate is then below 7 points.
 LEAST_ROUNDS = 50

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from hsd_viz.errors import UserError
-from hsd_viz.ranges import MOST_BATCH, check_range
 from hsd_viz.records.sample import MOST_DRAFT, rates_at
+from hsd_viz.settings.ranges import MOST_BATCH, check_range
 from hsd_viz.stack import Stack
 
 TIMES = ("step", "verify", "draft", "overhead", "round")

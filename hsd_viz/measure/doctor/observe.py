@@ -11,10 +11,10 @@ from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
 from hsd_viz.measure.doctor.observe_runs import from_trace, measured
 from hsd_viz.measure.doctor.options import DoctorOptions, Known
-from hsd_viz.ranges import check_range
+from hsd_viz.records.changes import Change, changes
 from hsd_viz.records.engine_settings import method_of
 from hsd_viz.records.read import NoRecord, read
-from hsd_viz.records.time import Change, changes
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.trace import Trace, TraceError
 

@@ -10,9 +10,9 @@ from statistics import mean, median
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.observation import Observation, Served, even_rates
+from hsd_viz.records.changes import speed_of
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series, position_drafts
-from hsd_viz.records.time import speed_of
 
 #: The least share of forward passes without a draft that is distinguished from the prefill.
 LEAST_IDLE = 0.02

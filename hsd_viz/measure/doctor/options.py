@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, as_call, check_settings
 from hsd_viz.errors import UserError
-from hsd_viz.keywords import documented
 from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
-from hsd_viz.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
+from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings
+from hsd_viz.settings.keywords import documented
+from hsd_viz.settings.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from statistics import fmean, variance
 
 from hsd_viz.measure.doctor.observation import Served
 from hsd_viz.measure.doctor.signs import Finding, Sign
-from hsd_viz.records.time import trend
+from hsd_viz.records.changes import trend
 
 #: Fewest requests of a group that is compared with another: the error of a mean is then known.
 LEAST_REQUESTS = 10

@@ -51,8 +51,8 @@ from hsd_viz.measure.doctor.what_if import (
     setting_name,
     tokens_by_length,
 )
+from hsd_viz.records.changes import Change
 from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings
-from hsd_viz.records.time import Change
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import as_text

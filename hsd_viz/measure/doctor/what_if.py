@@ -19,7 +19,7 @@ from hsd_viz.records.engine_settings import PARALLEL
 from hsd_viz.results.bootstrap import RESAMPLES, estimate, ratio, resample
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import structure_of
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 #: The least gain for which another setting is advised.
 LEAST_GAIN = 0.05

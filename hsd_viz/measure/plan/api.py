@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hsd_viz.keywords import keywords_from
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
 from hsd_viz.measure.plan import search as planning
@@ -10,6 +9,7 @@ from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.terminal import Progress, progress_bar
 
 

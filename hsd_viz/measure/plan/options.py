@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, part_of
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.options import DecodingOptions
-from hsd_viz.ranges import Range
+from hsd_viz.settings.declare import CliOption, Setting, part_of
+from hsd_viz.settings.ranges import Range
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.engine import Engine

@@ -11,7 +11,7 @@ import msgspec
 
 from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hsd_viz.errors import UserError
-from hsd_viz.keywords import keywords_from
 from hsd_viz.latency import hardware
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
@@ -32,7 +31,9 @@ from hsd_viz.measure.predict.stacks_on_hardware import (
     LENGTH,
     StacksOnHardware,
 )
-from hsd_viz.words import counted, did_you_mean
+from hsd_viz.names.hints import did_you_mean
+from hsd_viz.settings.keywords import keywords_from
+from hsd_viz.text import counted
 
 
 @keywords_from(PredictOptions)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, check_settings
 from hsd_viz.errors import UserError
 from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
-from hsd_viz.ranges import MOST_BATCH, Range, check_range
+from hsd_viz.settings.declare import CliOption, Setting, check_settings
+from hsd_viz.settings.ranges import MOST_BATCH, Range, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.latency.inputs import Edge

@@ -18,7 +18,6 @@ import numpy as np
 from hsd_viz.drafting.costs import parse_cost
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import BadFile, Unsupported
-from hsd_viz.keywords import keywords_from
 from hsd_viz.measure.replay.above import above
 from hsd_viz.measure.replay.drafters import (
     DRAFTERS,
@@ -37,8 +36,9 @@ from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.measure.replay.text_replay import replay as replay_text
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
-from hsd_viz.ranges import MAX_BUDGET
 from hsd_viz.records.entries import BrokenEntry, EntryReader
+from hsd_viz.settings.keywords import keywords_from
+from hsd_viz.settings.ranges import MAX_BUDGET
 
 #: Broken entries before the first request from which a file is not a log.
 MOST_BROKEN = 100_000

@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError, no_panics
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
-from hsd_viz.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MOST_IDS
 
 
 class LogTokenizer:

@@ -11,8 +11,8 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.declare import CliOption, Setting, check_settings
-from hsd_viz.ranges import MAX_BUDGET, Range
+from hsd_viz.settings.declare import CliOption, Setting, check_settings
+from hsd_viz.settings.ranges import MAX_BUDGET, Range
 from hsd_viz.terminal import Progress
 
 

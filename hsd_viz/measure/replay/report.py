@@ -19,7 +19,7 @@ from hsd_viz.records.engine_settings import settings as engine_settings
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import MOST_POSITIONS, Table, Value, rates_as_text
-from hsd_viz.words import counted
+from hsd_viz.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import msgspec
 
+from hsd_viz.decoding.options import settings
 from hsd_viz.errors import UserError
-from hsd_viz.options import settings
-from hsd_viz.ranges import check_range
+from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
 #: The fields of a request to decode that are options of a decode.

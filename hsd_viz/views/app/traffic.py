@@ -17,6 +17,7 @@ from hsd_viz.measure.replay.figures import DrafterFigures, Pays
 from hsd_viz.measure.replay.report import ReplayReport, method_of
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import Table
+from hsd_viz.text import counted
 from hsd_viz.views.app.traffic_spec import (
     DiagnosisSpec,
     DrafterSpec,
@@ -28,7 +29,6 @@ from hsd_viz.views.app.traffic_spec import (
     SettingSpec,
     TableSpec,
 )
-from hsd_viz.words import counted
 
 #: What costs most, by cause.
 COSTS = {

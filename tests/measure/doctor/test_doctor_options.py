@@ -7,11 +7,11 @@ from inspect import getdoc, signature
 
 import pytest
 
-from hsd_viz.declare import settings_of
 from hsd_viz.errors import UserError
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.measure.doctor.observe import from_figures
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known
+from hsd_viz.settings.declare import settings_of
 
 
 def test_acceptance_is_read_as_engines_print_it():

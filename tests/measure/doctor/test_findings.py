@@ -8,7 +8,7 @@ import pytest
 
 from hsd_viz.measure.doctor.findings import SIGNS, findings
 from hsd_viz.measure.doctor.observation import Observation, Served
-from hsd_viz.records.time import Change
+from hsd_viz.records.changes import Change
 from tests.rows import column
 
 GOOD = Observation(

@@ -1,6 +1,4 @@
-"""Wordings and bounds that several rooms share; natural guesses are answered with what was
-probably meant.
-"""
+"""Natural guesses of names are answered with what was probably meant."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.hints import guesses
-from hsd_viz.ranges import MAX_BUDGET, check_budget
-from hsd_viz.words import counted
+from hsd_viz.names.hints import guesses
 
 
 @pytest.mark.parametrize("name", guesses()["hsd"])
@@ -73,24 +69,3 @@ def test_arguments():
 def test_guesses_do_not_disturb_copies():
     trace = load_bundled("sampled")
     assert copy.copy(trace).text == trace.text
-
-
-def test_one_of_a_thing_and_several():
-    assert [counted(n, "thread") for n in (0, 1, 2)] == ["0 threads", "1 thread", "2 threads"]
-
-
-@pytest.mark.parametrize("budget", [0, -1, MAX_BUDGET + 1, True, 2.0, "8"])
-def test_no_budget(budget):
-    for good in (None, 1, MAX_BUDGET):
-        assert check_budget(good) is None
-    wrong = "out of range" if type(budget) is int else "not valid"
-    with pytest.raises(ValueError, match=f"the budget {budget} is {wrong}"):
-        check_budget(budget)
-
-
-@pytest.mark.parametrize(
-    ("n", "noun", "words"),
-    [(1, "forward pass", "1 forward pass"), (2, "forward pass", "2 forward passes")],
-)
-def test_a_noun_that_ends_in_s(n, noun, words):
-    assert counted(n, noun) == words

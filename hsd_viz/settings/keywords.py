@@ -8,8 +8,8 @@ from functools import wraps
 from inspect import Parameter, Signature, getdoc, signature
 from typing import Any, ParamSpec, TypeVar
 
-from hsd_viz.declare import Declared, choices_of, fields_of
-from hsd_viz.hints import guided
+from hsd_viz.names.hints import guided
+from hsd_viz.settings.declare import Declared, choices_of, fields_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +27,8 @@ def keywords_from(
     docstring.
 
     Args:
-        declaration: a dataclass each of whose fields has a :class:`~hsd_viz.declare.Setting`.
+        declaration: a dataclass each of whose fields has a
+            :class:`~hsd_viz.settings.declare.Setting`.
     """
 
     def with_fields(function: Callable[[Declaration], R]) -> Callable[P, R]:

@@ -7,8 +7,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from hsd_viz.words import did_you_mean
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -27,6 +25,19 @@ def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
     """
     meant = guesses().get(owner, {}).get(name)
     return f"; did you mean {' or '.join(meant)}?" if meant else did_you_mean(name, known)
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return a suggestion to append to an error message, empty where no choice is close to
+    ``word``.
+
+    >>> did_you_mean("stak", ["stack", "suite"]), did_you_mean("x", ["stack"])
+    ("; did you mean 'stack'?", '')
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(choices), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def no_attribute(value: Any, name: str, owner: str, known: Iterable[str] = ()) -> NoReturn:

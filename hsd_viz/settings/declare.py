@@ -13,11 +13,11 @@ Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a senten
         ),
     ] = 0
 
-A setting has a part for each of its readers: the :class:`~hsd_viz.ranges.Range` checks values, the
-:class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`), the
-:class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword
-arguments (:mod:`hsd_viz.keywords`). A type may be a union, as in ``Path | str | None``: its first
-member is the type of what is read from the command line.
+A setting has a part for each of its readers: the :class:`~hsd_viz.settings.ranges.Range` checks
+values, the :class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`),
+the :class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword
+arguments (:mod:`hsd_viz.settings.keywords`). A type may be a union, as in ``Path | str | None``:
+its first member is the type of what is read from the command line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from inspect import Parameter, get_annotations, getmro
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from hsd_viz.ranges import Range, plain_numbers
+from hsd_viz.settings.ranges import Range, plain_numbers
 
 T = TypeVar("T")
 

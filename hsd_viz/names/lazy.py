@@ -6,7 +6,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from hsd_viz.hints import guess
+from hsd_viz.names.hints import guess
 
 
 def lazily(

@@ -16,18 +16,18 @@ import hsd_viz as hsd
 from hsd_viz.cli import build_parser
 from hsd_viz.engine.opened import DTYPES as ENGINE_DTYPES
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.engine_choices import DTYPES
-from hsd_viz.hints import guess, guesses, no_attribute
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide
+from hsd_viz.names.hints import guess, guesses, no_attribute
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.stack import parse
 from hsd_viz.views.page_data import MACHINE
 from tests.figures.sample_calibration import DEAR
 from tests.measure.fake_engine import FakeEngine
 from tests.rows import find
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HINTS = []
 for _owner, _names in guesses().items():
     for _name, _hints in _names.items():

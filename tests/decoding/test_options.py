@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz import options
 from hsd_viz.cli import build_parser
-from hsd_viz.declare import CliOption, FormField, Setting, as_call
+from hsd_viz.decoding import options
 from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.decoding.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
-from hsd_viz.options import DecodingOptions, Sampling, sampling_of, settings
-from hsd_viz.ranges import Range
 from hsd_viz.serve.requests import DecodeRequest
+from hsd_viz.settings.declare import as_call
 from hsd_viz.views.app import messages
 from tests.rows import keyed
 from tools.reference.typescript import typescript_settings
@@ -121,34 +120,6 @@ def test_a_value_out_of_range_is_refused(values, words):
 def test_a_setting_without_a_value_is_refused():
     with pytest.raises(UserError, match="the temperature None is not valid"):
         Sampling(temperature=None)
-
-
-def test_the_bound_of_a_setting_is_declared_with_it():
-    setting = Setting("", CliOption("R"), Range(2, above_low=True), noun="the reach")
-    with pytest.raises(UserError) as refused:
-        setting.check(2)
-    assert str(refused.value) == "the reach 2 is out of range: expected a number above 2"
-
-
-def test_a_field_of_the_form_needs_a_range():
-    with pytest.raises(ValueError, match="the form's field 'Reach' needs a range"):
-        Setting("", form=FormField("Reach"))
-
-
-def test_an_option_by_place_has_no_name():
-    with pytest.raises(ValueError, match="FILE is given by place"):
-        CliOption("FILE", name="file", by_place=True)
-
-
-def test_a_value_is_shown_as_the_call_that_makes_it():
-    assert as_call(Sampling(top_k=5)) == "Sampling(top_k=5)"
-
-
-def test_a_largest_value_of_zero_is_a_bound():
-    setting = Setting("", CliOption("R"), Range(-2, 0, above_low=True), noun="the drift")
-    setting.check(0)
-    with pytest.raises(UserError, match="the drift 1 is out of range"):
-        setting.check(1)
 
 
 def test_the_ends_of_the_ranges_are_allowed():

@@ -1,10 +1,10 @@
 """The settings of a decode, declared once.
 
 The fields of :class:`Sampling` and :class:`DecodingOptions` are the declaration: their types,
-defaults and :class:`~hsd_viz.declare.Setting` marks. The options of the command line, the body of
-a request to a server, the form of the page and its ranges (``js/lib/options.ts``), the settings of
-reports and the reference are derived from it. A new setting is a field here, and code that acts on
-it.
+defaults and :class:`~hsd_viz.settings.declare.Setting` marks. The options of the command line, the
+body of a request to a server, the form of the page and its ranges (``js/lib/options.ts``), the
+settings of reports and the reference are derived from it. A new setting is a field here, and code
+that acts on it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numbers import Real
 from typing import Annotated as A
 from typing import Any, TypedDict
 
-from hsd_viz.declare import (
+from hsd_viz.errors import UserError
+from hsd_viz.settings.declare import (
     CliOption,
     FormField,
     Setting,
@@ -25,8 +26,7 @@ from hsd_viz.declare import (
     from_data,
     settings_of,
 )
-from hsd_viz.errors import UserError
-from hsd_viz.ranges import Range
+from hsd_viz.settings.ranges import Range
 
 #: The rule that verifies drafts unless another is chosen.
 DEFAULT_RULE = "block"

@@ -1,4 +1,4 @@
-"""The names and signs of the stack language."""
+"""The names and the signs of the stack language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from hsd_viz.errors import UserError
-from hsd_viz.providers import provided
+from hsd_viz.stack.draft_sources import draft_sources
 
 DATABASES = ("context", "model", "statistics")
 #: transformers' own loops on the same weights, for ``bench`` only.
@@ -15,10 +15,7 @@ HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 COPY_TYPES = ("int8", "bfloat16", "float32")
 #: The largest lookahead, and the one of a draft model without one.
 MAX_LOOKAHEAD = 64
-#: The names of the target, of database drafting and of the choice of a stack.
 TARGET = "target"
-DATABASE = "db"
-AUTO = "auto"
 DEFAULT_LOOKAHEAD = 4
 Lookahead = int | Literal["auto"] | None
 
@@ -35,13 +32,6 @@ _COPY = re.compile(rf"(?P<model>.+)\[(?P<type>{'|'.join(COPY_TYPES)})\]", re.S)
 
 class StackError(UserError):
     """Stack text that cannot be parsed; the message names the part and what is allowed."""
-
-
-def draft_sources() -> dict[str, tuple[str, ...]]:
-    """Return every draft source with the items it takes in brackets: the registered drafters, and
-    ``auto``.
-    """
-    return {**provided().draft_sources(), AUTO: (DATABASE,)}
 
 
 def split_copy(name: str) -> tuple[str, str | None]:

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from hsd_viz.records.changes import changes, trend
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
-from hsd_viz.records.time import changes, trend
 
 
 def series(rates, drafted=300, speeds=None):

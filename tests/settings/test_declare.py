@@ -1,0 +1,47 @@
+"""Declared settings: a range checks values, and a part that does not fit is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.errors import UserError
+from hsd_viz.settings.declare import CliOption, FormField, Setting, as_call
+from hsd_viz.settings.ranges import MAX_BUDGET, Range, check_budget
+
+
+def test_the_bound_of_a_setting_is_declared_with_it():
+    setting = Setting("", CliOption("R"), Range(2, above_low=True), noun="the reach")
+    with pytest.raises(UserError) as refused:
+        setting.check(2)
+    assert str(refused.value) == "the reach 2 is out of range: expected a number above 2"
+
+
+def test_a_field_of_the_form_needs_a_range():
+    with pytest.raises(ValueError, match="the form's field 'Reach' needs a range"):
+        Setting("", form=FormField("Reach"))
+
+
+def test_an_option_by_place_has_no_name():
+    with pytest.raises(ValueError, match="FILE is given by place"):
+        CliOption("FILE", name="file", by_place=True)
+
+
+def test_a_value_is_shown_as_the_call_that_makes_it():
+    assert as_call(Sampling(top_k=5)) == "Sampling(top_k=5)"
+
+
+def test_a_largest_value_of_zero_is_a_bound():
+    setting = Setting("", CliOption("R"), Range(-2, 0, above_low=True), noun="the drift")
+    setting.check(0)
+    with pytest.raises(UserError, match="the drift 1 is out of range"):
+        setting.check(1)
+
+
+@pytest.mark.parametrize("budget", [0, -1, MAX_BUDGET + 1, True, 2.0, "8"])
+def test_no_budget(budget):
+    for good in (None, 1, MAX_BUDGET):
+        assert check_budget(good) is None
+    wrong = "out of range" if type(budget) is int else "not valid"
+    with pytest.raises(ValueError, match=f"the budget {budget} is {wrong}"):
+        check_budget(budget)
