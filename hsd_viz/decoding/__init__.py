@@ -1,3 +1,4 @@
-"""The loop: levels, sampling, verification, models with a cache that rolls back. Importing it loads
-no torch.
+"""The decoding loop: levels of models, sampling, verification, and the sessions that run models.
+
+Importing this package does not load torch.
 """

@@ -1,4 +1,4 @@
-"""Conversations: messages with a role and a content, as chat templates take them."""
+"""Checks of conversations: lists of messages with a role and a content, for chat templates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ROLES = ("system", "user", "assistant")
 
 
 def check_conversation(messages: Any) -> list[dict[str, str]]:
-    """Return a conversation as a list of messages, the last one of the user.
+    """Check a conversation, which ends with a message of the user, and return it as a list.
 
     Raises:
-        PromptError: if it is not one; the message has the value and what is allowed.
+        PromptError: if it is not a valid conversation.
     """
     if not isinstance(messages, list | tuple) or not messages:
         raise PromptError("a conversation is a list of messages with role and content")
@@ -42,7 +42,7 @@ def check_unicode(text: str) -> None:
 
 
 def roles_of(messages: list[dict[str, str]]) -> str:
-    """Return the roles of a conversation in order, for messages."""
+    """Return the roles of a conversation in order, as text for an error message."""
     roles = [message["role"] for message in messages]
     if len(roles) > 6:
         roles = [*roles[:6], "…"]

@@ -1,7 +1,7 @@
-"""What every decode has: its levels, its limits and its clock.
+"""The base class of decodes, with their levels, limits and clock.
 
 :class:`~hsd_viz.decoding.loop.Loop` is a decode in Python, for any sessions;
-:class:`~hsd_viz.native.decode.NativeDecode` is the same in C++, for native ones.
+:class:`~hsd_viz.native.decode.NativeDecode` is the same decode in C++, for native sessions.
 """
 
 from __future__ import annotations
@@ -18,39 +18,41 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported
 from hsd_viz.trace.tables import Columns
 
-#: The most tokens of the prompt that are fed at a time.
+#: The largest number of prompt tokens in a forward pass of the prefill.
 PREFILL_CHUNK = 512
-#: How many of the likeliest tokens are recorded for a row.
+#: The number of most likely tokens that a trace records for each row.
 LIKELIEST = 5
 
 
 class Decode(ABC):
-    """One decode. Times are nanoseconds from its start.
+    """The decode of a prompt. Times are in nanoseconds from its start.
 
     Once the text fills the context of a draft model, decoding continues without that model: the
-    level below it then drafts for the level above. Which models take part depends on the length of
-    the text only.
+    level below it then drafts for the level above it. Which models take part depends only on the
+    length of the text.
 
     Args:
-        levels: the models, the target last.
-        drafter: a database or baseline below them; ``None``: there is none.
-        sampling: how tokens are drawn.
-        prompt: the tokens to continue.
-        max_new_tokens: so many emitted tokens end the text.
-        positions: so many tokens of text end it, too.
-        eos: the tokens that end it.
-        budget: the most nodes of a drafter's draft; ``None``: the drafter's own default.
-        details: so many of the likeliest tokens describe each row of the target; 0: none.
+        levels: the levels of the models, the target last.
+        drafter: the database or baseline below the models; ``None`` if there is none.
+        sampling: the sampling settings.
+        prompt: the tokens of the prompt.
+        max_new_tokens: the largest number of tokens to emit.
+        positions: the largest length of the text in tokens; ``None`` means unlimited.
+        eos: the tokens that end the text.
+        budget: the largest number of nodes in a draft of the drafter; ``None`` means the default
+            of the drafter.
+        details: the number of most likely tokens that are recorded for each row of the target;
+            0 records none.
 
     Attributes:
-        text: the prompt and the emitted tokens.
-        written: the models of the stack, the target last.
-        models: those that take part, the target last.
-        lowest: the level of the first of them: 1 above a drafter, which is level 0, else 0.
+        text: the tokens of the prompt and the emitted tokens.
+        written: the levels of all models in the stack, the target last.
+        models: the levels of the models that still take part, the target last.
+        lowest: the level of the first model: 1 above a drafter, which is level 0, else 0.
         top: the level of the target.
-        places: the places of all levels in the stack, as the record has them.
-        limit: the most tokens of text.
-        reach: the length of text up to which all levels can draft.
+        places: the index in the stack of each level that takes part, as in the trace.
+        limit: the largest length of the text in tokens.
+        reach: the length of the text up to which all levels can draft.
         watched: the session of the target, if the drafter needs the states of a layer.
     """
 
@@ -91,10 +93,11 @@ class Decode(ABC):
 
     @staticmethod
     def _watch(target: object, depth: float) -> StateSource:
-        """Have the session of the target keep the states of the layer at this depth.
+        """Make the target's session keep the states of the layer at a relative depth, and return
+        the session.
 
         Raises:
-            Unsupported: if its runtime does not give the states of layers.
+            Unsupported: if its runtime does not provide the states of layers.
         """
         if not isinstance(target, StateSource):
             raise Unsupported(
@@ -106,28 +109,28 @@ class Decode(ABC):
         return target
 
     def prepare(self) -> None:  # noqa: B027 (most decodes need it, not all)
-        """Make what this kind of decode needs beside its levels and limits: the end of the
-        construction.
-        """
+        """Finish the construction: create what a subclass needs beside its levels and limits."""
 
     @abstractmethod
     def prefill(self) -> Iterator[tuple[str, int, int]]:
-        """Feed all of the prompt but its last token to every model; yields (name, tokens done,
-        tokens in all).
+        """Feed the prompt except its last token to each model.
+
+        Yields:
+            The name of the model, the number of tokens fed so far, and the number to feed.
         """
 
     @abstractmethod
     def rounds(self) -> Iterator[Any]:
-        """Decode to EOS or a limit; yields after some rounds."""
+        """Decode until EOS or a limit, yielding after one or more rounds."""
 
     @abstractmethod
     def take(self) -> Callable[[], dict[str, Columns]]:
-        """Return what makes the tables of the rounds since the last call, without the texts of
-        tokens.
+        """Return a function that builds the tables of the rounds since the last call, without the
+        texts of tokens.
         """
 
     def model(self, i: int) -> Level:
-        """Return level ``i``, which is one of a model."""
+        """Return level ``i``, which must be a model."""
         assert i >= self.lowest
         return self.models[i - self.lowest]
 
@@ -136,19 +139,17 @@ class Decode(ABC):
         return perf_counter_ns() - self._zero
 
     def now(self) -> int:
-        """Return the time of the decode in nanoseconds, as the record has it."""
+        """Return the time of the decode in nanoseconds, as the trace records it."""
         return self.elapsed()
 
     def resume_at(self, now: int) -> None:
-        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the
-        decode's.
+        """Set the clock back to ``now``, a result of :meth:`now`, to exclude the time since then
+        from the decode.
         """
         self._zero = perf_counter_ns() - now
 
     def leave_full_levels(self) -> None:
-        """Remove the draft models whose context the text fills, and set ``reach``: the length of
-        text up to which all others can draft.
-        """
+        """Remove the draft models whose context is full, and set ``top`` and ``reach``."""
         length = len(self.text)
         contexts = [self.limit]
         for k in reversed(range(len(self.models) - 1)):

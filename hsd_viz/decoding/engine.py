@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Options(SamplingOptions, total=False):
-    """The options of a decode: the settings of :mod:`hsd_viz.decoding.options`, and some more.
+    """The options of a decode, beside the sampling settings of :mod:`hsd_viz.decoding.options`.
 
     Attributes:
-        max_new_tokens: the most tokens of the output.
-        record: whether to record what is expensive: probabilities, entropies and top-5 lists.
-        chat: whether to pass the prompt as one user turn by the target's chat template.
-        budget: the most draft tokens that a database or baseline may propose at a time, 1-256,
-            regardless of their cost; by default each uses its own limit.
-        memory: what drafters remember from run to run: the same one for every run of a stack means
-            warm; by default a run is cold.
+        max_new_tokens: the largest number of tokens to emit.
+        record: whether to record probabilities, entropies and top-5 lists, which are expensive.
+        chat: whether to pass the prompt as a user turn through the target's chat template.
+        budget: the largest number of draft tokens, 1-256, that a database or baseline may propose
+            at a time, regardless of their cost; by default each uses its own limit.
+        memory: the memory that drafters keep between runs. Pass the same memory to each run of a
+            stack for warm runs; by default a run is cold.
     """
 
     max_new_tokens: int
@@ -39,12 +39,12 @@ class Options(SamplingOptions, total=False):
     memory: Memory | None
 
 
-_OTHERS = {"record": True, "chat": False, "budget": None, "memory": None}
-DEFAULTS = cast("Options", {**defaults(), **_OTHERS})
+_OTHER_DEFAULTS = {"record": True, "chat": False, "budget": None, "memory": None}
+DEFAULTS = cast("Options", {**defaults(), **_OTHER_DEFAULTS})
 
 
 def options_of(sampling: Sampling, max_new_tokens: int) -> Options:
-    """Return the options of a decode that draws so many tokens this way."""
+    """Return the options of a decode of up to ``max_new_tokens`` tokens with ``sampling``."""
     return cast("Options", {"max_new_tokens": max_new_tokens, **asdict(sampling)})
 
 
@@ -53,9 +53,9 @@ class DecodeCall:
     """The arguments of :meth:`Engine.decode` as one value.
 
     Attributes:
-        prompt: text, token ids or messages.
-        stack: text or parsed.
-        options: those that differ from their defaults.
+        prompt: the prompt as text, token ids or messages.
+        stack: the stack as text or parsed.
+        options: the options that differ from their defaults.
     """
 
     prompt: Prompt
@@ -72,15 +72,17 @@ class DecodeCall:
 
 
 class Engine(Protocol):
-    """Decodes prompts with stacks and reports events as they happen. An engine implements
-    :meth:`decode` and inherits the rest where it fits.
+    """The interface of engines, which decode prompts with stacks and report events.
+
+    An engine implements :meth:`decode`. The other methods have defaults that it may override.
 
     Attributes:
-        family: the family whose models have short names.
-        target: the target's own name.
-        device: where models run.
-        dtype: the type of their weights.
-        databases: a folder in place of the family's.
+        family: the family of models whose short names stacks may use.
+        target: the name of the target model.
+        device: the device on which models run.
+        dtype: the number type of the weights.
+        databases: a folder of databases that replace those of the family; ``None`` for the
+            family's own.
     """
 
     family: str = "code"
@@ -97,14 +99,19 @@ class Engine(Protocol):
     def decode(
         self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
     ) -> Iterator[Event]:
-        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels
-        the decode.
+        """Decode a prompt, yielding ``Stage``..., ``Started``, ``Step``..., ``Finished``.
 
-        A prompt is text, a list of token ids or, with ``chat``, a list of messages with ``role``
-        and ``content``; a stack is text or parsed.
+        Closing the generator cancels the decode.
+
+        Args:
+            prompt: text, a list of token ids or, with ``chat``, a list of messages with ``role``
+                and ``content``.
+            stack: the stack as text or parsed.
+            options: the options that differ from their defaults.
 
         Raises:
-            UserError: for invalid arguments, if possible before the first event is requested.
+            UserError: if an argument is invalid; where possible, before the first event is
+                requested.
         """
 
     def run(self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]) -> Trace:
@@ -129,22 +136,21 @@ class Engine(Protocol):
         return traces
 
     def wait_ready(self, progress: Status = ignore_status) -> None:
-        """Wait until nothing is being compiled: earlier figures are of another runtime.
-        ``progress`` gets a text.
+        """Wait until no runtime is being compiled, because a decode before that uses another one.
+
+        ``progress`` is called with a status text.
         """
         return None
 
     def model(self, name: str = TARGET) -> Model | None:
-        """Return the model behind a name as decodes run it; ``None`` where it is not in this
-        process.
-        """
+        """Return the model of a name as decodes run it; ``None`` if it is not in this process."""
         return None
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The target's tokenizer.
+        """The tokenizer of the target.
 
         Raises:
-            UserError: if it is not in this process.
+            UserError: if the tokenizer is not in this process.
         """
         raise UserError("this engine has no tokenizer here: use load_engine()")

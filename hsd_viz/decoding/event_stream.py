@@ -1,4 +1,4 @@
-"""A decode as events: stages of the prefill, steps of rows, and the whole trace."""
+"""Run a decode as a stream of events: stages of the prefill, steps, and the finished trace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from hsd_viz.trace.tables import Columns
 
 
 def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
-    """Return the step of some rounds, made when it is first read: between two forward passes, which
-    sweep the caches, Python takes several times as long.
+    """Return the step of one or more rounds, whose rows are built when they are first read.
+
+    Building them between two forward passes would take several times as long, because forward
+    passes evict Python's data from the CPU caches.
     """
 
     def make() -> tuple[dict[str, Columns], dict[int, str]]:
@@ -36,8 +38,9 @@ def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
 def decode(loop: Decode, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
-    ``meta`` is completed in place, and is a whole trace's even when the run is cut short.
-    ``wall_ns`` is the time of the loop and of recording; rows are made when they are read.
+    ``meta`` is updated in place, and it is complete even if the run is cancelled. Its ``wall_ns``
+    is the time of the loop and of recording. The time that the consumer takes per event, and that
+    of building rows, is not part of it.
     """
     prompt = list(loop.text)
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
@@ -49,7 +52,7 @@ def decode(loop: Decode, text: TokenText, meta: dict[str, Any]) -> Iterator[Even
             yield Stage(f"prefill {name}", done, total)
         meta["prefill_ns"] = meta["wall_ns"] = loop.now()
         yield Started(meta, pieces)
-        # The time that a consumer spends on an event is not the decode's.
+        # Exclude the time that the consumer spends on an event.
         loop.resume_at(meta["prefill_ns"])
         for _ in loop.rounds():
             step = step_of(loop.take(), text)

@@ -1,32 +1,35 @@
-"""What a loop reports to the runtime of its sessions, which may work ahead of the loop."""
+"""Hooks by which a loop notifies the runtime of its sessions, which may run ahead of the loop."""
 
 from __future__ import annotations
 
 
 class LoopHooks:
-    """The points of :class:`~hsd_viz.decoding.loop.Loop` at which a runtime may act: it overrides
-    those that it needs (:mod:`hsd_viz.torch_models.decode`). Here they do nothing.
+    """Hooks of :class:`~hsd_viz.decoding.loop.Loop` for a runtime.
+
+    The methods do nothing here. A runtime overrides those that it needs, as
+    :mod:`hsd_viz.torch_models.decode` does.
 
     Attributes:
-        draws_numbers: whether the loop draws the uniform numbers of drafts and verifications, and
-            passes them to the sessions; else the runtime has its own.
-        result_time: when the result that the loop is at was ready, in ns; ``None``: now.
+        draws_numbers: whether the loop draws the uniform numbers of drafts and verifications and
+            passes them to the sessions; if not, the runtime draws them.
+        result_time: the time in ns at which the result that the loop is processing was ready;
+            ``None`` means the present time.
     """
 
     draws_numbers: bool = True
     result_time: int | None = None
 
     def after_prefill(self) -> None:
-        """Prepare the rounds: every session has been fed the prompt, but for its last token."""
+        """Prepare the rounds, after the prompt except its last token was fed to each session."""
 
     def after_leaving_levels(self) -> None:
-        """Discard work ahead by draft models that left because the text fills their context."""
+        """Discard the work done ahead by draft models whose context is full."""
 
     def before_round(self, i: int) -> None:
-        """Begin the work of a round of level ``i``, before the level below drafts for it."""
+        """Start a round of level ``i``, before the level below it drafts."""
 
     def after_round(self, i: int) -> None:
-        """End the work of a round of level ``i``, which has been recorded."""
+        """Finish a round of level ``i``, after it was recorded."""
 
     def before_draft(self, i: int) -> None:
-        """Prepare a draft of level ``i`` after the present text."""
+        """Prepare a draft by level ``i`` that continues the current text."""

@@ -1,4 +1,4 @@
-"""A level of the stack, and the result of one verification by it."""
+"""The levels of a stack, and the result of a verification by a level."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ class Level:
     """A model in the stack.
 
     Attributes:
-        name: its name in the record.
-        session: the model reading the text.
-        lookahead: it proposes at least so many tokens at a time; ``None`` at the target.
-        confidence: it proposes no further token once the probability of those that it holds, by its
-            own rows, is below this number. A row is the one that its token was sampled from, with
-            greedy decoding the one at temperature 1.
-        positions: the tokens of text that a draft model can read; ``None``: any number.
+        name: the name of the level in the trace.
+        session: the session of the model that reads the text.
+        lookahead: the least number of tokens in a proposal; ``None`` for the target.
+        confidence: the probability at which the level stops drafting. It adds no token to a
+            proposal whose joint probability, by the level's own rows, is below this number. Each
+            row is the one that its token was sampled from; with greedy decoding, the row at
+            temperature 1.
+        positions: the context length of a draft model in tokens; ``None`` means unlimited.
     """
 
     name: str
@@ -31,10 +32,11 @@ class Level:
 
     @property
     def verifier(self) -> VerifySession:
-        """Its session, at a level that verifies the drafts of another: the engine puts sessions
-        that only draft below.
+        """The session, at a level that verifies drafts of the level below.
+
+        The engine puts sessions that can only draft at the lowest level.
         """
-        # Not checked by its class: what wraps a session passes its methods on.
+        # The class is not checked, because wrappers of sessions pass calls on.
         return cast("VerifySession", self.session)
 
 
@@ -43,14 +45,15 @@ class Verification:
     """One verification by a level.
 
     Attributes:
-        level: its place in the stack.
-        name: its name in the record.
-        draft: what was verified.
-        verdict: the result.
-        accepted: the verdict's nodes up to an end token.
+        level: the index of the level in the stack.
+        name: the name of the level in the trace.
+        draft: the draft that was verified.
+        verdict: the decision about the draft.
+        accepted: the accepted nodes, up to the first end token.
         outcome: ``correction``, ``bonus``, ``plain``, or ``stopped`` at an end token.
-        tokens: what it emits: the tokens of ``accepted``, then its own, unless it stopped.
-        pending: tokens of the text that were fed before the draft.
+        tokens: the emitted tokens: those of ``accepted``, then the level's own token unless the
+            outcome is ``stopped``.
+        pending: the number of tokens of the text that were fed together with the draft.
     """
 
     level: int
@@ -64,8 +67,8 @@ class Verification:
 
     @property
     def chance(self) -> float:
-        """The probability of its tokens by the level's own rows; with greedy decoding by those at
-        temperature 1.
+        """The joint probability of ``tokens`` by the level's own rows; with greedy decoding, by
+        its rows at temperature 1.
         """
         verdict = self.verdict
         product = 1.0
@@ -79,7 +82,7 @@ class Verification:
 
     @property
     def proposal(self) -> Draft:
-        """The tokens as a draft for the next level: a chain, with the level's full rows."""
+        """The emitted tokens as a draft for the level above: a chain, with full rows."""
         tree = self.draft.tree.path(self.accepted)
         paths = [[*self.draft.paths[node], self.level] for node in self.accepted]
         if self.outcome != "stopped":

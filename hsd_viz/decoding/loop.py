@@ -1,19 +1,18 @@
-"""The decoding loop: levels of any depth, each verifying what the level below proposes.
+"""The decoding loop: a hierarchy of any depth, each level verifying drafts of the level below.
 
-:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson
-et al. 2025, arXiv 2510.19705, as described there: a level verifies and accepts
-until it has at least its lookahead). What keeps it lossless:
+:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025,
+arXiv 2510.19705): a level verifies drafts until it has accepted at least its lookahead. Six rules
+keep it lossless:
 
-1. On rejection a level samples the residual, not its own row.
-2. The row proposed with a token is the level's *full* row where the token was
-   drawn, never the residual.
-3. Nor is it the drafter's row.
-4. A level may stop after accepting a token, and no token is dropped after it was
-   seen. Limits by position are fine: they do not look at the token. Stopping by
-   confidence follows this: whether place t + 1 is drafted depends on the tokens up
-   to t, which stay in the draft.
-5. q is the row after temperature, top-k, top-p and min-p:
-   the row that was sampled.
+1. After a rejection a level samples the residual, not its own row.
+2. The row proposed with a token is the level's *full* row at the token's position, never the
+   residual.
+3. That row is never the row of the drafter below.
+4. A level may stop after it accepted a token, but it never drops a token whose value it has used.
+   Limits by position are allowed, because they do not depend on the token. Stopping by confidence
+   follows this rule: whether position t + 1 is drafted depends on the tokens up to t, which stay
+   in the draft.
+5. q is the row after temperature, top-k, top-p and min-p: the row that was sampled.
 6. A draft by arg-max or from a database is a point mass, never its softmax.
 """
 
@@ -36,11 +35,11 @@ class Loop(Decode):
     """A decode in Python, for any sessions.
 
     Attributes:
-        draws: the random numbers.
-        log: what happened since it was last taken.
-        record: what a verification by the target reports beside its decision; those below
-            only decide.
-        hooks: what the runtime of the sessions does as the loop proceeds.
+        draws: the source of random numbers.
+        log: the rows of the trace that were recorded since the last :meth:`take`.
+        record: what a verification by the target reports beside its decision; levels below the
+            target report only the decision.
+        hooks: the hooks of the runtime of the sessions.
     """
 
     def prepare(self) -> None:
@@ -72,7 +71,7 @@ class Loop(Decode):
         self.hooks.after_prefill()
 
     def rounds(self) -> Iterator[Verification]:
-        """Decode to EOS or a limit; yields the target's verification after each round."""
+        """Decode until EOS or a limit, yielding the target's verification after each round."""
         done = False
         while not done and len(self.text) < self.limit:
             if len(self.text) >= self.reach:
@@ -88,11 +87,11 @@ class Loop(Decode):
         return lambda: taken
 
     def round(self, i: int, room: int) -> Verification:
-        """Run one round of a level: a draft by the level below, verified.
+        """Run a round of a level: verify one draft of the level below.
 
         Args:
             i: the level.
-            room: the most tokens that it emits.
+            room: the largest number of tokens to emit.
         """
         self.hooks.before_round(i)
         self.log.open_round(self.places[i])
@@ -104,13 +103,13 @@ class Loop(Decode):
         return verified
 
     def draft(self, i: int, room: int) -> Draft:
-        """Have a level propose: return tokens after ``text`` that are distributed as its own.
+        """Return a draft by a level that continues ``text``.
 
-        Those of a database are point masses.
+        The tokens are distributed as the level's own; those of a database are point masses.
 
         Args:
-            i: the level; -1: there is none.
-            room: the most tokens.
+            i: the level; -1 means that there is no level below the target.
+            room: the largest number of tokens.
         """
         if i >= 0:
             self.hooks.before_draft(i)
@@ -128,8 +127,8 @@ class Loop(Decode):
         parts: list[Draft] = []
         base = len(self.text)
         reach = 1.0
-        # The proposals of the level below are at the end of the text while more are made after
-        # them, and only then. At least one token is wanted, so that there is a first part.
+        # While this level collects tokens, those that it already holds are at the end of the text.
+        # At least one token is wanted, so the loop runs at least once.
         try:
             while (held := len(self.text) - base) < wanted and reach >= confidence:
                 if held and self.text[-1] in self.eos:
@@ -147,9 +146,9 @@ class Loop(Decode):
         return draft
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """Feed a level its uncached tokens and the draft, in one pass.
+        """Verify a draft in one forward pass, which also feeds the level its uncached tokens.
 
-        It emits the accepted tokens and one of its own.
+        The level emits the accepted tokens and one token of its own.
         """
         level = self.model(i)
         tree = draft.tree
@@ -159,7 +158,7 @@ class Loop(Decode):
         pending = self.text[cached:]
         record = self.record if i == self.top else RecordOptions()
         if level.confidence and self.sampling.greedy:
-            # There are no rows: the details have the probabilities of the tokens.
+            # Greedy decoding has no rows, so the probabilities of tokens come from the details.
             record = RecordOptions(details=1)
 
         start = self.now()
@@ -177,7 +176,7 @@ class Loop(Decode):
         if end is None:
             tokens.append(verdict.token)
             if verdict.examined > len(accepted):
-                # A place that was examined and led no further had draft tokens, all of them wrong.
+                # The last examined position had draft tokens, and all of them were rejected.
                 outcome = "correction"
             else:
                 outcome = "bonus" if len(tree) else "plain"
@@ -193,8 +192,9 @@ class Loop(Decode):
         )
 
     def sample(self, i: int, n: int) -> Draft:
-        """Have level i, the lowest, decode ``n`` tokens by itself, fewer at EOS (one in the prompt
-        ends nothing).
+        """Draft ``n`` tokens with level ``i``, the lowest; fewer if it drafts EOS.
+
+        An EOS token in the prompt does not end the draft.
         """
         level = self.model(i)
         cached = level.session.length
@@ -210,8 +210,9 @@ class Loop(Decode):
         return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
     def look_up(self, room: int) -> Draft:
-        """Ask the drafter; nodes beyond the limit are left out (by position, independent of the
-        token).
+        """Return a draft by the drafter, without the nodes deeper than ``room``.
+
+        Nodes are removed by position only, never by token, so the result stays lossless.
         """
         assert self.drafter is not None and self.budget is not None
         start = self.now()
@@ -226,10 +227,11 @@ class Loop(Decode):
         return Draft(tree, [[0]] * len(tree))
 
     def numbers(self, i: int, draft: Draft) -> UniformNumbers | None:
-        """Return the uniform numbers of a verification; ``None``: it needs none of the loop.
+        """Return the uniform numbers for a verification by level ``i``; ``None`` if it needs none
+        or the runtime draws them.
 
-        Those of level i's own tokens are the target's by position in the text; all
-        others never repeat.
+        The numbers for the target's own tokens are keyed by position in the text; all other
+        numbers are used only once.
         """
         if self.sampling.greedy or not self.hooks.draws_numbers:
             return None
@@ -247,23 +249,23 @@ class Loop(Decode):
         return UniformNumbers(r, u)
 
     def draft_numbers(self, n: int) -> UniformNumbers | None:
-        """Return the uniform numbers of ``n`` drafted tokens, which never repeat; ``None``: they
-        need none of the loop.
+        """Return the uniform numbers for ``n`` draft tokens, each used only once; ``None`` if they
+        need none or the runtime draws them.
         """
         if self.sampling.greedy or not self.hooks.draws_numbers:
             return None
         return UniformNumbers(self.draws.fresh(n))
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _end_of_draft(self, i: int, last: int, n: int, wanted: int) -> str | None:
-        """Return why a draft ended; ``None`` if its level has no confidence.
+        """Return why a draft ended; ``None`` for a level without a confidence.
 
         Args:
             i: the level.
             last: the last token of the draft.
-            n: its tokens.
-            wanted: the tokens that were asked for.
+            n: the number of tokens in the draft.
+            wanted: the number of tokens that were requested.
         """
         level = self.model(i)
         if not level.confidence:
@@ -276,22 +278,24 @@ class Loop(Decode):
         return "length" if n >= level.lookahead else "limit"
 
     def _end_among(self, tokens: Iterable[int]) -> int | None:
-        """Return how many tokens there are up to the first end token, if any."""
+        """Return the number of tokens up to and including the first end token; ``None`` without
+        one.
+        """
         for count, token in enumerate(tokens, start=1):
             if token in self.eos:
                 return count
         return None
 
     def _update_drafter(self, verified: Verification) -> None:
-        """Pass the round's tokens to the drafter and, if it learns from them, the target's
-        likeliest tokens.
+        """Pass the tokens of a round to the drafter, and the target's most likely tokens to a
+        drafter that learns from them.
         """
         start = self.now()
         drafter = self.drafter
         assert drafter is not None
         tree = verified.draft.tree
         if self.watched is not None:
-            # The tokens before the draft that had not been fed, then the accepted nodes.
+            # The positions in the forward pass: pending tokens first, then the accepted nodes.
             pending = verified.pending
             places = [*range(pending), *(pending + node for node in verified.accepted)]
             drafter.observe_states(self.watched.states(places))
@@ -306,7 +310,7 @@ class Loop(Decode):
 
 
 def _record_of(drafter: Drafter | None, sampling: Sampling, details: int) -> RecordOptions:
-    """Return what the target reports: what the record and a drafter that learns from it need."""
+    """Return what the target reports, as the trace and a drafter that learns from it require."""
     if isinstance(drafter, LogitsObserver):
         return RecordOptions(details, TOP, max(sampling.temperature, MIN_TEMPERATURE))
     if isinstance(drafter, Observer):

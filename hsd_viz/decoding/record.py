@@ -1,4 +1,4 @@
-"""What the loop did, as columns of the trace's tables: a row per call, round, draft and token."""
+"""The log of a decode: the tables of the trace, with a row per call, round, draft and token."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import CallRow, Columns, RoundRow, Row, TokenRow
 from hsd_viz.trace.trace import empty_tables
 
-#: The round of calls before the first one.
+#: The round number of calls that precede the first round.
 BEFORE_ROUNDS = -1
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenRound:
-    """A round that has begun.
+    """A round that has not ended yet.
 
     Attributes:
-        number: its id.
+        number: the id of the round.
         level: the level that verifies.
-        start: its first nanosecond.
+        start: the start in ns since the start of the decode.
     """
 
     number: int
@@ -31,26 +31,29 @@ class _OpenRound:
 
 
 class Log:
-    """The tables of a decode without the texts of tokens, until taken.
+    """A recorder of the tables of a decode, without the texts of tokens.
 
-    ``now`` gives the time of the decode; own times of calls never overlap.
+    The times of calls never overlap.
+
+    Args:
+        now: a function that returns the time of the decode in ns.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
         self.now = now
         self._tables = empty_tables()
-        #: The innermost last.
+        #: The open rounds, the innermost last.
         self._open: list[_OpenRound] = []
         self._rounds = 0
         self._tokens = 0
 
     def open_round(self, level: int) -> None:
-        """Begin a round of a level, within the innermost open one if there is any."""
+        """Open a round of a level, inside the innermost open round if there is one."""
         self._open.append(_OpenRound(self._rounds, level, self.now()))
         self._rounds += 1
 
     def close_round(self, verified: Verification) -> None:
-        """End the innermost open round; that of the target emits its tokens."""
+        """Close the innermost round and record it, with its tokens if it is a target's round."""
         closed = self._open.pop()
         duration = self.now() - closed.start
         parent = self._open[-1].number if self._open else None
@@ -86,7 +89,7 @@ class Log:
     def _verdicts(verified: Verification) -> list[str]:
         """Return the verdict of each node."""
         verdicts = ["unreached" if p is None else "rejected" for p in verified.verdict.p]
-        # A node that was accepted is cut where an end token or the limit came before it.
+        # Accepted nodes after an end token or beyond the limit are cut.
         for node in verified.verdict.accepted:
             verdicts[node] = "cut"
         for node in verified.accepted:
@@ -150,9 +153,7 @@ class Log:
 
     @staticmethod
     def _accepted(row: Row, verified: Verification, node: int) -> Row:
-        """Return the row of a token that was drafted: it has its source, and the levels it
-        passed.
-        """
+        """Return the row of an accepted draft token, with its source and the levels it passed."""
         tree = verified.draft.tree
         return row._replace(
             kind="accepted",
@@ -171,7 +172,7 @@ class Log:
         cached: int = 0,
         steps: int = 1,
     ) -> None:
-        """Record a call from ``start`` to now; it belongs to the innermost open round, if any."""
+        """Record a call from ``start`` to now, as part of the innermost open round if any."""
         row = CallRow(
             round=self._open[-1].number if self._open else BEFORE_ROUNDS,
             level=level,
@@ -190,13 +191,13 @@ class Log:
             column.append(value)
 
     def _extend(self, table: str, columns: dict[str, Any], rows: int) -> None:
-        """Append values by column; ``None`` stands for a column without values."""
+        """Append values by column; for ``None``, append that many missing values."""
         for name, column in self._tables[table].items():
             values = columns[name]
             column += [None] * rows if values is None else values
 
     def take(self) -> dict[str, Columns]:
-        """Return and clear the four tables of what was reported so far."""
+        """Return the four tables recorded so far, and clear them."""
         taken = self._tables
         self._tables = empty_tables()
         return taken

@@ -1,9 +1,9 @@
-"""From the logits of a forward pass to a verdict on a draft, in numpy: the reference for all
-runtimes. The rules are those of :mod:`hsd_viz.decoding.verify`.
+"""Compute the verdict on a draft from the logits of a forward pass, by the rules of
+:mod:`hsd_viz.decoding.verify`. This is the reference for all runtimes, in numpy.
 
 A rejected token is replaced by a correction, which is resampled from the residual distribution
-(:func:`resample`): (p - q)+ for a chain sampled from rows q, p without the drafted tokens for point
-masses.
+(:func:`resample`). For a chain sampled from rows q it is (p - q)+; for point masses it is p without
+the drafted tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = Any
 
 
 class UniformNumbers(NamedTuple):
-    """Uniform numbers in [0, 1) of a verification.
+    """The uniform numbers in [0, 1) of a verification.
 
     Attributes:
         r: ``r[k]`` draws the token after k tokens of the draft.
@@ -40,11 +40,12 @@ class RecordOptions(NamedTuple):
     """What a verification reports beside its decision.
 
     Attributes:
-        details: so many of the likeliest tokens for each emitted token and for a correction; 0:
-            none.
-        observe: so many of the likeliest tokens of *every* row, from which a drafter learns; 0:
-            none.
-        temperature: of their probabilities; ``None``: only their order matters.
+        details: the number of most likely tokens to report for each emitted token and for a
+            correction; 0 reports none.
+        observe: the number of most likely tokens to report for *every* row, from which a drafter
+            learns; 0 reports none.
+        temperature: the temperature of the probabilities for ``observe``; ``None`` if only the
+            order of the tokens matters.
     """
 
     details: int = 0
@@ -53,13 +54,13 @@ class RecordOptions(NamedTuple):
 
 
 class SampledChain(NamedTuple):
-    """Tokens that a session decoded by itself.
+    """A chain of tokens that a session decoded by itself.
 
     Attributes:
-        tokens: the tokens.
-        rows: the rows ``[n, V]`` that they were drawn from; ``None`` for point masses: greedy
-            decoding, SLEM.
-        forwards: its forward passes.
+        tokens: the decoded tokens ``[n]``.
+        rows: the rows ``[n, V]`` that they were drawn from; ``None`` for point masses, which greedy
+            decoding and SLEM give.
+        forwards: the number of forward passes.
     """
 
     tokens: list[int]
@@ -72,10 +73,10 @@ class Draft:
     """Tokens proposed to a verifier: a chain sampled from rows, or a tree of point masses.
 
     Attributes:
-        tree: the tokens.
-        paths: the levels that each token has passed, its source's first.
+        tree: the draft tokens.
+        paths: the levels that proposed or accepted each token, the proposing level first.
         rows: the rows q ``[n, V]`` of a sampled chain; ``None`` for point masses.
-        end: why the draft of a model with a confidence ended: the values of ``draft_end`` in the
+        end: why the draft of a model with a confidence ended, a value of ``draft_end`` in the
             trace.
     """
 
@@ -89,23 +90,23 @@ class Draft:
 
 
 def join_chains(chains: Sequence[Draft]) -> Draft:
-    """Return chains, each of which continues the one before, as one; the first is extended."""
-    whole, *rest = chains
+    """Join consecutive chains: extend the first in place with the others, and return it."""
+    joined, *rest = chains
     for chain in rest:
-        whole.tree.append(chain.tree)
-        whole.paths += chain.paths
-    if rest and whole.rows is not None:
-        whole.rows = np.concatenate([chain.rows for chain in chains if chain.rows is not None])
-    return whole
+        joined.tree.append(chain.tree)
+        joined.paths += chain.paths
+    if rest and joined.rows is not None:
+        joined.rows = np.concatenate([chain.rows for chain in chains if chain.rows is not None])
+    return joined
 
 
 class Correction(NamedTuple):
-    """What a sampled correction was drawn from: the residual distribution.
+    """The residual distribution from which a correction was sampled.
 
     Attributes:
-        residual_top: its likeliest tokens, normalised.
-        q_top: the likeliest tokens of the drafter's row; ``None`` for point masses.
-        residual_sum: the sum of its weights before they were normalised.
+        residual_top: its most likely tokens with their normalised probabilities.
+        q_top: the most likely tokens of the drafter's row; ``None`` for point masses.
+        residual_sum: the sum of its weights before normalisation.
     """
 
     residual_top: Top
@@ -114,11 +115,11 @@ class Correction(NamedTuple):
 
 
 class LikeliestByRow(NamedTuple):
-    """The likeliest tokens of every row of a verification.
+    """The most likely tokens of every row of a verification.
 
     Attributes:
-        tokens: by row, the likeliest first.
-        values: their probabilities, or their logits where only their order matters.
+        tokens: the tokens of each row, the most likely first.
+        values: the probabilities of these tokens, or their logits if only the order matters.
     """
 
     tokens: list[list[int]]
@@ -129,26 +130,28 @@ class LikeliestByRow(NamedTuple):
 class Verdict:
     """The result of one verification.
 
-    ``p``, ``q``, ``u`` and ``h`` have an entry for each node; ``rows`` and ``details`` one for each
-    accepted node and for ``token``.
+    ``p``, ``q``, ``u`` and ``h`` have an entry for each node; ``rows`` and ``details`` have one for
+    each accepted node and one for ``token``.
 
     Attributes:
         accepted: the accepted nodes in order.
-        token: the verifier's own token after them.
-        row: the row that it was drawn from; 0: after the text, 1 + i: after node i.
-        examined: how many places that had draft tokens were looked at.
-        p: the verifier's probability of a token after the sampling transforms; ``None`` where not
-            examined. For greedy decoding 1 for the arg-max, else 0.
-        q: the drafter's probability of a token.
-        u: the number that decided about a token; ``None`` where not compared, and for point masses.
-        h: the chance that ``u`` was compared with, by a rule that judges the chain as a whole;
-            ``None``: with p / q.
-        rule: the rule that decided.
+        token: the verifier's own token after the accepted nodes.
+        row: the index of the row that ``token`` was drawn from: 0 after the text, 1 + i after
+            node i.
+        examined: the number of examined positions that had draft tokens.
+        p: the verifier's probability of each draft token after the sampling transforms; ``None`` if
+            the token was not examined. For greedy decoding it is 1 for the arg-max, else 0.
+        q: the drafter's probability of each draft token.
+        u: the uniform number that decided about each token; ``None`` if it was not compared, and
+            for point masses.
+        h: the probability that ``u`` was compared with, for a rule that judges the chain as a
+            whole; ``None`` if it was compared with p / q.
+        rule: the name of the rule that decided.
         rows: the rows ``[k + 1, V]``; ``None`` for greedy decoding.
-        details: of the row at temperature 1: the token's probability, the entropy in nats, the
-            likeliest tokens.
-        correction: with details and a sampled correction: what it was drawn from.
-        observed: the likeliest tokens of every row.
+        details: for each row at temperature 1, the probability of the emitted token, the entropy
+            in nats, and the most likely tokens.
+        correction: the residual distribution of a sampled correction, if details are reported.
+        observed: the most likely tokens of every row, if they are reported.
     """
 
     accepted: list[int]
@@ -173,8 +176,14 @@ def judge(
     numbers: UniformNumbers | None,
     record: RecordOptions,
 ) -> Verdict:
-    """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and
-    the rule that fits. ``numbers`` is ``None`` for greedy decoding.
+    """Verify a draft by the rule that fits it.
+
+    Args:
+        scores: the logits ``[n + 1, V]``: row 0 after the text, row 1 + i after node i.
+        draft: the draft of ``n`` nodes.
+        sampling: the sampling settings.
+        numbers: the uniform numbers; ``None`` for greedy decoding.
+        record: what to report beside the decision.
     """
     if draft.rows is None or numbers is None:
         verdict, residual = _judge_points(scores, draft.tree, sampling, numbers)
@@ -188,29 +197,30 @@ def judge(
 
 
 def _describe(
-    verdict: Verdict, residual: np.ndarray | None, scores: np.ndarray, draft: Draft, most: int
+    verdict: Verdict, residual: np.ndarray | None, scores: np.ndarray, draft: Draft, count: int
 ) -> None:
-    """Add the details of the emitted tokens and of a sampled correction to a verdict, with the
-    ``most`` likeliest tokens of each row.
+    """Add details of the emitted tokens and of a sampled correction to a verdict.
+
+    They include the ``count`` most likely tokens of each row.
     """
     tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
     places = [0, *(node + 1 for node in verdict.accepted)]
     verdict.details = [
-        describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)
+        describe(scores[k], token, count) for k, token in zip(places, tokens, strict=True)
     ]
     if residual is None:
         return
     mass = total(residual)
-    q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
+    q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), count)
     verdict.correction = Correction(
-        residual_top=_top(residual / residual.dtype.type(mass), most),
+        residual_top=_top(residual / residual.dtype.type(mass), count),
         q_top=q_top,
         residual_sum=mass,
     )
 
 
 def _observe(scores: np.ndarray, record: RecordOptions) -> LikeliestByRow:
-    """Return the likeliest tokens of every row, from which a drafter learns."""
+    """Return the most likely tokens of every row, from which a drafter learns."""
     rows = scores
     if record.temperature is not None:
         rows = distribution(scores, Sampling(temperature=record.temperature))
@@ -226,10 +236,11 @@ def _observe(scores: np.ndarray, record: RecordOptions) -> LikeliestByRow:
 def _judge_points(
     scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: UniformNumbers | None
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Return the verdict on point masses, and the residual of a sampled correction.
+    """Return the verdict on point masses, and the residual weights of a sampled correction.
 
-    The token of each row on the walked path is drawn before it is compared with the draft. Given
-    that it is not among the drafted ones, it is distributed as the residual: p without them.
+    On the path of accepted nodes, the verifier's token is drawn before it is compared with the
+    draft. Given that it is not a drafted token, it is distributed as the residual: p without the
+    drafted tokens.
     """
     p: dict[int, np.ndarray] = {}
 
@@ -271,7 +282,7 @@ def _judge_points(
 def _judge_chain(
     scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: UniformNumbers
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Return the verdict on a sampled chain, and the residual of a correction."""
+    """Return the verdict on a sampled chain, and the residual weights of a correction."""
     tokens = draft.tree.tokens
     n = len(draft)
     u = numbers.u
@@ -307,20 +318,20 @@ def resample(residual: np.ndarray, p: np.ndarray, r: float) -> tuple[int, np.nda
     """Draw the correction of a rejected token from the residual distribution.
 
     Args:
-        residual: its weights ``[V]``, which need not sum to 1.
-        p: the verifier's row ``[V]`` at the place of the rejection.
-        r: the uniform number that draws.
+        residual: the weights ``[V]`` of the distribution, which need not sum to 1.
+        p: the verifier's row ``[V]`` at the position of the rejection.
+        r: the uniform number in [0, 1) that draws the token.
 
     Returns:
-        The token, and the weights that it was drawn from.
+        The token, and the weights ``[V]`` that it was drawn from.
     """
     if not total(residual) > 0:
-        # p and q can agree to the last bit at a place that was rejected by rounding alone: then p
-        # itself is the limit.
+        # If rounding alone caused the rejection, p and q can be equal to the last bit. The limit of
+        # the residual is then p itself.
         residual = p.copy()
     return draw(residual, r), residual
 
 
-def _top(weights: np.ndarray, most: int) -> Top:
-    """Return the likeliest tokens, without those of probability 0."""
-    return [[token, p] for token, p in likeliest(weights, most) if p > 0]
+def _top(weights: np.ndarray, count: int) -> Top:
+    """Return up to ``count`` of the most likely tokens, without those of probability 0."""
+    return [[token, p] for token, p in likeliest(weights, count) if p > 0]

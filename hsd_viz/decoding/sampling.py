@@ -1,10 +1,9 @@
-"""Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and
-drawing from it.
+"""Sampling: uniform numbers, the distribution of a row of logits, and drawing tokens from it.
 
-q is the row *after* temperature, top-k, top-p and min-p, the very row that was sampled: one
-function makes rows and one draws from them, for every level. Every operation and its order is
-stated in ``docs/reference/arithmetic.md`` and the same in the native runtime, so a seed decides
-alike on every machine, bit for bit.
+q is the row *after* temperature, top-k, top-p and min-p, the row that was sampled. All levels use
+:func:`distribution` to compute rows and :func:`draw` to sample from them. Each operation and its
+order are stated in ``docs/reference/arithmetic.md`` and are the same in the native runtime, so that
+a seed gives the same tokens on every machine, bit for bit.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.trace.tables import Top
 
-#: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
+#: Constants of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 
@@ -30,17 +29,17 @@ def _mix(z: int) -> int:
 
 
 def number(key: int, counter: int) -> float:
-    """Return the number with this counter in a stream: uniform in [0, 1 - 2**-52]."""
+    """Return the uniform number in [0, 1 - 2**-52] at a counter of the stream ``key``."""
     return (_mix(key + counter * _GOLDEN) >> 12) * 2.0**-52
 
 
 class Draws:
-    """The random numbers of one decode, each by its name: seed and place.
+    """The uniform numbers of a decode, in two streams.
 
     :meth:`at` is keyed by seed and position in the text. The target draws its own tokens with it,
-    so that every stack whose drafts are point masses gives the tokens of plain sampling.
-    :meth:`fresh` never repeats within a decode: a number used twice would tie a second draft to the
-    fate of the first.
+    so that each stack whose drafts are point masses gives the tokens of plain sampling.
+    :meth:`fresh` never repeats a number within a decode, because two drafts that shared a number
+    would not be independent.
     """
 
     def __init__(self, seed: int) -> None:
@@ -49,7 +48,7 @@ class Draws:
         self._used = 0
 
     def at(self, position: int) -> float:
-        """Return the number of this position in the text."""
+        """Return the number for a position in the text."""
         return number(self._positions, position)
 
     def fresh(self, n: int) -> list[float]:
@@ -59,11 +58,12 @@ class Draws:
         return [number(self._fresh, counter) for counter in range(first, first + n)]
 
 
-#: Lanes of a sum in the type of the row, and tokens in a block of a float64 sum.
+#: The number of lanes of a sum in the type of the row.
 LANES = 64
+#: The number of tokens in a block of a float64 sum.
 BLOCK = 64
-#: Coefficients of exp from the highest power down to the square: of Cephes' ``expf``, and of the
-#: Taylor series.
+#: Coefficients of exp from the highest power down to the square: those of Cephes' ``expf`` for
+#: float32, and those of the Taylor series for float64.
 _CEPHES = (
     1.9875691500e-4,
     1.3981999507e-3,
@@ -76,9 +76,9 @@ _TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 _PER_LN2 = 1.44269504088896341
 #: ln 2 in two parts, for float64.
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
-#: Of each type: the bound below which the result is 0 and that above which it grows no more, a
-#: number that makes a sum drop its fraction, ln 2 in two parts, the coefficients, and the integers,
-#: the bias and the shift that make a power of two.
+#: The constants of :func:`exponential` by type: the argument below which the result is 0, the
+#: largest argument, the number that rounds a sum to an integer, ln 2 in two parts, the
+#: coefficients, and the integer type, exponent bias and shift that give a power of two.
 _EXPONENTIAL: dict[Any, tuple] = {
     np.float32: (
         -87.3,
@@ -93,14 +93,17 @@ _EXPONENTIAL: dict[Any, tuple] = {
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return e to the power of float32 or float64 ``x``, to about one unit in the last place: with
-    x = n ln 2 + r it is 2**n times a polynomial in r.
+    """Return exp ``x`` for float32 or float64, to about one unit in the last place.
+
+    With x = n ln 2 + r, the result is 2**n times a polynomial in r.
     """
-    low, high, whole, (ln2, rest), coefficients, (integer, bias, shift) = _EXPONENTIAL[x.dtype.type]
+    low, high, rounder, (ln2, rest), coefficients, (integer, bias, shift) = _EXPONENTIAL[
+        x.dtype.type
+    ]
     r = np.minimum(np.maximum(x, low), high)
     n = r * _PER_LN2
-    n += whole
-    n -= whole
+    n += rounder
+    n -= rounder
     r -= n * ln2
     r -= n * rest
     p = r * coefficients[0]
@@ -119,8 +122,10 @@ def exponential(x: np.ndarray) -> np.ndarray:
 
 
 def lane_sums(x: np.ndarray) -> np.ndarray:
-    """Return the sums ``[..., 1]`` of ``x`` ``[..., n]`` in its own type: element i is added to
-    lane i mod 64, in order, then the upper half of the lanes to the lower half until one is left.
+    """Return the sums ``[..., 1]`` of ``x`` ``[..., n]`` in its own type, in a fixed order.
+
+    Element i is added to lane i mod 64, in order. Then the upper half of the lanes is added to the
+    lower half until one lane is left.
     """
     if over := -x.shape[-1] % LANES:
         x = np.concatenate([x, np.zeros((*x.shape[:-1], over), x.dtype)], -1)
@@ -131,13 +136,20 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
 
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature (above
-    0), top-k, top-p and min-p; each row sums to 1. Ties at a border are kept, so that the result
-    depends on the values alone.
+    """Return the distribution of logits after temperature (above 0), top-k, top-p and min-p.
+
+    Tokens that tie at a threshold are all kept, so that the result depends only on the values.
+
+    Args:
+        scores: the logits ``[..., V]`` in float32 or float64.
+        sampling: the sampling settings.
+
+    Returns:
+        The probabilities ``[..., V]`` in the type of ``scores``; each row sums to 1.
     """
     assert not sampling.greedy
-    # Without its maximum first, a small temperature would make an infinity of the best score;
-    # others may become -inf.
+    # The maximum is subtracted first: dividing the best score by a small temperature would overflow
+    # to infinity. Other scores may become -inf.
     x = scores - scores.max(-1, keepdims=True)
     if sampling.temperature != 1:
         with np.errstate(over="ignore"):
@@ -148,14 +160,14 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     p *= 1 / lane_sums(p)
     if sampling.top_p < 1:
         ordered = np.sort(p)[..., ::-1]
-        # The nucleus: the likeliest tokens up to and including the one that reaches top_p.
+        # The nucleus: the most likely tokens up to and including the one that reaches top_p.
         kept = (ordered[..., :-1].cumsum(-1, dtype=np.float64) < sampling.top_p).sum(
             -1, keepdims=True
         )
         p[p < np.take_along_axis(ordered, kept, -1)] = 0
         p *= 1 / lane_sums(p)
     if sampling.min_p > 0:
-        # Only tokens at least min_p times as likely as the likeliest (arXiv 2407.01082).
+        # Keep tokens at least min_p times as likely as the most likely one (arXiv 2407.01082).
         least = p.max(-1, keepdims=True) * p.dtype.type(sampling.min_p)
         p[p < least] = 0
         p *= 1 / lane_sums(p)
@@ -163,8 +175,11 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
 
 
 def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cumulative sums of ``weights`` ``[V]`` in float64, added in order: within each
-    block of 64 ``[blocks, 64]``, and of whole blocks ``[blocks]``.
+    """Return the cumulative sums of ``weights`` ``[V]`` in float64, added in order.
+
+    Returns:
+        The sums within each block of 64 tokens ``[blocks, 64]``, and the sums of whole blocks
+        ``[blocks]``.
     """
     wide = np.zeros(-(-len(weights) // BLOCK) * BLOCK)
     wide[: len(weights)] = weights
@@ -173,18 +188,20 @@ def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(weights: np.ndarray, r: float) -> int:
-    """Draw one token from the row ``weights`` ``[V]`` (non-negative, need not sum to 1) for ``r``
-    uniform in [0, 1): in the first block whose end is above r times the whole, the first whose sum
-    is above what is left. A token of probability 0 is never drawn.
+    """Draw a token from ``weights`` ``[V]`` by ``r``, a uniform number in [0, 1).
+
+    The weights are non-negative and need not sum to 1. The token is in the first block whose
+    cumulative sum exceeds r times the total; it is the first there whose sum exceeds the remainder.
+    A token of weight 0 is never drawn.
     """
     inside, ends = cumulated(weights)
     mark = r * ends[-1]
     block = int(ends.searchsorted(mark, "right"))
-    place = int(inside[block].searchsorted(mark - ends[block - 1] if block else mark, "right"))
-    # The difference was rounded up to the block's end: the last token that can be drawn is meant.
-    if place == BLOCK:
-        place = int(weights[block * BLOCK :][:BLOCK].nonzero()[0][-1])
-    return block * BLOCK + place
+    index = int(inside[block].searchsorted(mark - ends[block - 1] if block else mark, "right"))
+    # The difference was rounded up to the end of the block: draw its last token of weight > 0.
+    if index == BLOCK:
+        index = int(weights[block * BLOCK :][:BLOCK].nonzero()[0][-1])
+    return block * BLOCK + index
 
 
 def total(weights: np.ndarray) -> float:
@@ -192,39 +209,48 @@ def total(weights: np.ndarray) -> float:
     return float(cumulated(weights)[1][-1])
 
 
-def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` largest of ``weights`` ``[V]`` with their places, largest first, of equal
-    ones the first.
+def likeliest(weights: np.ndarray, count: int) -> list[tuple[int, float]]:
+    """Return the ``count`` largest of ``weights`` ``[V]`` as (index, weight) pairs.
+
+    The largest is first. Equal weights are in the order of their indices.
     """
-    # For few, repeating the arg-max is the fastest way.
+    # For a small count, repeating the arg-max is the fastest way.
     left = weights.copy()
     ranked = []
-    for _ in range(min(most, len(left))):
-        place = int(left.argmax())
-        ranked.append((place, float(left[place])))
-        left[place] = -np.inf
+    for _ in range(min(count, len(left))):
+        index = int(left.argmax())
+        ranked.append((index, float(left[index])))
+        left[index] = -np.inf
     return ranked
 
 
 def chance_of(token: int, row: np.ndarray | None, scores: np.ndarray) -> float:
-    """Return the probability of a drafted ``token`` by its drafter: by the ``row`` ``[V]`` that it
-    was sampled from, or, as an arg-max (``None``), by the logits ``scores`` ``[V]`` at temperature
-    1.
+    """Return the probability of a draft token by its drafter.
+
+    Args:
+        token: the draft token.
+        row: the row ``[V]`` that it was sampled from; ``None`` if it is an arg-max.
+        scores: the logits ``[V]``; at temperature 1 they give the probability of an arg-max.
     """
     if row is not None:
         return float(row[token])
     return describe(scores, token, 1)[0]
 
 
-def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, Top]:
-    """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy
-    in nats, the ``most`` likeliest tokens with their probabilities. With x = scores less their
-    maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z.
+def describe(scores: np.ndarray, token: int, count: int) -> tuple[float, float, Top]:
+    """Describe a row of logits ``[V]`` at temperature 1.
+
+    With x = scores - max(scores), w = exp x and Z = sum w, the probabilities are p = w / Z and the
+    entropy is log Z - sum w x / Z.
+
+    Returns:
+        The probability of ``token``, the entropy in nats, and the ``count`` most likely tokens with
+        their probabilities.
     """
     x = scores - scores.max()
     w = exponential(x)
-    whole = total(w)
-    # A score of -inf (a forbidden token) has p = 0 and adds nothing.
-    mean = total(w * x.clip(np.finfo(x.dtype).min)) / whole
-    top = [[place, weight / whole] for place, weight in likeliest(w, most)]
-    return float(w[token]) / whole, max(0.0, math.log(whole) - mean), top
+    z = total(w)
+    # A score of -inf (a forbidden token) has p = 0 and adds 0 to the mean.
+    mean = total(w * x.clip(np.finfo(x.dtype).min)) / z
+    top = [[index, weight / z] for index, weight in likeliest(w, count)]
+    return float(w[token]) / z, max(0.0, math.log(z) - mean), top

@@ -1,8 +1,8 @@
-"""What the loop asks of a level: one model reading one sequence. The loop knows no runtime.
+"""The interface between the loop and the runtimes of models: sessions, which read a sequence.
 
-A level below all others drafts (:class:`DraftSession`); each level above it also verifies
+The lowest level drafts (:class:`DraftSession`); each level above it also verifies
 (:class:`VerifySession`). A runtime that returns logits implements :class:`Session`, which does both
-in numpy. States of a layer, which few runtimes give, are :class:`StateSource`.
+in numpy. A runtime that also provides the states of a layer implements :class:`StateSource`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
 
 
 class DraftSession(ABC):
-    """A model reading one sequence and drafting after it; ``length`` tokens of it are read, and
-    ``pending``, at least one, follow.
+    """A model that reads a sequence and drafts a continuation.
+
+    Attributes:
+        length: the number of tokens that were read and are in the cache.
     """
 
     length: int
 
     @abstractmethod
     def feed(self, tokens: Sequence[int]) -> None:
-        """Feed ``tokens`` after those that are read."""
+        """Feed ``tokens``, which follow those read so far."""
 
     def truncate(self, length: int) -> None:
-        """Remove all but the first ``length`` tokens; no effect when there are no more."""
+        """Keep only the first ``length`` tokens; no effect if there are fewer."""
         self.length = min(self.length, length)
 
     @abstractmethod
@@ -49,8 +51,10 @@ class DraftSession(ABC):
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
-        """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed
-        but the last: :func:`sample_chain`.
+        """Feed ``pending`` (at least one token) and decode up to ``n`` tokens.
+
+        The chain ends early after a token of ``eos``. Each token except the last is fed. See
+        :func:`sample_chain` for the other arguments.
         """
 
 
@@ -66,34 +70,41 @@ class VerifySession(DraftSession):
         numbers: UniformNumbers | None,
         record: RecordOptions,
     ) -> Verdict:
-        """Feed ``pending`` and the draft in one forward pass and verify it:
-        :func:`~hsd_viz.decoding.rejection_sampling.judge`. The caller then keeps or truncates what
-        was fed.
+        """Feed ``pending`` (at least one token) and the draft in one forward pass, and verify the
+        draft as :func:`~hsd_viz.decoding.rejection_sampling.judge` does.
+
+        The caller then calls :meth:`keep` or :meth:`truncate`.
         """
 
     @abstractmethod
     def keep(self, base: int, nodes: Sequence[int]) -> None:
-        """After ``base`` tokens keep only these nodes (ascending) of the draft fed there:
+        """Keep only these nodes (ascending) of the draft that was fed after ``base`` tokens.
+
         ``length`` becomes ``base + len(nodes)``.
         """
 
 
 class Session(VerifySession):
-    """A model whose runtime returns logits; ``length`` tokens are in the cache.
+    """A session whose runtime returns logits.
 
-    Sampling and verification by :meth:`forward` in numpy are the reference for all runtimes; native
-    and compiled sessions do them in one call, with the same result.
+    Sampling and verification in numpy, by :meth:`forward`, are the reference for all runtimes.
+    Native and compiled sessions do them in a single call, with the same result.
     """
 
     @abstractmethod
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Feed ``tokens`` and return the logits ``[rows, V]`` after the last ``rows`` of them, in
-        float32 or float64.
+        """Feed ``tokens`` and return the logits after the last ``rows`` of them.
 
-        ``parents`` gives for each fed token the index (among the fed) of the token before it, -1
-        for the last cached one; ``None`` means a chain.
+        Args:
+            tokens: the tokens to feed.
+            rows: the number of rows to return.
+            parents: for each fed token, the index in ``tokens`` of the token that it continues; -1
+                is the last cached token. ``None`` means a chain.
+
+        Returns:
+            The logits ``[rows, V]`` in float32 or float64.
         """
 
     def feed(self, tokens: Sequence[int]) -> None:
@@ -132,16 +143,22 @@ class Session(VerifySession):
 
 @runtime_checkable
 class StateSource(Protocol):
-    """A session whose runtime gives the states of a layer."""
+    """A session whose runtime provides the states of a layer."""
 
     def watch(self, depth: float) -> None:
-        """Keep the states of the layer at this share of the depth, from the next forward pass
-        on.
+        """Keep the states of the layer at the relative depth ``depth``, between 0 and 1, from the
+        next forward pass on.
         """
 
     def states(self, places: Sequence[int]) -> np.ndarray:
-        """Return what the watched layer read at these places of the tokens fed last: int8 ``[n,
-        width]`` (:func:`~hsd_viz.drafting.semantic_database.quantise_states`).
+        """Return the inputs of the watched layer in the last forward pass.
+
+        Args:
+            places: indices ``[n]`` into the tokens that were fed.
+
+        Returns:
+            The states as int8 ``[n, width]``, quantised by
+            :func:`~hsd_viz.drafting.semantic_database.quantise_states`.
         """
 
 
@@ -149,12 +166,12 @@ class DraftModel(Protocol):
     """The weights of a model that drafts, shared by all decodes.
 
     Attributes:
-        name: its name.
-        vocab_size: how many tokens its rows have.
-        parameters: how many it has.
-        runtime: what runs its forward passes: ``native``, ``eager``, ``compiled``, ``strict``,
-            ``numpy``.
-        dtype: the type of its weights.
+        name: the name of the model.
+        vocab_size: the number V of tokens in a row.
+        parameters: the number of parameters.
+        runtime: the runtime of its forward passes: ``native``, ``eager``, ``compiled``,
+            ``strict`` or ``numpy``.
+        dtype: the number type of its weights.
     """
 
     name: str
@@ -165,21 +182,17 @@ class DraftModel(Protocol):
 
     @property
     def positions(self) -> int | None:
-        """The longest text that it can read; ``None``: not limited."""
+        """The longest text in tokens that the model can read; ``None`` means unlimited."""
 
     def session(self, room: int | None = None) -> DraftSession:
-        """Open an empty sequence; buffers of a fixed size are made for a text of ``room``
-        tokens.
-        """
+        """Open an empty sequence; buffers of a fixed size hold a text of ``room`` tokens."""
 
 
 class Model(DraftModel, Protocol):
     """The weights of a model that drafts and verifies."""
 
     def session(self, room: int | None = None) -> Session:
-        """Open an empty sequence; buffers of a fixed size are made for a text of ``room``
-        tokens.
-        """
+        """Open an empty sequence; buffers of a fixed size hold a text of ``room`` tokens."""
 
 
 def sample_chain(
@@ -191,11 +204,17 @@ def sample_chain(
     eos: frozenset[int],
     confidence: float,
 ) -> SampledChain:
-    """Decode up to ``n`` tokens after ``pending``, fewer after one of ``eos``.
+    """Decode up to ``n`` tokens after ``pending``.
 
-    Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``. The chain also
-    ends after the token with which its own probability falls below ``confidence``: that token is
-    part of it. ``logits_after`` feeds tokens and returns the row ``[V]`` after the last of them.
+    Args:
+        logits_after: a function that feeds tokens and returns the logits ``[V]`` after the last.
+        pending: the tokens of the text that were not fed yet, at least one.
+        n: the largest number of tokens.
+        sampling: the sampling settings.
+        numbers: the uniform numbers: ``numbers.r[k]`` draws token k. ``None`` takes the arg-max.
+        eos: tokens that end the chain; the end token is part of it.
+        confidence: a probability below which the chain ends. The token with which the joint
+            probability of the chain falls below it is part of the chain.
     """
     tokens: list[int] = []
     rows: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""Tokens to text and back, any bytes safely."""
+"""Convert text to tokens and back, for any bytes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ Prompt = str | Sequence[int] | Sequence[Mapping[str, str]]
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
-_PLAIN = [*range(33, 127), *range(161, 173), *range(174, 256)]
-_OTHERS = [b for b in range(256) if b not in _PLAIN]
-#: GPT-2's alphabet: the byte of each printable character that stands for one in a byte-level
+_PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_NOT_PRINTABLE = [b for b in range(256) if b not in _PRINTABLE]
+#: GPT-2's alphabet: the byte of each printable character that encodes it in a byte-level
 #: vocabulary.
-BYTES = {**{chr(b): b for b in _PLAIN}, **{chr(256 + k): b for k, b in enumerate(_OTHERS)}}
+BYTES = {
+    **{chr(b): b for b in _PRINTABLE},
+    **{chr(256 + k): b for k, b in enumerate(_NOT_PRINTABLE)},
+}
 
 
 class Tokenizer(Protocol):
-    """What decoding needs of a tokenizer: a ``PreTrainedTokenizerFast``, or the ladder's."""
+    """The part of a tokenizer's interface that decoding uses.
+
+    Both ``PreTrainedTokenizerFast`` and the tokenizer of the shipped models implement it.
+    """
 
     bos_token_id: int | None
     eos_token_id: int | None
@@ -42,7 +48,7 @@ class Tokenizer(Protocol):
 
 
 class TokenText:
-    """The text side of a tokenizer."""
+    """Convert between text and the tokens of a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -55,17 +61,15 @@ class TokenText:
         self._pieces: dict[int, tuple[str, str | None]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, with the special tokens that the tokenizer itself puts
-        there.
-        """
-        # Not verbose: the engine checks whether the context is long enough.
+        """Return the token ids of a text, with the special tokens that the tokenizer adds."""
+        # verbose=False: no warning about the length, because the engine checks the context.
         return self.tokenizer.encode(text, verbose=False)
 
     def _encode_chat(self, conversation: list[dict[str, str]]) -> list[int]:
-        """Return the token ids of a conversation, by the tokenizer's own chat template.
+        """Return the token ids of a conversation, rendered by the tokenizer's chat template.
 
-        The template writes its special tokens as text: they are read as the tokens they name, and
-        none is added.
+        The template writes special tokens as text. They are encoded as those tokens, and no further
+        special tokens are added.
         """
         if not getattr(self.tokenizer, "chat_template", None):
             raise UserError(
@@ -88,12 +92,14 @@ class TokenText:
     def read(self, prompt: Prompt, chat: bool = False) -> list[int]:
         """Return the token ids of a prompt.
 
-        It is text, or token ids themselves; with ``chat`` it is text, as the turn of a user, or a
-        conversation: a list of messages with ``role`` and ``content``.
+        Args:
+            prompt: text or a list of token ids. With ``chat``, text that is passed as a user turn,
+                or a conversation: a list of messages with ``role`` and ``content``.
+            chat: whether to apply the chat template.
 
         Raises:
-            PromptError: if the prompt is none of these, not valid Unicode, or empty where a text
-                needs a first token.
+            PromptError: if the prompt has another type, is not valid Unicode, or is empty and the
+                tokenizer has no token to start a text with.
         """
         if chat and isinstance(prompt, list | tuple):
             return self._encode_chat(check_conversation(prompt))
@@ -123,12 +129,13 @@ class TokenText:
 
     @functools.cached_property
     def size(self) -> int:
-        """The number of token ids: one more than the highest."""
+        """The number of token ids: the highest id plus one."""
         return max(self.tokenizer.get_vocab().values(), default=-1) + 1
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
-        """Return (text, raw) of a token: ``raw`` is its bytes in hexadecimal where they are not
-        whole characters.
+        """Return the text of a token, and its bytes in hexadecimal.
+
+        The second is ``None`` if the bytes are whole characters.
         """
         if token_id not in self._pieces:
             raw = self._bytes(token_id)
@@ -137,7 +144,7 @@ class TokenText:
         return self._pieces[token_id]
 
     def content(self, token_id: int) -> bytes | None:
-        """Return the bytes of a token; ``None`` for a special token and an id without a token."""
+        """Return the bytes of a token; ``None`` for a special token or an unused id."""
         return (
             None
             if token_id in self._special or self._token(token_id) is None
@@ -145,7 +152,7 @@ class TokenText:
         )
 
     def pieces(self, token_ids: Sequence[int]) -> dict[int, str]:
-        """Return the text of each of these tokens."""
+        """Return the text of each token, by token id."""
         return {t: self.piece(t)[0] for t in token_ids}
 
     def _bytes(self, token_id: int) -> bytes:
@@ -161,19 +168,16 @@ class TokenText:
         return token.replace("\u2581", " ").encode()
 
 
-def differing_tokens(one: Tokenizer, other: Tokenizer) -> str | None:
-    """Return how two tokenizers differ, by content; ``None`` when token ids mean the same in
-    both.
-    """
-    a = one.get_vocab()
-    b = other.get_vocab()
-    if a == b:
+def differing_tokens(first: Tokenizer, second: Tokenizer) -> str | None:
+    """Return a description of how two vocabularies differ; ``None`` if they are equal."""
+    first_ids = first.get_vocab()
+    second_ids = second.get_vocab()
+    if first_ids == second_ids:
         return None
-    if len(a) != len(b):
-        return f"their vocabularies have {len(a)} and {len(b)} tokens"
-    for token, i in sorted(a.items(), key=lambda item: item[1]):
-        if b.get(token) != i:
-            return (
-                f"token {token!r} is number {i} in one and {b.get(token, 'missing')} in the other"
-            )
+    if len(first_ids) != len(second_ids):
+        return f"their vocabularies have {len(first_ids)} and {len(second_ids)} tokens"
+    for token, i in sorted(first_ids.items(), key=lambda item: item[1]):
+        if second_ids.get(token) != i:
+            other = second_ids.get(token, "missing")
+            return f"token {token!r} is number {i} in one and {other} in the other"
     return None

@@ -1,8 +1,10 @@
-"""The verification rules, in numpy: the reference for all runtimes. All three give tokens
-distributed exactly as the verifier's own; a rule of another package promises that itself.
+"""The verification rules in numpy, the reference for all runtimes.
 
-**Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked
-by :func:`walk`; chains **sampled from rows q** are judged by one of :data:`RULES`.
+Under each of the three rules the emitted tokens are distributed exactly as the verifier's own. For
+a rule of another package, that package must guarantee it.
+
+**Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are verified
+by :func:`walk`; chains **sampled from rows q** are verified by one of :data:`RULES`.
 """
 
 from __future__ import annotations
@@ -19,19 +21,19 @@ from hsd_viz.decoding.sampling import total
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 
-#: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
+#: The upper bound of a product of ratios: 64 ratios of float32 probabilities can overflow.
 LARGEST_RATIO = 1e300
 
 
 class VerifiedDraft(NamedTuple):
-    """What a rule decides about a chain.
+    """The decision of a rule about a chain.
 
     Attributes:
-        accepted: how many of its tokens are accepted.
+        accepted: the number of accepted tokens.
         residual: the weights ``[V]`` of the residual distribution, from which the rejected token is
-            resampled; ``None``: all tokens are accepted.
-        compared: the places whose u was compared.
-        h: the chances ``[n]`` that it was compared with; ``None``: with p / q.
+            resampled; ``None`` if all tokens are accepted.
+        compared: the indices of the tokens whose u was compared.
+        h: the probabilities ``[n]`` that u was compared with; ``None`` if these are p / q.
     """
 
     accepted: int
@@ -43,12 +45,15 @@ class VerifiedDraft(NamedTuple):
 def token_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from
-    the residual (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
+    """Accept the longest prefix of a sampled chain in which u * q(d) < p(d) for each token d.
 
-    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the
-    verifier's rows at the same places and after the last token. ``u`` ``[n]`` are uniform numbers
-    in [0, 1).
+    A correction is drawn from the residual (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
+
+    Args:
+        tokens: the draft tokens ``[n]``, sampled from ``q``.
+        q: the rows ``[n, V]`` of the drafter.
+        p: the verifier's rows ``[n + 1, V]`` at the same positions and after the last token.
+        u: uniform numbers ``[n]`` in [0, 1).
     """
     n = len(tokens)
     k = 0
@@ -63,16 +68,19 @@ def token_rule(
 def block_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by
-    :func:`token_rule`, whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
+    """Accept a prefix of a sampled chain, judged as a whole (Sun et al. 2024, arXiv 2403.10444,
+    Algorithm 2).
+
+    The expected number of accepted tokens is never below that of :func:`token_rule`. The arguments
+    are the same.
 
     With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens
-    are accepted, given the first k tokens: an average over the later tokens that the draft model
+    are accepted, given the first k tokens and averaged over the later tokens that the draft model
     may sample.
 
-    The draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s =
-    sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k
-    p - q)+. Whether place k + 1 exists must not depend on its token.
+    The draft is accepted up to the last position k with u_k < h_k. Here h_k = s / (s + 1 - w_k),
+    where s = sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn
+    from (w_k p - q)+. Whether position k + 1 exists must not depend on its token.
     """
     w = [1.0]
     for k, token in enumerate(tokens):
@@ -83,22 +91,26 @@ def block_rule(
 def branch_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of
-    *Overcoming Joint Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al.
-    2026, arXiv 2601.05724, Algorithm 2).
+    """Accept a prefix of a sampled chain by its capped joint ratio (Zhou et al. 2026,
+    *Overcoming Joint Intractability with Lossless Hierarchical Speculative Decoding*, arXiv
+    2601.05724, Algorithm 2: the lossless rule).
+
+    The arguments are those of :func:`token_rule`.
 
     With r_k = p(d_1 … d_k) / q(d_1 … d_k) and its cap c_k = max(1, r_1, …, r_k), the capped ratio
-    is w_k = r_k / c_k. The branches below k tokens have the excess mass s = sum (w_k p - q)+ and
-    the deficient mass s + 1 - w_k; their quotient is h_k, the chance to stop there and to draw the
-    next token from the excess. Dividing by a running maximum is the same as clipping at 1 in each
-    step, so w, h and the residual are those of :func:`block_rule` up to rounding. With min(1, r_n)
-    for the whole draft more is accepted, and the output is no longer the verifier's.
+    is w_k = r_k / c_k. The branches after k tokens have the excess mass s = sum (w_k p - q)+ and
+    the deficient mass s + 1 - w_k. Their quotient is h_k, the probability of stopping there and
+    drawing the next token from the excess.
+
+    Dividing by a running maximum equals clipping at 1 in each step, so w, h and the residual are
+    those of :func:`block_rule` up to rounding. With min(1, r_n) for the whole draft, more tokens
+    would be accepted, but the output would not have the verifier's distribution.
     """
     ratio = 1.0
     cap = 1.0
     w = [1.0]
     for k, token in enumerate(tokens):
-        # Above its largest value the ratio equals its cap, so that clipping it changes no w.
+        # At the bound the ratio equals its cap, so clipping it does not change w.
         ratio = min(LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
         cap = max(cap, ratio)
         w.append(ratio / cap)
@@ -108,7 +120,7 @@ def branch_rule(
 def _judge_whole(
     w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of
+    """Accept up to the last position k with u_k < h_k, given the weights ``w`` ``[n + 1]`` of
     :func:`block_rule`.
     """
     n = len(w) - 1
@@ -126,9 +138,9 @@ def _judge_whole(
 
 
 def _chance_to_stop(w: float, residual: np.ndarray | None) -> float:
-    """Return h, the chance that the accepted prefix ends at a place with the weight ``w``."""
+    """Return h, the probability that the accepted prefix ends at a position of weight ``w``."""
     if residual is None:
-        # The last place: nothing follows that could make up for it.
+        # The last position: no later token can compensate.
         return w
     if w >= 1:
         return 1.0
@@ -137,14 +149,12 @@ def _chance_to_stop(w: float, residual: np.ndarray | None) -> float:
 
 
 ChainRule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], VerifiedDraft]
-#: The rules by the names that a trace has for them.
+#: The rules by name, as in a trace.
 RULES: dict[str, ChainRule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
 
 
 def rule_words(name: str) -> str:
-    """Return how a rule of another package describes itself: the first line of its docstring, ""
-    without one.
-    """
+    """Return the first docstring line of a rule of another package; "" without a docstring."""
     return (getdoc(_other_rule(name)) or "").partition("\n")[0]
 
 
@@ -157,23 +167,23 @@ def _other_rule(name: str) -> ChainRule:
 def decide_chain(
     name: str, tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
 ) -> VerifiedDraft:
-    """Return what the rule of this name decides; one of another package is checked.
+    """Return the decision of the rule ``name``; that of another package's rule is checked.
 
     Raises:
         UserError: if a rule of another package does not return what a rule returns.
     """
-    own = RULES.get(name)
-    if own is not None:
-        return own(tokens, q, p, u)
+    rule = RULES.get(name)
+    if rule is not None:
+        return rule(tokens, q, p, u)
     judgement = _other_rule(name)(tokens, q, p, u)
     return _checked(name, judgement, n=len(tokens), vocabulary=p.shape[1])
 
 
 def _checked(name: str, judgement: Any, n: int, vocabulary: int) -> VerifiedDraft:
-    """Return what a rule of another package decided about ``n`` tokens.
+    """Check the decision of another package's rule about ``n`` tokens, and return it.
 
     Raises:
-        UserError: if it is not what a rule returns: the text would be another than was decided.
+        UserError: if it is not a valid decision, which would lead to wrong output.
     """
     if not isinstance(judgement, tuple) or len(judgement) != 4:
         raise UserError(
@@ -213,26 +223,34 @@ def _checked(name: str, judgement: Any, n: int, vocabulary: int) -> VerifiedDraf
 
 
 def _are_weights(residual: Any, vocabulary: int) -> bool:
-    """Return whether these are weights of all tokens, from which one can be drawn."""
+    """Return whether a residual has a valid weight for each token, so that one can be drawn."""
     if not isinstance(residual, np.ndarray) or residual.shape != (vocabulary,):
         return False
     return bool(np.isfinite(residual).all() and (residual >= 0).all())
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
-    """Walk a tree of point-mass drafts while the verifier's own token is among the continuations,
-    else it is the correction: every token is the verifier's own draw. Return the accepted nodes,
-    the token after them, and the nodes that were compared. ``token_after(row)`` draws on a row (0:
-    after the text, 1 + i: after node i); it is asked for the rows on the walked path, in order.
+    """Verify a tree of point-mass drafts.
+
+    Follow the tree while the verifier's own token is among the continuations. The first token that
+    is not becomes the correction, so each emitted token is a draw by the verifier.
+
+    Args:
+        tree: the draft.
+        token_after: a function that draws the verifier's token from a row: row 0 after the text,
+            row 1 + i after node i. It is called for the rows of the path, in order.
+
+    Returns:
+        The accepted nodes, the token after them, and the nodes that were compared.
     """
-    own = {-1: token_after(0)}
+    verifier_token = {-1: token_after(0)}
     accepted: list[int] = []
     compared: list[int] = []
     # Parents come before their children: one pass is enough.
     for node, parent in enumerate(tree.parents):
-        if parent in own:
+        if parent in verifier_token:
             compared.append(node)
-            if tree.tokens[node] == own[parent]:
-                own[node] = token_after(node + 1)
+            if tree.tokens[node] == verifier_token[parent]:
+                verifier_token[node] = token_after(node + 1)
                 accepted.append(node)
-    return accepted, own[accepted[-1] if accepted else -1], compared
+    return accepted, verifier_token[accepted[-1] if accepted else -1], compared

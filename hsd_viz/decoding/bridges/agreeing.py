@@ -1,4 +1,4 @@
-"""Draft models whose vocabulary differs from the target's in few tokens: they read its ids."""
+"""Draft models that read the target's token ids, as their vocabularies differ in few tokens."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ import numpy as np
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
 
-#: Share of the draft model's tokens that must have the same id in the target for the ids to be read
-#: as they are.
+#: The share of the draft model's tokens that must have the same id in the target for the draft
+#: model to read the target's ids.
 MIN_AGREEING = 0.9
 
 
 def agreement(draft: TokenText, draft_size: int, target: TokenText, size: int) -> dict[int, int]:
-    """Return the tokens that two models have in common, the target's id to the draft's; empty where
-    too few of the draft's tokens have the same id in the target.
+    """Return the tokens that two models share.
 
     Args:
         draft: the draft model's tokenizer.
-        draft_size: the tokens that the draft model knows.
+        draft_size: the size of the draft model's vocabulary.
         target: the target's tokenizer.
-        size: the tokens that the target knows.
+        size: the size of the target's vocabulary.
+
+    Returns:
+        The draft model's id of each shared token, by the target's id; empty if too few of the draft
+        model's tokens have the same id in the target.
     """
     draft_ids = draft.tokenizer.get_vocab()
     shared: dict[int, int] = {}
@@ -35,18 +38,18 @@ def agreement(draft: TokenText, draft_size: int, target: TokenText, size: int) -
 
 
 class AgreeingModel:
-    """A draft model whose vocabulary differs from the target's in few tokens, behind the interface
-    of a model with the target's: a :class:`~hsd_viz.decoding.session.Model`.
+    """A :class:`~hsd_viz.decoding.session.Model` with the target's vocabulary around a draft model
+    whose vocabulary differs from it in few tokens.
 
-    It reads the target's tokens by their ids, and each that it does not know as ``substitute``: a
-    draft may be worse after it, and is as lossless as any other. Its rows are restricted to the
-    tokens of both, so that they can be drafted from and verified against at any level.
+    The draft model reads the target's ids. A token that it does not know is read as ``substitute``,
+    after which drafts may be less accurate but remain lossless. Rows are restricted to shared
+    tokens, so that they can be drafted from and verified against at any level.
 
     Attributes:
         model: the draft model.
-        target_ids: the tokens of both ``[n]``, by their ids in the target.
-        own_ids: the same tokens by their ids in the draft model.
-        read_as: by the target's id, the draft's token that is read in its place.
+        target_ids: the target's ids of the shared tokens ``[n]``.
+        own_ids: the draft model's ids of the same tokens ``[n]``.
+        read_as: the draft model's id that is read for each id of the target.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class AgreeingModel:
         return AgreeingSession(self, room)
 
     def describe(self) -> dict[str, int | str]:
-        """Return what a trace says of the vocabularies."""
+        """Return the facts about the vocabularies that a trace records."""
         return {
             "bridge": "ids",
             "shared_tokens": len(self.target_ids),
@@ -78,7 +81,7 @@ class AgreeingModel:
 
 
 class AgreeingSession(Session):
-    """One sequence of the target's tokens, read by their ids."""
+    """A sequence of the target's tokens that the draft model reads by their ids."""
 
     def __init__(self, model: AgreeingModel, room: int | None = None) -> None:
         self._model = model
@@ -89,7 +92,7 @@ class AgreeingSession(Session):
         return self._inner.length
 
     def feed(self, tokens: Sequence[int]) -> None:
-        self._inner.feed(self._own(tokens))
+        self._inner.feed(self._draft_tokens(tokens))
 
     def truncate(self, length: int) -> None:
         self._inner.truncate(length)
@@ -100,10 +103,10 @@ class AgreeingSession(Session):
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        own = self._inner.forward(self._own(tokens), rows, parents)
-        scores = np.full((rows, self._model.vocab_size), -np.inf, own.dtype)
-        scores[:, self._model.target_ids] = own[:, self._model.own_ids]
+        draft_scores = self._inner.forward(self._draft_tokens(tokens), rows, parents)
+        scores = np.full((rows, self._model.vocab_size), -np.inf, draft_scores.dtype)
+        scores[:, self._model.target_ids] = draft_scores[:, self._model.own_ids]
         return scores
 
-    def _own(self, tokens: Sequence[int]) -> list[int]:
+    def _draft_tokens(self, tokens: Sequence[int]) -> list[int]:
         return [self._model.read_as[token] for token in tokens]

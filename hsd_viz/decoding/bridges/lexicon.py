@@ -1,4 +1,4 @@
-"""The tokens of a tokenizer as bytes."""
+"""The vocabulary of a tokenizer as bytes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from hsd_viz.decoding.text import TokenText
 
 
 class Lexicon:
-    """The first ``size`` tokens of a tokenizer as bytes, and bytes as tokens.
+    """The bytes of the first ``size`` tokens of a tokenizer, and the tokens that spell bytes.
 
     Attributes:
-        size: how many tokens there are.
+        size: the number of tokens.
         pieces: the bytes of each token; ``None`` for special tokens and unused ids.
-        by_bytes: the token of each sequence of bytes; of several, the first.
-        special: the special tokens by name.
-        roles: the tokens that begin (``bos``) and end (``eos``) a text, where there are any.
-        start: the tokens that the tokenizer itself puts before a text.
+        by_bytes: the token with each sequence of bytes; if several have the same, the first.
+        special: the ids of the special tokens by name.
+        roles: the ids of the tokens that begin (``bos``) and end (``eos``) a text, if defined.
+        start: the tokens that the tokenizer adds before a text.
     """
 
     def __init__(self, text: TokenText, size: int) -> None:
@@ -43,9 +43,11 @@ class Lexicon:
             self.roles[role] = token
 
     def encode(self, data: bytes) -> list[int]:
-        """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where
-        its tokens do not spell it and after a broken character. Bytes that no token spells are left
-        out.
+        """Return tokens that spell ``data``.
+
+        The tokenizer encodes it. By longest match are encoded the bytes from an invalid UTF-8
+        sequence on, and data that the tokenizer's own tokens do not spell. Bytes without a token
+        are left out.
         """
         if not data:
             return []
@@ -69,7 +71,7 @@ class Lexicon:
         return self._match(data)
 
     def _match(self, data: bytes) -> list[int]:
-        """Cut into the longest tokens there are, from the left; skip a byte that begins none."""
+        """Encode by the longest matching token, from the left; skip bytes that begin no token."""
         tokens: list[int] = []
         start = 0
         while start < len(data):

@@ -1,4 +1,4 @@
-"""A draft model with another tokenizer, behind the interface of a draft model with the target's."""
+"""The adapter that gives a draft model with another tokenizer the target's vocabulary."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.errors import UserError
 
-#: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
+#: The share of the draft model's tokens that the target must share for TLI to be chosen.
 MIN_SHARED = 0.5
 
 
 def choose_bridge(translator: Translator, sampling: Sampling) -> str:
-    """Return the kind of bridge that fits: SLEM for greedy decoding or few shared tokens, else TLI,
-    which samples.
+    """Return the kind of bridge to use: ``slem`` for greedy decoding or few shared tokens, else
+    ``tli``, which samples.
     """
-    enough = len(translator.shared) >= MIN_SHARED * translator.draft.size
-    return "tli" if enough and not sampling.greedy else "slem"
+    shares_enough = len(translator.shared) >= MIN_SHARED * translator.draft.size
+    return "tli" if shares_enough and not sampling.greedy else "slem"
 
 
 class BridgedModel:
-    """A draft model with another tokenizer behind the interface of a draft model with the target's
-    (``vocab_size`` tokens), by a bridge of a ``kind`` of
-    :data:`~hsd_viz.settings.engine_choices.BRIDGES`: a
-    :class:`~hsd_viz.decoding.session.DraftModel`.
+    """A :class:`~hsd_viz.decoding.session.DraftModel` with the target's vocabulary around a draft
+    model with another tokenizer.
+
+    Args:
+        model: the draft model.
+        translator: the translator between both vocabularies.
+        kind: the kind of bridge, one of :data:`~hsd_viz.settings.engine_choices.BRIDGES`.
+        vocab_size: the size of the target's vocabulary.
 
     Raises:
-        UserError: for TLI without a shared token.
+        UserError: if the kind is TLI and no token is shared.
     """
 
-    #: It reads the end of a text that is longer than its context.
+    #: Unlimited, because the draft model reads the end of a text that exceeds its context.
     positions = None
 
     def __init__(self, model: Model, translator: Translator, kind: str, vocab_size: int) -> None:
@@ -54,7 +58,7 @@ class BridgedModel:
         return SlemSession(self.model, self.translator, room)
 
     def describe(self) -> dict[str, int | str]:
-        """Return what a trace says of the bridge."""
+        """Return the facts about the bridge that a trace records."""
         return {
             "bridge": self.kind,
             "shared_tokens": len(self.translator.shared),

@@ -1,4 +1,4 @@
-"""SLEM, string-level exact match: a draft model proposes its text, cut into the target's tokens."""
+"""SLEM, string-level exact match: the text of a draft model is proposed in the target's tokens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hsd_viz.decoding.bridges.translated import TranslatedSession
 from hsd_viz.decoding.rejection_sampling import SampledChain, UniformNumbers
 from hsd_viz.decoding.sampling import Sampling, chance_of
 
-#: Forward passes of a draft for each token it may propose, at most.
+#: The largest number of forward passes for each token that a draft may have.
 _STEPS = 2
 
 
 class SlemSession(TranslatedSession):
-    """A draft model that continues the text with its own likeliest tokens."""
+    """A session whose draft model continues the text with its own most likely tokens."""
 
     def sample(
         self,
@@ -24,16 +24,17 @@ class SlemSession(TranslatedSession):
         eos: frozenset[int],
         confidence: float = 0.0,
     ) -> SampledChain:
-        """Draft up to ``n`` tokens of the target as point masses. The probability that is compared
-        with ``confidence`` is that of the draft model's own tokens.
+        """Draft up to ``n`` tokens of the target as point masses.
+
+        ``confidence`` is compared with the joint probability of the draft model's own tokens.
         """
         self._text += pending
-        most = _STEPS * n
-        scores = self.logits_after_text(room=most)
+        max_forwards = _STEPS * n
+        scores = self.logits_after_text(room=max_forwards)
         spelled = b""
         tokens: list[int] = []
         reach = 1.0
-        for forwards in range(1, most + 1):
+        for forwards in range(1, max_forwards + 1):
             own_token = int(scores.argmax())
             piece = self._translator.draft.pieces[own_token]
             if piece is None:
@@ -41,8 +42,8 @@ class SlemSession(TranslatedSession):
                 break
             spelled += piece
             tokens = self._translator.to_target(self._text, spelled)
-            # One token more than is asked for: the last one could still grow.
-            if len(tokens) > n or forwards == most:
+            # One token more than requested, because the last one could still become longer.
+            if len(tokens) > n or forwards == max_forwards:
                 break
             if confidence:
                 reach *= chance_of(own_token, None, scores)
@@ -52,7 +53,7 @@ class SlemSession(TranslatedSession):
         return SampledChain(tokens[:n], None, forwards)
 
     def _end_of_text(self, own_token: int, eos: frozenset[int]) -> list[int]:
-        """Return the target's end token that a special token of the draft model means, if any."""
+        """Return the target's end token for a special token of the draft model, if there is one."""
         for token, draft_token in self._translator.special.items():
             if draft_token == own_token and token in eos:
                 return [token]

@@ -14,8 +14,8 @@ from hsd_viz.decoding.session import Model, sample_chain
 
 
 class TliSession(TranslatedSession):
-    """A draft model whose rows are of the target's tokens: those that it does not share are never
-    drawn.
+    """A session whose rows cover the target's vocabulary; tokens that the models do not share are
+    never drawn.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class TliSession(TranslatedSession):
         )
 
     def _shared_logits_after(self, tokens: Sequence[int]) -> np.ndarray:
-        """Feed the target's ``tokens``; return the logits ``[V]`` of the target's tokens after
-        them, -inf for those that are not shared.
+        """Feed tokens of the target, and return the logits ``[V]`` over the target's vocabulary
+        after them: -inf for tokens that are not shared.
         """
         self._text += tokens
         scores = self.logits_after_text()

@@ -1,4 +1,4 @@
-"""A sequence of the target's tokens that a draft model reads in its own."""
+"""The base class of sessions whose draft model reads the target's tokens in its own vocabulary."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from hsd_viz.decoding.session import DraftSession, Model
 
 
 class TranslatedSession(DraftSession):
-    """One sequence of the target's tokens, read by the draft model in its own.
+    """A sequence of the target's tokens, which the draft model reads in its own vocabulary.
 
-    The text is encoded again after each change. A suffix of the encoding that changed is fed again.
+    After each change the text is encoded again, and the draft model is fed from the first token of
+    the encoding that differs from the cache.
     """
 
     def __init__(self, model: Model, translator: Translator, room: int | None = None) -> None:
         self._translator = translator
         self._context = model.positions
         self._inner = model.session(room)
-        #: The text in the target's tokens.
+        #: The text, in tokens of the target.
         self._text: list[int] = []
-        #: The draft's tokens in its cache.
+        #: The contents of the cache, in tokens of the draft model.
         self._ids: list[int] = []
 
     @property
@@ -37,7 +38,7 @@ class TranslatedSession(DraftSession):
         del self._text[length:]
 
     def extend_draft(self, token: int) -> np.ndarray:
-        """Feed a token of the draft model, which is not part of the text; return the logits
+        """Feed a token of the draft model that is not part of the text, and return the logits
         ``[V']`` after it.
         """
         logits = self._inner.forward([token], 1)[0]
@@ -45,22 +46,24 @@ class TranslatedSession(DraftSession):
         return logits
 
     def logits_after_text(self, room: int = 1) -> np.ndarray:
-        """Return the draft's logits ``[V']`` after the text, with ``room`` for so many tokens of
-        the draft model after it.
+        """Return the draft model's logits ``[V']`` after the text.
+
+        The context keeps space for ``room`` further tokens of the draft model.
         """
         ids = self._encode_text(room)
-        same = 0
+        common = 0
         for new, cached in zip(ids[:-1], self._ids, strict=False):
             if new != cached:
                 break
-            same += 1
-        self._inner.truncate(same)
+            common += 1
+        self._inner.truncate(common)
         self._ids = ids
-        return self._inner.forward(ids[same:], 1)[0]
+        return self._inner.forward(ids[common:], 1)[0]
 
     def _encode_text(self, room: int) -> list[int]:
-        """Return the text in the draft's tokens, at least one: as much of its end as leaves
-        ``room`` in the context.
+        """Return the text in tokens of the draft model, at least one.
+
+        A text that leaves less than ``room`` tokens in the context is cut at its start.
         """
         lexicon = self._translator.draft
         ids = self._translator.to_draft(self._text)
@@ -70,7 +73,7 @@ class TranslatedSession(DraftSession):
             return [next(iter(lexicon.roles.values()), 0)]
         if self._context is None or len(ids) + room <= self._context:
             return ids
-        # In steps of half a context, so that the cache is not lost with each token.
+        # Cut in steps of half a context: a shift for each token would discard the cache each time.
         step = max(1, self._context // 2)
         steps = -(-(len(ids) + room - self._context) // step)
         return ids[steps * step :] or ids[-1:]

@@ -1,4 +1,4 @@
-"""Between the tokens of a draft model and those of the target, which are of two tokenizers."""
+"""Translation between the tokens of a draft model and those of a target with another tokenizer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from itertools import accumulate
 
 from hsd_viz.decoding.bridges.lexicon import Lexicon
 
-#: Tokens of the text before a draft that its cut takes into account.
+#: The number of text tokens before a draft that its tokenization takes into account.
 _CONTEXT = 16
 
 
 class Translator:
-    """What the tokenizers of a draft model and of the target have in common.
+    """A translator between two vocabularies, and the tokens that they share.
 
     Attributes:
-        draft: the tokens of the draft model.
-        target: the tokens of the target.
-        special: the special tokens of the target that the draft model has, too, the target's id to
-            the draft's: of the same name, else of the same role.
-        shared: all tokens that both have, the target's id to the draft's.
+        draft: the vocabulary of the draft model.
+        target: the vocabulary of the target.
+        special: the draft model's id for each special token of the target that it has, by the
+            target's id: the token with the same name, else that with the same role.
+        shared: the draft model's id of each shared token, by the target's id.
     """
 
     def __init__(self, draft: Lexicon, target: Lexicon) -> None:
@@ -40,8 +40,8 @@ class Translator:
         self.shared |= self.special
 
     def to_draft(self, tokens: Sequence[int]) -> list[int]:
-        """Return the draft's tokens for these tokens of the target; special tokens it does not have
-        are left out.
+        """Return tokens of the draft model for tokens of the target, without the special tokens
+        that the draft model does not have.
         """
         ids: list[int] = []
         data = b""
@@ -56,8 +56,8 @@ class Translator:
         return ids + self.draft.encode(data)
 
     def to_target(self, text: Sequence[int], data: bytes) -> list[int]:
-        """Return the target's tokens that spell ``data``, whole characters of it, after the tokens
-        of ``text``.
+        """Return the target's tokens that spell the whole characters of ``data``, as a continuation
+        of the tokens ``text``.
         """
         tail = self._tail(text)
         decoder = getincrementaldecoder("utf-8")("replace")
@@ -68,12 +68,12 @@ class Translator:
         ends = [0, *accumulate(len(self.target.pieces[token] or b"") for token in ids[:-1])]
         if len(tail) in ends:
             return ids[ends.index(len(tail)) :]
-        # A token covers the end of the text and the start of the draft: the text is fixed, so it
-        # cannot be proposed.
+        # A token that covers the end of the text and the start of the draft cannot be proposed,
+        # because the text is fixed.
         return self.target.encode(data)
 
     def _tail(self, text: Sequence[int]) -> bytes:
-        """Return the last bytes of a text, after its last special token."""
+        """Return the bytes at the end of a text, after its last special token."""
         tail = b""
         for token in reversed(text[-_CONTEXT:]):
             piece = self.target.pieces[token]
