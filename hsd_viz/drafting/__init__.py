@@ -1,5 +1,5 @@
-"""Draft trees and their sources: database drafting (``db``), Hierarchy Drafting (``hd``),
-baselines. Pure: numpy only.
+"""Draft trees and the drafters that propose them: database drafting (``db``), Hierarchy Drafting as
+published (``hd``) and baselines. The only dependency is numpy.
 
 >>> from hsd_viz.stack import DraftSource
 >>> drafter = make_drafter(DraftSource("db"))

@@ -1,6 +1,4 @@
-"""The interface of databases, the two held in memory (context and logits), and the trie of what
-followed a key.
-"""
+"""The interface of databases, the context and logits databases, and the trie of continuations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
@@ -17,9 +15,10 @@ class Continuation(NamedTuple):
     """A token that followed a key.
 
     Attributes:
-        token: the token.
-        count: how often it did; of the logits database its probability.
-        position: the place of its latest copy in the text; ``None`` outside of the run's own text.
+        token: the token that followed.
+        count: the number of times that it followed; in the logits database, its probability.
+        position: the position of its latest occurrence in the text; ``None`` if it is not from the
+            text of the run.
     """
 
     token: int
@@ -31,11 +30,11 @@ class Match(NamedTuple):
     """The answer of a database.
 
     Attributes:
-        length: the tokens at the end of the text that were matched; of the semantic database the
-            band of the most similar copy.
-        total: how often they were seen with a token after them.
-        continuations: what followed them, most frequent first. An index answers with plain tuples
-            of the same fields, which it makes faster.
+        length: the number of tokens at the end of the text that matched; for the semantic database,
+            the band of the most similar copy.
+        total: the number of occurrences of these tokens that were followed by a token.
+        continuations: the tokens that followed, most frequent first. An index returns plain tuples
+            of the same fields, because creating them is faster.
     """
 
     length: int
@@ -44,19 +43,20 @@ class Match(NamedTuple):
 
 
 class Database(Protocol):
-    """A database: what may follow the end of a text."""
+    """The interface of databases, which look up what may follow the end of a text."""
 
     def lookup(self, tail: str) -> Match | None:
-        """Return what followed the longest known suffix of ``tail``, or ``None``."""
+        """Return the continuations of the longest known suffix of ``tail`` (spelled); ``None`` if
+        no suffix is known.
+        """
 
 
 class ContextDatabase:
-    """The text of the current run, one string: every token by the up to ``longest`` tokens before
-    it.
+    """The text of the current run, searched by keys of up to ``longest`` tokens.
 
     If a suffix occurs, so does every shorter one, so the longest is found by bisection. Only the
-    ``recent`` latest occurrences of a key are counted: 4 predict as well as 32. At most ``most``
-    candidates are returned.
+    ``recent`` latest occurrences of a key are counted, because 4 predict as well as 32. At most
+    ``most`` candidates are returned.
     """
 
     recent = 4
@@ -71,21 +71,29 @@ class ContextDatabase:
         self.text += spell(tokens)
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or
-        ``None``. ``tail`` (see :func:`spell`) may end in tokens that the text does not contain yet.
-        ``longest`` limits the key, for back-off: ``lookup(tail, key_length - 1)`` returns the next
-        match. Candidates: most frequent first, then latest.
+        """Return the continuations of the longest suffix of ``tail`` that a token follows in the
+        text.
+
+        The most frequent continuation comes first; of equally frequent ones, the latest.
+
+        Args:
+            tail: the last tokens (spelled). They may end with tokens that are not in the text yet.
+            longest: the largest key length. For back-off, ``lookup(tail, key_length - 1)`` returns
+                the next match.
+
+        Returns:
+            The match; ``None`` if no suffix occurs.
         """
         size = len(tail)
         text = self.text
         most = self.longest if longest is None or longest > self.longest else longest
         most = size if most > size else most
-        # A match at the end of the text has nothing after it.
+        # No token follows a match at the end of the text.
         end = len(text) - 1
         find = text.rfind
         length = 0
         place = -1
-        # Half of all keys match as a whole, so that is tried first.
+        # The whole key is tried first, because half of all keys match as a whole.
         middle = most
         while length < most:
             at = find(tail[size - middle :], 0, end)
@@ -111,7 +119,8 @@ class ContextDatabase:
                 counts[follower][0] += 1
             else:
                 counts[follower] = [1, place + length]
-        # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
+        # The dictionary is ordered from the latest occurrence to the earliest, and sorting is
+        # stable.
         candidates = []
         for follower, (count, at) in counts.items():
             candidates.append(Continuation(ord(follower), count, at))
@@ -124,13 +133,12 @@ _count_of = attrgetter("count")
 
 
 class LogitsDatabase:
-    """The target's most probable tokens by the last one to three tokens: ``logits``, the latest row
-    of each key.
+    """The database ``logits``: the target's most probable tokens after the last 1 to 3 tokens.
 
-    Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors of
-    each token, also at rejected nodes, and LogitSpec (arXiv 2507.01449) looks up what may follow
-    them. Here they form a database, with the target's own probabilities as shares. Of more than
-    ``most`` keys the oldest are dropped.
+    It stores the latest row of each key. Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696)
+    stores the most probable successors of each token, also at rejected nodes, and LogitSpec (arXiv
+    2507.01449) looks up what may follow them. Here they form a database, with the target's own
+    probabilities as shares. Beyond ``most`` keys, the oldest are removed.
     """
 
     longest = 3
@@ -143,8 +151,12 @@ class LogitsDatabase:
         return len(self._rows)
 
     def put(self, tail: str, ids: Sequence[int], probabilities: Sequence[float]) -> None:
-        """Store the target's ``probabilities`` of the tokens ``ids`` after ``tail`` (spelled),
-        highest first.
+        """Store a row of the target.
+
+        Args:
+            tail: the tokens before the row (spelled).
+            ids: the most probable tokens, highest probability first.
+            probabilities: the probabilities of these tokens.
         """
         row = []
         for token, probability in zip(ids, probabilities, strict=True):
@@ -157,8 +169,8 @@ class LogitsDatabase:
             del rows[next(iter(rows))]
 
     def lookup(self, tail: str) -> Match | None:
-        """Return the row of the longest suffix of ``tail`` that is a key; its counts are
-        probabilities.
+        """Return the row of the longest suffix of ``tail`` that is a key, with probabilities as
+        counts; ``None`` if no suffix is a key.
         """
         for length in range(min(self.longest, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])
@@ -168,12 +180,12 @@ class LogitsDatabase:
 
 
 class TrieNode(NamedTuple):
-    """A prefix of what followed a key.
+    """A node of a trie of continuations: a sequence of tokens that followed a key.
 
     Attributes:
-        token: its last token.
-        parent: the place of the prefix without it; -1: the key.
-        frequency: how often it followed the key, known or estimated.
+        token: the last token of the sequence.
+        parent: the index of the node of the sequence without its last token; -1 for the key.
+        frequency: the known or estimated number of times that the sequence followed the key.
     """
 
     token: int
@@ -184,26 +196,26 @@ class TrieNode(NamedTuple):
 def continuation_trie(
     lookup: Callable[[str], Match | None], key: str, *, nodes: int, depth: int
 ) -> list[TrieNode]:
-    """Return the most frequent prefixes of what followed a key.
+    """Return the most frequent prefixes of the continuations of a key, as a trie.
 
-    Most frequent first, then shorter, then the lower token; parents come before children. The
-    published methods count every continuation in the corpus; an index holds the most frequent
-    followers of short keys. A count is exact while key and path together are a key of the index;
-    beyond, the path's count is divided as the longest known suffix suggests. Estimates below 1 are
-    omitted.
+    Nodes are ordered by frequency, then shorter sequences first, then by token; parents come before
+    children. The published methods count every continuation in the corpus; an index contains only
+    the most frequent followers of short keys. A count is exact while key and path together are a
+    key of the index. Beyond that, the count of the path is divided in the proportions of the
+    longest known suffix. Estimates below 1 are omitted.
 
     Args:
-        lookup: the look-up of a database.
-        key: the end of a text.
-        nodes: the most prefixes.
-        depth: the most tokens of one.
+        lookup: the look-up function of a database.
+        key: the last tokens of the text (spelled).
+        nodes: the largest number of nodes.
+        depth: the largest depth, in tokens after the key.
     """
     out = list[TrieNode]()
     queue = list[tuple]()
     match = lookup(key)
     if match is None or match[0] != len(key):
         return out
-    # The serial number ends the comparison of equals.
+    # The serial number breaks ties, so that the elements after it are never compared.
     serial = 0
     reached = 0
     parent = -1

@@ -1,4 +1,4 @@
-"""What it costs to verify a draft, by its number of tokens: curves, and those that have a name."""
+"""Cost curves: the cost of verifying a draft by its number of tokens, and named presets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from hsd_viz.errors import UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.ranges import check_range
 
-#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens
-#: takes about 1.4 steps.
+#: The cost of a further draft token on a CPU, relative to a step of one token: a forward pass over
+#: 4 tokens takes about 1.4 steps.
 CPU_MARGINAL = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """What it costs to verify a draft, by its number of tokens.
+    """The cost c(m) of verifying a draft of m tokens.
 
-    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). If the best remaining node
-    scores at most (1 + S) / c(m) times the slope at m, no larger tree has a better ratio. Beyond
-    its last entry a curve continues with its last step.
+    A tree of m nodes whose scores sum to S emits an expected 1 + S tokens at the cost c(m). If the
+    best remaining node scores at most (1 + S) / c(m) times the slope at m, no larger tree has a
+    better ratio. Beyond its last entry, a curve continues linearly with its last increment.
 
     Attributes:
-        relative: ``relative[m]`` is the cost of m draft tokens, in steps without a draft:
-            ``relative[0]`` is 1.
-        slopes: ``slopes[m]`` is the least cost per token of any larger tree, inf over k > m of
-            (c(k) - c(m)) / (k - m).
-        least_slope: their minimum.
+        relative: ``relative[m]`` is the cost of verifying m draft tokens, relative to a step
+            without a draft, so that ``relative[0]`` is 1.
+        slopes: ``slopes[m]`` is the least cost per further token of any larger tree, the infimum
+            over k > m of (c(k) - c(m)) / (k - m).
+        least_slope: the minimum of the slopes.
     """
 
     relative: tuple[float, ...]
@@ -68,9 +68,12 @@ class CostCurve:
 
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
-    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost
-    of one more token. ``None`` disables cost stopping: tokens are free and only the budget ends a
-    tree.
+    """Return the cost curve for a cost in any form.
+
+    Args:
+        costs: a curve, the costs of verifying 0, 1, 2, ... draft tokens in any unit, or the
+            relative cost of a further token. ``None`` makes tokens free, so that only the budget
+            ends a tree.
     """
     if isinstance(costs, CostCurve):
         return costs
@@ -79,7 +82,8 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
     return CostCurve(tuple(float(c) for c in costs))
 
 
-#: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without.
+#: Cost curves by name: the costs of verifying 0, 1, 2, ... draft tokens, relative to a step without
+#: a draft.
 PRESETS = {
     "cpu": cost_curve(CPU_MARGINAL).relative,
     "free16": (*[1.0] * 17, 1 + 1 / 16),
@@ -87,25 +91,26 @@ PRESETS = {
 
 
 def parse_cost(text: str) -> CostCurve:
-    """Return a cost curve: a preset, the relative cost of one more token, or c(0),c(1),...
+    """Parse a cost curve: the name of a preset, the relative cost of a further token, or the costs
+    c(0),c(1),...
 
     Raises:
-        UserError: if it is none of these.
+        UserError: if the text has none of these forms.
     """
     if text in PRESETS:
         return CostCurve(PRESETS[text])
     try:
         numbers = [float(part) for part in text.split(",")]
-        most = 100.0 if len(numbers) == 1 else 1e9
+        upper_bound = 100.0 if len(numbers) == 1 else 1e9
         for number in numbers:
-            check_range("a cost", number, 0.0, most)
+            check_range("a cost", number, 0.0, upper_bound)
         return cost_curve(numbers if len(numbers) > 1 else numbers[0])
     except ValueError as error:
-        known = (
+        forms = (
             f"{', '.join(PRESETS)}, the relative cost of one more token, or costs of 0, 1, 2, ... "
             "draft tokens"
         )
         hint = did_you_mean(text, PRESETS)
         raise UserError(
-            f"'{text}' is not a verification cost: use {known} as in 1,1.1,1.3 ({error}){hint}"
+            f"'{text}' is not a verification cost: use {forms} as in 1,1.1,1.3 ({error}){hint}"
         ) from None

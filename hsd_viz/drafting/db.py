@@ -1,10 +1,10 @@
-"""``db``: database drafting. The databases are asked in order of locality and merged into one
-scored draft tree.
+"""``db``: database drafting, which queries databases in order of locality and merges their answers
+into a scored draft tree.
 
 The order of locality (context, then model, then statistics) is that of Hierarchy Drafting (Cho et
-al., Findings of NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys are
-longest suffixes, the databases' answers are mixed with probabilities, and the tree grows best-first
-until another token would cost more than it gains.
+al., Findings of NAACL 2025, arXiv 2502.05609; :mod:`.hd` is the method as published). The
+differences are: keys are longest suffixes, the answers of databases are mixed with probabilities,
+and the tree grows best-first until a further token would cost more than it gains.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.drafting.asked import AskedDatabase, AskedShared, AskedStates, AskedText
+from hsd_viz.drafting.adapters import (
+    ContextAdapter,
+    DatabaseAdapter,
+    SemanticAdapter,
+    SharedAdapter,
+)
 from hsd_viz.drafting.context_database import LOGITS, ContextDatabase, Database, LogitsDatabase
 from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.growing import GrowingTree, Waiting, prices_of
@@ -24,12 +29,13 @@ from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Proba
 from hsd_viz.drafting.trust import Trust
 from hsd_viz.stack import DATABASE, DATABASES
 
-#: The lowest score of a drafted node: where verification has a cost, and where it is free.
+#: The lowest score of a drafted node if verification has a cost.
 MIN_SCORE = 0.01
+#: The lowest score of a drafted node if verification is free.
 MIN_SCORE_FREE = 0.001
-#: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a
-#: single occurrence is weaker evidence than its share suggests. Text tends to repeat itself, so the
-#: context's discount is small.
+#: The amount subtracted from each continuation's count, by database (absolute discounting, Ney,
+#: Essen & Kneser 1994): a single occurrence is weaker evidence than its share suggests. The
+#: discount of the context is small, because text tends to repeat itself.
 DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0, SEMANTIC: 0.15}
 
 
@@ -55,17 +61,18 @@ def _make(run: DrafterRun) -> Drafter:
 
 @drafter(DATABASE, items=(*DATABASES, SEMANTIC, LOGITS), remembers=LogitsDatabase, make=_make)
 class DatabaseDrafter(Drafter):
-    """Drafts for one run from databases, the most local first.
+    """A drafter that queries databases, the most local first, for one run.
 
     Args:
-        sources: the names of the databases, in the order in which they are asked.
-        databases: those that outlive a run by source name (``model``, ``statistics``); the context
-            database is created here.
-        eos: the tokens that end a text: one may be drafted, nothing after it.
-        costs: of verification (:func:`~hsd_viz.drafting.costs.cost_curve`): each tree has the best
-            ratio of tokens to cost. ``None``: it fills the budget.
-        temperature: of the target's sampling: the higher, the lower the initial trust in proposals.
-        longest: the most tokens of a key of the context database.
+        sources: the names of the databases, in the order of their queries.
+        databases: the databases that outlive a run, by source name (``model``, ``statistics``); the
+            context database is created here.
+        eos: the tokens that end a text; such a token may be drafted, but no token after it.
+        costs: the cost of verification (:func:`~hsd_viz.drafting.costs.cost_curve`). Each tree has
+            the best ratio of expected tokens to cost; with ``None`` it fills the budget.
+        temperature: the sampling temperature of the target. The higher it is, the lower is the
+            initial trust in proposals.
+        longest: the largest key length in the context database, in tokens.
     """
 
     name = DATABASE
@@ -95,9 +102,9 @@ class DatabaseDrafter(Drafter):
         self._context = ContextDatabase(self.longest)
         self._semantic = SemanticDatabase()
         self._trust = Trust(self.sources, self.temperature)
-        #: The databases in their order.
-        self._asked = [self._asked_database(number) for number in range(len(self.sources))]
-        #: The drafts since the last :meth:`extend`.
+        #: An adapter per source, in the order of ``sources``.
+        self._adapters = [self._adapter(number) for number in range(len(self.sources))]
+        #: The drafts proposed since the last :meth:`extend`.
         self._drafts: list[PastDraft] = []
         self._remember(prompt)
 
@@ -113,28 +120,30 @@ class DatabaseDrafter(Drafter):
         if self.state_depth is not None:
             self._semantic.extend(tokens)
 
-    def _asked_database(self, number: int) -> AskedDatabase:
-        """Return the database of this number as it is asked."""
+    def _adapter(self, number: int) -> DatabaseAdapter:
+        """Return the adapter that queries the database of a source."""
         name = self.sources[number]
         rates = self._trust.rates[number]
         discount = DISCOUNTS[name]
         if name == "context":
-            return AskedText(number, rates, discount, self._context)
+            return ContextAdapter(number, rates, discount, self._context)
         if name == SEMANTIC:
-            return AskedStates(number, rates, discount, self._semantic)
-        return AskedShared(number, rates, discount, self.databases[name])
+            return SemanticAdapter(number, rates, discount, self._semantic)
+        return SharedAdapter(number, rates, discount, self.databases[name])
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores)
-        for its cost: nodes are added best first, so scores never increase, and the prefix with the
-        best ratio is drafted.
+        """Return the tree of at most ``budget`` nodes with the best ratio of expected tokens
+        (1 + Σ scores) to cost.
+
+        Nodes are added best first, so scores never increase. The first nodes, up to the best ratio,
+        are drafted.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
         spot = self._end_of(text)
         tree = GrowingTree(self._prices(budget), spot)
         while True:
-            # No look-up after an end of text, or where no token could score enough.
+            # Skip the look-up after an end token, or if no token could reach the needed score.
             if spot.reach > tree.least and spot.token not in self.eos:
                 proposals = self._ask(spot, tree.least)
                 tree.offer(proposals, spot.number)
@@ -153,16 +162,17 @@ class DatabaseDrafter(Drafter):
         return DraftTree(why_empty="no match")
 
     def _ask(self, spot: Spot, least: float) -> Proposals:
-        """Return what may be drafted after a place.
+        """Return the tokens that may be drafted after a position.
 
-        Each database in turn is asked for its longest known suffix and takes a part of the
-        probability that the more local ones left (as in PPM, Cleary & Witten 1984), until none
-        could score above ``least``. A token keeps the first answer that has it, while scores add
-        up; it has a cosine if the semantic database proposed it, too.
+        Each database in turn looks up its longest known suffix, and distributes a part of the
+        probability that the more local ones left over (as in PPM, Cleary & Witten 1984). The loop
+        ends when no further token could score above ``least``. If several databases propose a
+        token, its scores are added, and its origin is the first answer. A token has a cosine if the
+        semantic database proposed it.
         """
         spot.proposals = proposals = Proposals()
         left = spot.reach
-        for database in self._asked:
+        for database in self._adapters:
             if left <= least:
                 break
             match = database.look_up(spot)
@@ -171,7 +181,7 @@ class DatabaseDrafter(Drafter):
         return proposals
 
     def _end_of(self, text: Sequence[int]) -> Spot:
-        """Return the end of a text as a place."""
+        """Return the position at the end of a text."""
         copies: Sequence[Copy] = ()
         if self.state_depth is not None:
             copies = self._semantic.find(len(text))
@@ -186,7 +196,7 @@ class DatabaseDrafter(Drafter):
         )
 
     def _next_spot(self, tree: GrowingTree, waiting: Waiting) -> Spot:
-        """Return the next node of a tree as a place."""
+        """Return the position of a new node for a token from the queue."""
         negative_score, token, above = waiting
         parent = tree.spots[above + 1]
         copies: Sequence[Copy] = ()
@@ -198,18 +208,18 @@ class DatabaseDrafter(Drafter):
             number=len(tree.spots) - 1,
             reach=-negative_score,
             tail=(parent.tail + chr(token))[-self.longest :],
-            # A key one token longer matches at most one token more.
+            # After one more token the match is at most one token longer.
             bound=parent.bound + 1,
             copies=copies,
         )
 
     def _tree_of(self, nodes: Sequence[Spot]) -> DraftTree:
-        """Return nodes as a draft tree."""
+        """Return the draft tree of these nodes."""
         tree = DraftTree()
         for node in nodes:
             parent = node.parent
             token = node.token
-            # The drafter asks at a place before it adds nodes there.
+            # The databases were queried at the parent before the node was added.
             assert token is not None and parent is not None and parent.proposals is not None
             answer, (_, count, position) = parent.proposals.origins[token]
             tree.add(
@@ -225,15 +235,15 @@ class DatabaseDrafter(Drafter):
         return tree
 
     def _learn(self, tokens: Sequence[int]) -> None:
-        """Count hits and misses of the answers along the emitted tokens in the trees drafted since
-        the last call.
+        """Count the hits and misses of answers along the path of the emitted tokens, in the trees
+        drafted since the last call.
         """
         start = len(self._context.text)
         for length, ahead, spots in self._drafts:
             place = length - start
             if place < 0 or tuple(tokens[:place]) != ahead:
-                # Drafted after tokens that the target then rejected: what would have followed is
-                # unknown.
+                # The draft followed tokens that the target rejected, so its correct continuation
+                # is unknown.
                 continue
             spot: Spot | None = spots[0]
             for token in tokens[place:]:
@@ -245,7 +255,7 @@ class DatabaseDrafter(Drafter):
         self._drafts.clear()
 
     def _learn_from(self, proposals: Proposals, emitted: int) -> None:
-        """Count hits and misses of the answers that were given where this token was emitted."""
+        """Count the hits and misses of the answers at the position of an emitted token."""
         for answer in proposals.answers:
             hit = answer.has(emitted)
             self._trust.observe(answer.database, answer.bucket, answer.expected, hit)
@@ -254,8 +264,8 @@ class DatabaseDrafter(Drafter):
 
 
 def _child_with(spots: Sequence[Spot], parent: Spot, token: int) -> Spot | None:
-    """Return the node after ``parent`` with this token, ``None`` if there is none."""
-    # Nodes come after their parents.
+    """Return the child of ``parent`` with a token; ``None`` if there is none."""
+    # Children come after their parents.
     for node in spots[parent.number + 2 :]:
         if node.parent is parent and node.token == token:
             return node
@@ -263,9 +273,10 @@ def _child_with(spots: Sequence[Spot], parent: Spot, token: int) -> Spot | None:
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
-    """A database drafter with the target's probabilities as one of its databases:
-    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context_database.LogitsDatabase`, filled
-    after each verification.
+    """A database drafter that also uses the target's probabilities as a database.
+
+    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context_database.LogitsDatabase`, which
+    is updated after each verification.
     """
 
     def observe_probabilities(
@@ -276,7 +287,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
         tails = [spell(text[-longest:])]
         for token, parent in zip(tree.tokens, tree.parents, strict=True):
             tails.append((tails[parent + 1] + chr(token))[-longest:])
-        # The row after the text comes last, so that it has precedence over rows of draft tokens.
+        # The row after the text is stored last, so that it replaces rows after draft tokens.
         for tail, ids, row in zip(
             reversed(tails), reversed(top), reversed(probabilities), strict=True
         ):
@@ -286,6 +297,6 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
         tree = super().draft(text, budget)
         for node, origin in enumerate(tree.origins):
             if origin.source == LOGITS:
-                # Its counts are probabilities.
+                # The counts of the logits database are probabilities.
                 tree.origins[node] = origin._replace(count=None)
         return tree

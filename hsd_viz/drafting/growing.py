@@ -1,4 +1,4 @@
-"""The growth of a draft tree: best node first, until no other token can pay for its cost."""
+"""Best-first growth of a draft tree, until no further token is worth the cost of verifying it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from heapq import heappop, heappush
 from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.proposals import Proposals, Spot
 
-#: A token in the queue: its score, negated, the token, and the number of the node that it follows
-#: (-1: the text). The best one is first, among equals the lower token, so that the order does not
-#: depend on that of a dictionary.
+#: A token in the queue: its negated score, the token, and the index of its parent node (-1: the
+#: text). The highest score comes first; among equal scores the lower token does, so that the order
+#: does not depend on that of a dictionary.
 Waiting = tuple[float, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What the nodes of one tree cost.
+    """The costs and limits that decide which nodes a tree gets.
 
     Attributes:
-        budget: the most nodes.
-        costs: of verifying 0, 1, 2, … nodes.
-        slopes: at each number of nodes the least cost per further node.
-        least_slope: the least of all slopes.
-        min_score: the lowest score of a node.
+        budget: the largest number of nodes.
+        costs: the costs of verifying 0, 1, 2, … nodes.
+        slopes: the least cost per further node, by number of nodes.
+        least_slope: the minimum of the slopes.
+        min_score: the lowest score that a node may have.
     """
 
     budget: int
@@ -34,7 +34,7 @@ class Prices:
 
 
 def prices_of(curve: CostCurve, min_score: float, budget: int) -> Prices:
-    """Return what the nodes of a tree of at most ``budget`` nodes cost by a curve."""
+    """Return the prices of a tree of at most ``budget`` nodes by a cost curve."""
     costs, slopes = curve.tables(budget)
     return Prices(
         budget=budget,
@@ -46,15 +46,17 @@ def prices_of(curve: CostCurve, min_score: float, budget: int) -> Prices:
 
 
 class GrowingTree:
-    """A draft tree while it grows. Of all its sizes, the one with the most expected tokens (1 + Σ
-    scores) for its cost is the best.
+    """A draft tree that grows node by node.
+
+    Its best size is the one with the highest ratio of expected tokens (1 + Σ scores) to cost.
 
     Args:
-        prices: of its nodes.
+        prices: the costs and limits of the nodes.
         root: the end of the text.
 
     Attributes:
-        spots: the end of the text, then the nodes in the order in which they were added.
+        spots: the end of the text, followed by the nodes in the order in which they were added.
+        least: the score that a node must exceed to be worth its cost.
     """
 
     __slots__ = ("_best_ratio", "_expected", "_prices", "_queue", "_size", "least", "spots")
@@ -69,12 +71,12 @@ class GrowingTree:
 
     def _set_ratio(self, ratio: float) -> None:
         self._best_ratio = ratio
-        pays = ratio * self._prices.least_slope
-        #: No node at or below this score can pay: the ratio to beat only grows.
-        self.least = pays if pays > self._prices.min_score else self._prices.min_score
+        break_even = ratio * self._prices.least_slope
+        # A node at or below this score can never become worth its cost: the ratio only grows.
+        self.least = break_even if break_even > self._prices.min_score else self._prices.min_score
 
     def offer(self, proposals: Proposals, node: int) -> None:
-        """Queue what was proposed after a node and can pay."""
+        """Queue the tokens proposed after a node that can be worth their cost."""
         least = self.least
         queue = self._queue
         for token, score in proposals.scores.items():
@@ -82,8 +84,9 @@ class GrowingTree:
                 heappush(queue, (-score, token, node))
 
     def take(self) -> Waiting | None:
-        """Remove the best token from the queue and return it; ``None`` if no token pays, or the
-        budget is used.
+        """Remove the best token from the queue and return it.
+
+        Return ``None`` if no token is worth its cost, or if the budget is used up.
         """
         nodes = len(self.spots) - 1
         queue = self._queue
@@ -94,7 +97,7 @@ class GrowingTree:
         return heappop(queue)
 
     def add(self, spot: Spot) -> None:
-        """Add a node."""
+        """Add a node, and update the best size."""
         spots = self.spots
         self._expected += spot.reach
         ratio = self._expected / self._prices.costs[len(spots)]
@@ -104,9 +107,9 @@ class GrowingTree:
             self._set_ratio(ratio)
 
     def best_nodes(self) -> list[Spot]:
-        """Return the nodes of the best size."""
+        """Return the nodes of the tree at its best size."""
         return self.spots[1 : self._size + 1]
 
     def has_proposals(self) -> bool:
-        """Return whether any database had an answer."""
+        """Return whether any database proposed a token."""
         return any(spot.proposals and spot.proposals.scores for spot in self.spots)

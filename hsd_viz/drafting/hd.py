@@ -1,5 +1,4 @@
-"""``hd``: Hierarchy Drafting as published. One-token keys, databases accessed in order until seven
-drafts are found.
+"""``hd``: Hierarchy Drafting as published, which accesses databases in order until it has 7 drafts.
 
 Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based
 on Temporal Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository
@@ -12,19 +11,20 @@ settings:
 * **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.
 * **Model**: the 100 000 most frequent 5-grams of the target's own outputs, at most 7 per first
   token. Frozen.
-* **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent
-  prefixes of up to 10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
+* **Statistics**: continuations of the last 2 tokens in a corpus, then of the last token. The 64
+  most frequent prefixes of up to 10 tokens form a trie; its leaves, longest first, are truncated
+  to 4 tokens. Frozen.
 
 Differences from the published code:
 
-* Every 5-gram of accepted text joins the context database; the code's slice omits the newest.
-* The newest of a context bucket and the most frequent of a model bucket come first. The code takes
-  the oldest and the rarest first where seven places do not suffice.
-* Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. Equally
-  long rows come most frequent first; in the code, in hash-table order.
-* The drafts are verified as one tree: the code verifies seven separate chains, including
-  duplicates. The longest chain that agrees with the target is the same.
-* Statistics is read from a pre-counted index: see
+* Every 5-gram of accepted text is added to the context database; the code's slice omits the newest.
+* The newest entries of a context bucket and the most frequent entries of a model bucket come first.
+  If there are more than 7 drafts, the code takes the oldest and the least frequent.
+* Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. The
+  most frequent of equally long rows come first; in the code they are in hash-table order.
+* The drafts are verified as a tree; the code verifies seven separate chains, including duplicates.
+  The longest chain that agrees with the target is the same.
+* The statistics database is a pre-counted index: see
   :func:`hsd_viz.drafting.context_database.continuation_trie`.
 """
 
@@ -41,26 +41,31 @@ from hsd_viz.drafting.shared import FIVEGRAMS
 from hsd_viz.drafting.tree import DraftTree, spell
 from hsd_viz.stack import DATABASES
 
-#: Tokens of a draft, drafts of a step, entries of a bucket.
+#: The number of tokens in a draft.
 LENGTH = 4
+#: The largest number of drafts in a step.
 DRAFTS = 7
+#: The number of entries in a bucket of the context and model databases.
 BUCKET = 7
-#: Of the statistics database: key lengths in access order, most prefixes, their most tokens.
+#: The key lengths of the statistics database, in access order.
 STATISTICS_KEYS = (2, 1)
+#: The largest number of prefixes that are read from the statistics database.
 STATISTICS_NODES = 64
+#: The largest number of tokens in these prefixes.
 STATISTICS_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseDraft:
-    """A draft of one database.
+    """A draft by a database.
 
     Attributes:
-        key_length: the tokens that were matched; ``None`` for a state.
-        count: how often it was seen; ``None`` if that is not counted.
-        tokens: the tokens (spelled).
-        position: the place in the text of its first token; ``None`` if it is not of the text.
-        cosine: the similarity of states, of a semantic draft.
+        key_length: the number of matched tokens; ``None`` if the key is a state.
+        count: the number of occurrences; ``None`` if they are not counted.
+        tokens: the draft tokens (spelled).
+        position: the position of the first token in the text; ``None`` for a draft that was not
+            copied from the text.
+        cosine: the similarity of the states, for a draft of the semantic database.
     """
 
     key_length: int | None
@@ -71,9 +76,7 @@ class DatabaseDraft:
 
 
 class StoredDrafts:
-    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed once for all
-    runs over them.
-    """
+    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, cached for all runs."""
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
@@ -81,8 +84,8 @@ class StoredDrafts:
         self.statistics = cache(self._statistics)
 
     def _model(self, last: str) -> list[DatabaseDraft]:
-        """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most
-        frequent first.
+        """Return up to 7 drafts from the most frequent 5-grams that begin with the token ``last``,
+        most frequent first.
         """
         rows: list[DatabaseDraft] = []
         for rank in range(BUCKET):
@@ -93,8 +96,9 @@ class StoredDrafts:
         return rows
 
     def _statistics(self, key: str) -> list[DatabaseDraft]:
-        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no
-        prefixes of others.
+        """Return continuations of ``key`` in the corpus as drafts of up to 4 tokens.
+
+        The longest continuation comes first. Drafts that are prefixes of earlier ones are left out.
         """
         lookup = self.shared["statistics"].lookup
         nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
@@ -113,10 +117,11 @@ class StoredDrafts:
 
 @drafter("hd", items=(*DATABASES, SEMANTIC))
 class HierarchyDrafting(Baseline):
-    """Hierarchy Drafting for one run, from the databases named in the stack, in that order
-    (``model`` is the database ``fivegrams``). A small budget truncates the last drafts. The paper
-    has no semantic database: named in the stack, it adds what followed the places with the most
-    similar states (:mod:`.semantic_database`).
+    """Hierarchy Drafting for one run, from the databases that the stack names, in their order.
+
+    The database ``model`` is read from the file ``fivegrams``. A small budget truncates the last
+    drafts. The semantic database is an addition to the paper: if the stack names it, the passages
+    after the positions with the most similar states are drafted (:mod:`.semantic_database`).
     """
 
     nodes = DRAFTS * LENGTH
@@ -139,7 +144,7 @@ class HierarchyDrafting(Baseline):
         for place in range(first, len(self._text) - LENGTH):
             gram = self._text[place + 1 : place + 1 + LENGTH]
             bucket = self._buckets.setdefault(self._text[place], {})
-            # The newest comes last; a full bucket drops its oldest.
+            # The newest entry comes last; a full bucket drops its oldest entry.
             if bucket.pop(gram, None) is None and len(bucket) == BUCKET:
                 del bucket[next(iter(bucket))]
             bucket[gram] = place + 1
@@ -155,8 +160,13 @@ class HierarchyDrafting(Baseline):
         return tree.or_reason(budget)
 
     def add_in_access_order(self, tree: DraftTree, tail: str, length: int, budget: int) -> None:
-        """Add drafts after a text of ``length`` tokens that ends in ``tail``, one database after
-        the other, until there are seven or the budget is used.
+        """Add drafts of each database in turn, until there are 7 or the budget is used up.
+
+        Args:
+            tree: the draft tree to extend.
+            tail: the last tokens of the text (spelled).
+            length: the number of tokens in the text.
+            budget: the largest number of nodes.
         """
         children: dict[tuple[int, int], int] = {}
         drafts = 0
@@ -186,7 +196,7 @@ class HierarchyDrafting(Baseline):
                     return
 
     def _rows(self, source: str, tail: str, length: int) -> list[DatabaseDraft]:
-        """Return the drafts of one database, in its order."""
+        """Return the drafts of a database, in order of priority."""
         last = tail[-1:]
         rows: list[DatabaseDraft]
         if source == "context":
@@ -201,7 +211,7 @@ class HierarchyDrafting(Baseline):
             return rows
         if source == "model":
             return self.stored.model(last)
-        # A text of one token has no key of two.
+        # A text of one token is shorter than the longest key.
         rows = []
         for key_length in STATISTICS_KEYS:
             if key_length <= len(tail):

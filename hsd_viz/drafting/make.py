@@ -1,6 +1,4 @@
-"""The registry of drafters, and what they are made with: databases, and the state that outlives a
-run.
-"""
+"""The registry of drafters, and the creation of drafters with their databases and memory."""
 
 from __future__ import annotations
 
@@ -20,23 +18,23 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import UserError
 from hsd_viz.stack import DATABASES, DraftSource
 
-#: The state that outlives a run, by drafter: created on first use by the registered ``remembers``.
-#: Passed from run to run, drafters start warm; with a new one, cold. It belongs to one target
-#: model, and serves one run at a time.
+#: The state of drafters that outlives a run, by drafter name. The registered ``remembers`` creates
+#: it on first use. Drafters start warm with the memory of earlier runs, and cold with an empty one.
+#: A memory belongs to one target model, and serves one run at a time.
 Memory = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterRun:
-    """What a drafter is created for.
+    """The inputs with which a drafter is created for a run.
 
     Attributes:
         source: the draft source, as in the stack.
-        databases: those that outlive a run.
-        memory: what drafters remember from run to run.
+        databases: the databases that outlive a run.
+        memory: the state of drafters that outlives a run.
         eos: the tokens that end a text.
-        costs: of verification; ``None``: only a budget ends a draft.
-        temperature: of the target's sampling.
+        costs: the cost of verification; with ``None`` only a budget ends a draft.
+        temperature: the sampling temperature of the target.
     """
 
     source: DraftSource
@@ -48,7 +46,9 @@ class DrafterRun:
 
     @property
     def state(self) -> Any:
-        """What the drafter ``remembers``, made when first asked for (``None``: nothing)."""
+        """The drafter's entry in the memory, created on first use; ``None`` for a drafter without
+        state.
+        """
         name = self.source.name
         create = drafters()[name].remembers
         if create is not None and name not in self.memory:
@@ -56,11 +56,13 @@ class DrafterRun:
         return self.memory.get(name)
 
     def sources(self, **files: str) -> tuple[str, ...]:
-        """Return the named databases, without names all that exist; ``files`` are the names of
-        their files where they differ.
+        """Return the names of the databases to use: those that the stack names, else all present.
+
+        Args:
+            files: the names of database files by database, where they differ.
 
         Raises:
-            UserError: if a named one is missing.
+            UserError: if a named database is missing.
         """
         named = tuple(item for item in self.source.items if item in (*DATABASES, SEMANTIC))
         for name in named:
@@ -72,10 +74,10 @@ class DrafterRun:
         )
 
     def database(self, name: str) -> Database:
-        """Return the shared database of that name.
+        """Return the shared database of a name.
 
         Raises:
-            UserError: if it is missing.
+            UserError: if the database is missing.
         """
         if name not in self.databases.present:
             why = self.databases.absent.get(name, f"no {name} database for these models")
@@ -84,8 +86,9 @@ class DrafterRun:
 
 
 class Baseline(Drafter):
-    """A drafter that is made for a :class:`DrafterRun`. It may draft an end-of-text token, but
-    nothing after it.
+    """The base class of drafters that are created from a :class:`DrafterRun`.
+
+    They may draft an end-of-text token, but no token after it.
     """
 
     def __init__(self, run: DrafterRun) -> None:
@@ -100,12 +103,13 @@ class Registration:
     """A registered drafter.
 
     Attributes:
-        name: the draft source of stacks.
-        module: the module that registered it.
-        items: what it takes in brackets.
-        colour: its ink on a light and a dark page (``#rrggbb``).
-        remembers: creates the state that outlives a run; ``None``: there is none.
-        make: creates a drafter for a run.
+        name: the name of the draft source in stacks.
+        module: the module that registered the drafter.
+        items: the items that are allowed in brackets after the name.
+        colour: the ink colour on a light and a dark page (``#rrggbb``).
+        remembers: a function that creates the state that outlives a run; ``None`` for a drafter
+            without such state.
+        make: a function that creates a drafter for a run.
     """
 
     name: str
@@ -122,18 +126,18 @@ class _Registry:
     def __init__(self) -> None:
         self._registrations: dict[str, Registration] = {}
         self._has_installed = False
-        #: Reentrant: what is loaded may ask for the drafters itself.
+        #: Reentrant, because a package that is being loaded may call :func:`drafters`.
         self._loading = RLock()
 
     def add(self, registration: Registration) -> None:
-        """Add a drafter, or replace one of the same module.
+        """Add a drafter, or replace a drafter of the same module.
 
         Raises:
-            UserError: if the name is not a plain word, or is already registered.
+            UserError: if the name is invalid or already registered.
         """
         name = registration.name
-        known = self._registrations.get(name)
-        is_taken = known is not None and known.module != registration.module
+        registered = self._registrations.get(name)
+        is_taken = registered is not None and registered.module != registration.module
         if is_taken or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise UserError(
                 f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -"
@@ -141,7 +145,7 @@ class _Registry:
         self._registrations[name] = registration
 
     def all(self) -> Mapping[str, Registration]:
-        """Return the drafters by name, with those of installed packages."""
+        """Return the drafters by name, including those of installed packages."""
         with self._loading:
             if not self._has_installed:
                 self._has_installed = True
@@ -150,12 +154,12 @@ class _Registry:
 
 
 def _load_installed() -> None:
-    """Load the drafters that other packages have as entry points."""
+    """Load the drafters that other packages provide as entry points."""
     for point in entry_points(group="hsd_viz.drafters"):
         try:
             point.load()
         except Exception as error:
-            # Of another package: its drafters are missing, the others work.
+            # A broken package must not disable the other drafters.
             warnings.warn(
                 f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}",
                 stacklevel=2,
@@ -173,16 +177,20 @@ def drafter(
     remembers: Callable[[], Any] | None = None,
     make: Callable[[DrafterRun], Drafter] | None = None,
 ) -> Callable[[type], type]:
-    """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name``
-    of stacks.
+    """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as a draft source of stacks.
 
-    ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page
-    (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the
-    drafter for a :class:`DrafterRun` (default: the class is called with it). Other packages
-    register drafters by entry points of the group ``hsd_viz.drafters``.
+    Other packages register drafters by entry points of the group ``hsd_viz.drafters``.
+
+    Args:
+        name: the name of the draft source: a new word of a-z, 0-9 and -.
+        items: the items that are allowed in brackets after the name.
+        colour: the ink colour on a light and a dark page (``#rrggbb``).
+        remembers: a function that creates the state that outlives a run.
+        make: a function that creates the drafter from a :class:`DrafterRun`; by default the class
+            itself.
 
     Raises:
-        UserError: if the name is not a plain word, or is already registered.
+        UserError: if the name is invalid or already registered.
     """
 
     def register(cls: Any) -> Any:
@@ -201,21 +209,21 @@ def drafter(
 
 
 def drafters() -> Mapping[str, Registration]:
-    """Return every registered drafter by name."""
+    """Return the registered drafters by name."""
     return _REGISTRY.all()
 
 
 def items_by_name() -> dict[str, tuple[str, ...]]:
-    """Return what each registered drafter takes in brackets."""
+    """Return the items that each registered drafter allows in brackets, by name."""
     return {name: registration.items for name, registration in drafters().items()}
 
 
 def remembers(source: DraftSource) -> bool:
-    """Return whether a draft source learns from run to run; ``db`` does with its ``logits``."""
-    known = drafters().get(source.name)
-    if known is None or known.remembers is None:
+    """Return whether a draft source keeps state between runs; ``db`` does if it has ``logits``."""
+    registration = drafters().get(source.name)
+    if registration is None or registration.remembers is None:
         return False
-    return LOGITS in source.items or LOGITS not in known.items
+    return LOGITS in source.items or LOGITS not in registration.items
 
 
 def make_drafter(
@@ -229,41 +237,47 @@ def make_drafter(
 ) -> Drafter:
     """Create the drafter that ``source`` names, for one run.
 
-    ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all
-    that exist; if ``db`` finds neither a model nor a statistics database, it adds ``logits`` to the
-    context. ``memory`` is shared by runs of the same target (default: a new one). Only ``db`` uses
-    the ``temperature`` of the sampling and the ``costs`` of verification
-    (:func:`.costs.cost_curve`).
+    Without brackets, ``db`` and ``hd`` use all databases that exist. If ``db`` finds neither a
+    model nor a statistics database, it adds ``logits`` to the context.
+
+    Args:
+        source: the draft source, as in the stack.
+        databases: the databases for the models' tokenizer.
+        memory: the state shared by runs of the same target; by default a new, empty one.
+        eos: the tokens that end a text.
+        costs: the cost of verification (:func:`.costs.cost_curve`); only ``db`` uses it.
+        temperature: the sampling temperature; only ``db`` uses it.
 
     Raises:
-        UserError: if a database is missing, or the name is unknown.
+        UserError: if a database is missing or the name is unknown.
     """
-    known = drafters().get(source.name)
-    if known is None:
+    registration = drafters().get(source.name)
+    if registration is None:
         raise UserError(f"unknown drafter '{source.name}': expected {', '.join(drafters())}")
     if eos is None:
-        ends: frozenset[int] = frozenset()
+        end_tokens: frozenset[int] = frozenset()
     elif isinstance(eos, int):
-        ends = frozenset((eos,))
+        end_tokens = frozenset((eos,))
     else:
-        ends = frozenset(eos)
+        end_tokens = frozenset(eos)
     run = DrafterRun(
         source=source,
         databases=databases or SharedDatabases(),
         memory={} if memory is None else memory,
-        eos=ends,
+        eos=end_tokens,
         costs=costs,
         temperature=temperature,
     )
-    return _with_defaults(known.make(run), known)
+    return _with_defaults(registration.make(run), registration)
 
 
-def _with_defaults(made: Any, registration: Registration) -> Drafter:
-    """Return a new drafter with the members that its class may leave out: the name, and, if it does
-    not extend Drafter, that it reads no states.
+def _with_defaults(new_drafter: Any, registration: Registration) -> Drafter:
+    """Set the attributes that a drafter of another package may lack, and return the drafter.
+
+    These are the name and, for a class that does not extend ``Drafter``, ``state_depth``.
     """
-    if not getattr(made, "name", ""):
-        made.name = registration.name
-    if not hasattr(made, "state_depth"):
-        made.state_depth = None
-    return made
+    if not getattr(new_drafter, "name", ""):
+        new_drafter.name = registration.name
+    if not hasattr(new_drafter, "state_depth"):
+        new_drafter.state_depth = None
+    return new_drafter

@@ -1,4 +1,4 @@
-"""What database drafting holds between look-ups: places, proposals after them, and past drafts."""
+"""The state of database drafting: positions in a draft, proposals after them, and past drafts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hsd_viz.drafting.semantic_database import Copy
 
-#: A token that a database has after a key, its count, and its place in the text.
+#: A token that followed a key in a database, its count, and its position in the text.
 Continued = tuple[int, Any, int | None]
 
 
@@ -17,11 +17,11 @@ class DatabaseAnswer:
     """An answer of a database, from which the drafter learns how much to trust it.
 
     Attributes:
-        database: its number.
-        key_length: the tokens of the key; ``None``: the key is a state.
-        bucket: the key length or band.
-        expected: the total discounted share of its tokens.
-        continuations: its tokens with counts and positions.
+        database: the index of the database among the drafter's sources.
+        key_length: the number of tokens in the key; ``None`` if the key is a state.
+        bucket: the key length or band whose rate applies.
+        expected: the total discounted share of the continuations.
+        continuations: the proposed tokens with counts and positions.
     """
 
     database: int
@@ -32,7 +32,7 @@ class DatabaseAnswer:
 
     def has(self, token: int) -> bool:
         """Return whether a token is one of the continuations."""
-        # A generator would take several times as long.
+        # A loop, because a generator takes several times as long.
         for continued, _, _ in self.continuations:  # noqa: SIM110
             if continued == token:
                 return True
@@ -40,20 +40,20 @@ class DatabaseAnswer:
 
 
 class Proposals:
-    """What the databases propose after a place.
+    """The tokens that the databases propose after a position.
 
-    A token keeps the first answer that has it, while scores add up.
+    If several databases propose a token, its scores are added, and its origin is the first answer.
 
     Attributes:
-        scores: by token, the estimated probability that the verifier accepts it.
-        origins: by token, the first answer that has it, and its continuation there.
-        cosines: by token, the similarity of the copy that the semantic database proposed it from.
-        answers: of the databases that were asked.
+        scores: the estimated probability of acceptance by token.
+        origins: the first answer with the token, and its continuation there, by token.
+        cosines: the similarity of the copy that the semantic database proposed, by token.
+        answers: the answers of the databases, in order.
     """
 
     __slots__ = ("answers", "cosines", "origins", "scores")
 
-    # Not a dataclass: one is made per look-up, and factories of defaults take longer.
+    # Not a dataclass: there is an instance per look-up, and default factories are slower.
     def __init__(self) -> None:
         self.scores: dict[int, float] = {}
         self.origins: dict[int, tuple[DatabaseAnswer, Continued]] = {}
@@ -63,18 +63,18 @@ class Proposals:
 
 @dataclass(slots=True, eq=False)
 class Spot:
-    """A place of a draft after which the databases can be asked: the end of the text, or a node.
+    """A position after which the databases can be queried: the end of the text, or a draft node.
 
     Attributes:
-        token: of the node; ``None``: the end of the text.
-        parent: the place that it follows; ``None``: the end of the text.
-        number: of the node in its tree; -1: the end of the text.
-        reach: the estimated probability that the verifier reaches the place: the score of the node.
-        tail: the last tokens up to there, as many as the longest key has (spelled).
-        bound: the most tokens of a key of the context database; once that was asked, the tokens
-            that it matched.
-        copies: the copies of earlier text that lead there.
-        proposals: what may follow; ``None``: the databases were not asked.
+        token: the token of the node; ``None`` for the end of the text.
+        parent: the preceding position; ``None`` for the end of the text.
+        number: the index of the node in its tree; -1 for the end of the text.
+        reach: the estimated probability that the verifier accepts the node, its score.
+        tail: the last tokens up to the position (spelled), as many as the longest key has.
+        bound: the largest key length to look up in the context database; after the look-up, the
+            length of the match.
+        copies: the copies of earlier text that lead to the position.
+        proposals: the tokens that may follow; ``None`` before the databases were queried.
     """
 
     token: int | None
@@ -88,13 +88,13 @@ class Spot:
 
 
 class PastDraft(NamedTuple):
-    """A draft whose verification is still unknown.
+    """A draft whose verification is not known yet.
 
     Attributes:
-        length: the tokens of the text that it continued.
-        ahead: those of them that were not emitted yet.
-        spots: its places: the end of the text, then its nodes, also those that were not drafted in
-            the end.
+        length: the number of tokens in the text that the draft continued.
+        ahead: the last tokens of that text, which were not emitted yet.
+        spots: the end of the text, followed by all nodes, including those that were left out of
+            the draft.
     """
 
     length: int

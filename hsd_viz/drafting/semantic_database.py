@@ -1,16 +1,15 @@
-"""The semantic database: earlier places of the text where the target was in a similar state.
+"""The semantic database: earlier positions of the text at which the target had a similar state.
 
-The other databases find what follows by tokens: by the longest suffix of the text that they know. A
-text may continue as an earlier part of it did although few tokens before it agree. Oilbird (arXiv
-2608.03839) finds such parts by the target's own hidden states, for greedy decoding. Here they are
-one more database of Hierarchy Drafting: its drafts are point masses, so they are lossless for
-sampling, too.
+The other databases look up the longest known suffix of the text. But a text may continue like an
+earlier passage even if few of the preceding tokens agree. Oilbird (arXiv 2608.03839) finds such
+passages by the target's hidden states, for greedy decoding. Here they form another database of
+Hierarchy Drafting. Its drafts are point masses, so they are lossless for sampling, too.
 
-The state of a place is what one layer of the target reads there, after its normalization: numbers
-that the forward pass computes anyway. Of each state the direction is stored, in 8 bits per number.
-A look-up compares, by cosine, the state before the last token of the text with the states before
-all earlier occurrences of that token. (The state at the last token itself is not known yet: the
-verification that follows computes it.) What followed the most similar occurrences is proposed.
+The state at a position is the normalized input of a layer of the target, which the forward pass
+computes anyway. The direction of each state is stored, in 8 bits per number. A look-up compares, by
+cosine, the state before the last token of the text with the states before all earlier occurrences
+of that token. (The state at the last token itself is not known yet: the next verification computes
+it.) The tokens that followed the most similar occurrences are proposed.
 """
 
 from __future__ import annotations
@@ -25,33 +24,33 @@ from hsd_viz.drafting.context_database import Continuation, Match
 
 #: The name of the semantic database in a stack.
 SEMANTIC = "semantic"
-#: The layer whose states are compared, as a share of the target's layers.
+#: The relative depth of the layer whose states are compared.
 DEPTH = 2 / 3
 
 
 def watched_layer(depth: float, layers: int) -> int:
-    """Return the number of the layer at this share of the depth of so many ``layers``."""
+    """Return the index of the layer at a relative depth of a model with ``layers`` layers."""
     return min(layers - 1, int(depth * layers))
 
 
 def quantise_states(states: np.ndarray) -> np.ndarray:
-    """Return the directions of states ``[n, width]`` as int8: each row divided by its largest
-    number, times 127.
+    """Return states ``[n, width]`` as int8, each row scaled so that its largest absolute value is
+    127.
 
-    A cosine compares directions only, so the factor of a row is not stored.
+    The scale is not stored, because a cosine compares only directions.
     """
     largest = np.abs(states).max(axis=1, keepdims=True)
-    one = states.dtype.type(127)
-    scale = np.divide(one, largest, out=np.zeros_like(largest), where=largest > 0)
+    limit = states.dtype.type(127)
+    scale = np.divide(limit, largest, out=np.zeros_like(largest), where=largest > 0)
     return np.rint(states * scale).astype(np.int8)
 
 
 class Copy(NamedTuple):
-    """What followed an earlier occurrence of a token.
+    """A passage after an earlier occurrence of a token, which a draft may copy.
 
     Attributes:
-        position: the place in the text of the next token to copy.
-        cosine: the similarity of the states before the occurrence and before the last token.
+        position: the position in the text of the next token to copy.
+        cosine: the similarity of the states before that occurrence and before the last token.
     """
 
     position: int
@@ -59,12 +58,12 @@ class Copy(NamedTuple):
 
 
 class SemanticDatabase:
-    """The text of the current run and the target's states of it.
+    """The text of the current run, and the target's states at its positions.
 
-    At most :attr:`scanned` occurrences of a token are compared, the latest ones, and the
-    :attr:`most` most similar ones are used, if their cosine is at least :attr:`least_cosine`. How
-    much a copy is trusted depends on its *band*: the cosines from :attr:`least_cosine` on in steps
-    of :attr:`band_width`, from 1 to :attr:`bands`.
+    The latest :attr:`scanned` occurrences of a token are compared. Of those with a cosine of at
+    least :attr:`least_cosine`, the :attr:`most` most similar are used. The trust in a copy depends
+    on its *band*, from 1 to :attr:`bands`: cosines from :attr:`least_cosine` on are divided into
+    bands of width :attr:`band_width`.
     """
 
     most = 4
@@ -86,7 +85,7 @@ class SemanticDatabase:
             self._text.append(token)
 
     def observe(self, states: np.ndarray) -> None:
-        """Append the int8 states ``[n, width]`` of the next places of the text."""
+        """Append the int8 states ``[n, width]`` of the next ``n`` positions of the text."""
         known = len(self._squares)
         needed = known + len(states)
         if self._states is None:
@@ -99,11 +98,11 @@ class SemanticDatabase:
         self._squares += (wide * wide).sum(axis=1).astype(float).tolist()
 
     def find(self, length: int) -> list[Copy]:
-        """Return the copies for a text of ``length`` tokens, the most similar first, then the
-        latest.
+        """Return the copies for a text of ``length`` tokens, the most similar first; of equally
+        similar ones, the latest first.
 
-        There are none if the text has tokens that were not emitted, or if the state before the
-        last token is unknown.
+        The result is empty if the text has tokens that were not emitted, or if the state before the
+        last token is not known.
         """
         text = self._text
         if length != len(text) or length < 2 or len(self._squares) < length - 1:
@@ -116,13 +115,15 @@ class SemanticDatabase:
             copy = Copy(place + 1, self._cosine(place - 1, last - 1))
             if copy.cosine >= self.least_cosine:
                 similar.append(copy)
-        # Sorting is stable: of equal cosines the latest stays first.
+        # Sorting is stable, so the latest of equal cosines stays first.
         similar.sort(key=lambda copy: -copy.cosine)
         return similar[: self.most]
 
     def continuations(self, copies: Sequence[Copy]) -> Match | None:
-        """Return what follows in ``copies``, the continuations of the most similar copy first;
-        ``None`` if they are at the end of the text. The length is the band of that copy.
+        """Return the next tokens of ``copies``, that of the most similar copy first.
+
+        The length of the match is the band of that copy. Return ``None`` if all copies are at the
+        end of the text.
         """
         counts: dict[int, list[int]] = {}
         total = 0
@@ -143,7 +144,7 @@ class SemanticDatabase:
         return Match(band, total, continuations)
 
     def advance(self, copies: Sequence[Copy], token: int) -> tuple[Copy, ...]:
-        """Return those of ``copies`` in which ``token`` comes next, one place further on."""
+        """Return the copies whose next token is ``token``, each advanced by one position."""
         advanced = []
         for position, cosine in copies:
             if position < len(self._text) and self._text[position] == token:

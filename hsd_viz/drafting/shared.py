@@ -1,4 +1,4 @@
-"""The databases that drafters share: files, opened for the tokenizer of a target."""
+"""The databases that drafters share: files that are opened for the tokenizer of a target."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from hsd_viz.drafting.index.format import SUFFIX, DatabaseError
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.semantic_database import SEMANTIC
 
-#: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting
-#: as published.
+#: The databases that are stored as files, in order of locality.
 STORED = ("model", "statistics")
+#: The model database of Hierarchy Drafting as published, which is also stored.
 FIVEGRAMS = "fivegrams"
-#: The databases of the text of a run, which are not stored.
+#: The databases of the current run's text, which are not stored.
 OF_THE_TEXT = ("context", SEMANTIC)
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in
-    hexadecimal.
+    """Return the SHA-256 of a vocabulary in hexadecimal.
+
+    The vocabulary maps tokens to ids, as ``tokenizer.get_vocab()`` does.
     """
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
@@ -35,7 +36,7 @@ def check_folder(folder: str | Path) -> None:
     """Check that ``folder`` contains a database file.
 
     Raises:
-        DatabaseError: if it does not.
+        DatabaseError: if it contains none.
     """
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
@@ -49,9 +50,9 @@ class SharedDatabases:
     """The databases that drafters share.
 
     Attributes:
-        present: the open ones by name: ``model``, ``statistics``, ``fivegrams``.
-        absent: why others are absent, a line each.
-        derived: what drafters derive from them once, by drafter.
+        present: the open databases by name: ``model``, ``statistics``, ``fivegrams``.
+        absent: a one-line reason for each database that is not open, by name.
+        derived: data that drafters compute once from the databases, by drafter name.
     """
 
     present: dict[str, Database] = field(default_factory=dict)
@@ -67,12 +68,16 @@ class SharedDatabases:
         *,
         strict: bool = False,
     ) -> SharedDatabases:
-        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping
-        and of a vocabulary ``size``: larger ids are never returned. A file that cannot be used is
-        omitted.
+        """Open the databases ``NAME.hsdb`` of a folder, without those that cannot be used.
+
+        Args:
+            folder: the folder.
+            vocabulary: the token → id mapping of the models.
+            size: the size of the models' vocabulary; ids from it on are never returned.
+            strict: whether to raise an error for a database that cannot be used.
 
         Raises:
-            DatabaseError: if ``strict`` and there is such a file, or none at all.
+            DatabaseError: if ``strict``, and a database cannot be used or the folder has none.
         """
         if strict:
             check_folder(folder)

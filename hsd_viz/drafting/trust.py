@@ -1,21 +1,22 @@
-"""How much a drafter trusts each database: prior rates of hits, and what a run adds to them."""
+"""The trust of a drafter in each database: prior hit rates, and their update during a run."""
 
 from __future__ import annotations
 
 from hsd_viz.drafting.semantic_database import SEMANTIC
 
-#: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too
-#: cautious; and the weight of the prior in expected hits.
+#: The longest key length with its own estimate, which longer keys share.
 LONGEST_BUCKET = 8
+#: The upper bound of a rate. It exceeds 1, because a discount may be too cautious.
 MOST_RATE = 1.2
+#: The weight of the prior, in expected hits.
 PRIOR_WEIGHT = 6.0
 
-#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the
-#: discounted share of the counts, for greedy decoding and for sampling at temperature 1. Rounded
-#: measurements on texts of two small models of Python source, prompted by the ``heldout`` suite;
-#: results are not sensitive to them. The semantic database has bands of cosines instead of key
-#: lengths. Its numbers are about half of those measured where it is the only database, on answers
-#: of SmolLM2: after the context database it mostly finds what was found.
+#: Hits per expected hit by key length 1, 2, ... (index 0 is unused), for greedy decoding and for
+#: sampling at temperature 1. The expected hits are the discounted share of the counts. The values
+#: are rounded measurements on texts of two small models of Python source, prompted by the
+#: ``heldout`` suite; results are not sensitive to them. The semantic database has bands of cosines
+#: instead of key lengths. Its values are about half of those measured with it alone, on answers of
+#: SmolLM2, because most of its proposals were already made by the context database.
 GREEDY = {
     "context": (0.0, 0.36, 0.56, 0.70, 0.80, 0.88, 0.96, 1.00, 1.12),
     "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),
@@ -33,9 +34,10 @@ SAMPLED = {
 
 
 def priors(source: str, temperature: float) -> list[float]:
-    """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding
-    and temperature 1 they are interpolated by the square of the temperature, which at 0.7 was
-    within 0.1 of the measurement.
+    """Return the prior hits per expected hit of ``source`` by key length.
+
+    Between greedy decoding and temperature 1 they are interpolated by the square of the
+    temperature. At temperature 0.7 this was within 0.1 of the measurement.
     """
     heat = min(1.0, temperature) ** 2
     pairs = zip(GREEDY[source], SAMPLED[source], strict=True)
@@ -43,10 +45,13 @@ def priors(source: str, temperature: float) -> list[float]:
 
 
 class Trust:
-    """One run's estimate, per database and key length, of hits per expected hit. For a token with
-    share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
-    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is
-    read by the drafter.
+    """Estimates of hits per expected hit, by database and key length, during a run.
+
+    A token with share s in a database has the estimated probability rate·s, where rate = (w·prior
+    + hits) / (w + Σ expected) is the posterior mean of a Gamma-Poisson model with prior weight w.
+
+    Attributes:
+        rates: the current rates: ``rates[d][n]`` for database d and key length n.
     """
 
     def __init__(self, sources: tuple[str, ...], temperature: float = 0.0) -> None:
@@ -56,8 +61,13 @@ class Trust:
         self._expected = [[0.0] * len(p) for p in self._priors]
 
     def observe(self, database: int, n: int, expected: float, hit: bool) -> None:
-        """Record the total discounted share ``expected`` of a look-up, and whether it had the next
-        token (``hit``).
+        """Update the rate of a database with the outcome of a look-up.
+
+        Args:
+            database: the index of the database among the sources.
+            n: the key length or band.
+            expected: the total discounted share of the proposed tokens.
+            hit: whether the next token was among them.
         """
         hits = self._hits[database]
         totals = self._expected[database]

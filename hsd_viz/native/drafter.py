@@ -15,7 +15,7 @@ from math import isnan
 
 import numpy as np
 
-from hsd_viz.drafting.asked import MAX_SHARE
+from hsd_viz.drafting.adapters import MAX_SHARE
 from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.db import DISCOUNTS, DatabaseDrafter
 from hsd_viz.drafting.index.read import MOST_IN_BUCKET, Index

@@ -1,4 +1,4 @@
-"""Drafts from counted n-grams: REST on a statistics database, and llama.cpp's ``ngram-cache``."""
+"""Drafters that count n-grams: REST on a statistics database, and llama.cpp's ``ngram-cache``."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,15 @@ from hsd_viz.drafting.tree import DraftTree, spell
 
 @drafter("retrieval")
 class Retrieval(Baseline):
-    """Retrieval-based speculative decoding for one run.
+    """Retrieval-based speculative decoding (REST) for one run.
+
+    It finds the longest suffix of the text, of 16 down to 2 tokens, in the corpus. It drafts the 64
+    most frequent prefixes of its continuations as a trie of up to 10 tokens in depth.
 
     Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252
-    (repository FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the
-    longest suffix of the text, from 16 tokens down to 2, in the corpus; of what followed it, to a
-    depth of 10 tokens, draft the 64 most frequent prefixes as a trie. The corpus is a statistics
-    database instead of a suffix array: keys are those of the index, and counts beyond them are
-    estimates (:func:`~hsd_viz.drafting.context_database.continuation_trie`).
+    (repository FasterDecoding/REST, Apache-2.0), re-implemented from its description. The corpus is
+    a statistics database instead of a suffix array: only keys of the index can be found, and counts
+    beyond them are estimates (:func:`~hsd_viz.drafting.context_database.continuation_trie`).
     """
 
     longest = 16
@@ -38,33 +39,36 @@ class Retrieval(Baseline):
         trie = continuation_trie(
             self.corpus.lookup, tail[-length:], nodes=min(self.nodes, budget), depth=self.depth
         )
-        #: The number in the tree of each node of the trie, ``None`` after an end of text.
-        place: list[int | None] = []
+        # The index in the tree of each node of the trie; None after an end-of-text token.
+        nodes: list[int | None] = []
         for token, parent, count in trie:
-            above = place[parent] if parent >= 0 else -1
+            above = nodes[parent] if parent >= 0 else -1
             if above is None or (above >= 0 and tree.tokens[above] in self.eos):
-                place.append(None)
+                nodes.append(None)
                 continue
             score = min(1.0, count / total)
-            place.append(tree.add(token, above, self.name, length, round(count), score))
+            nodes.append(tree.add(token, above, self.name, length, round(count), score))
         return tree.or_reason(budget)
 
 
-#: N-gram lengths of the context and dynamic caches, and that of the static one.
+#: The longest n-grams of the context and dynamic caches, in tokens.
 LONGEST = 4
+#: The length of the n-grams in the static cache, in tokens.
 STATIC = 2
-#: Minimum sample size and minimum percentage of the most frequent token, by n-gram length 1, 2, 3,
-#: 4.
+#: The thresholds of the context and static caches by n-gram length 1, 2, 3, 4: the minimum sample
+#: size, and the minimum percentage of the most frequent token.
 LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
+#: The thresholds of the dynamic cache.
 STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
-#: Times each token followed each n-gram (spelled).
+#: The number of times that each token followed each n-gram (spelled).
 Counts = defaultdict[str, Counter[int]]
 
 
 class DynamicCache:
-    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next
-    run begins. Passed from run to run it is warm, a new one is cold. It serves one run at a time.
+    """The n-gram counts of earlier runs, including their prompts.
+
+    The counts of a run are merged when the next run begins. A cache serves one run at a time.
     """
 
     def __init__(self) -> None:
@@ -72,7 +76,7 @@ class DynamicCache:
         self._open: Counts = defaultdict(Counter)
 
     def begin(self) -> Counts:
-        """Merge the counts of the run before, and return those of a new run."""
+        """Merge the counts of the previous run, and return the empty counts of a new run."""
         for key, followers in self._open.items():
             self.counts[key].update(followers)
         self._open = defaultdict(Counter)
@@ -83,17 +87,24 @@ class DynamicCache:
 class NgramCache(Baseline):
     """N-gram caches with llama.cpp's thresholds, for one run.
 
-    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request
-    5479, MIT), re-implemented from its description. Token by token, up to 16: of the n-grams of 4
-    down to 1 tokens at the end of text and draft, the longest in the **context** cache whose best
-    follower passes the thresholds :data:`LAX`; else the same in the **dynamic** cache with
-    :data:`STRICT`; else the most frequent follower of the last 2 tokens in the **static** cache
-    (lax). Followers in context and dynamic cache rank by count × (100 · static count of the token
-    after the last 2 tokens, or 1): the static cache confirms the others. The first token to pass is
-    drafted, as a chain, until none passes.
+    The draft is a chain of up to 16 tokens. Each next token comes from the first of these caches in
+    which it passes the thresholds:
+
+    1. the **context** cache, with the thresholds :data:`LAX`: the best follower of the longest
+       n-gram, of 4 down to 1 tokens, at the end of text and draft;
+    2. the **dynamic** cache, in the same way with :data:`STRICT`;
+    3. the **static** cache, with :data:`LAX`: the most frequent follower of the last 2 tokens.
+
+    The draft ends if no cache has such a token. Followers in the context and dynamic caches are
+    ranked by count × (100 · static count after the last 2 tokens, or 1), so that the static cache
+    confirms the others.
 
     The static cache is the statistics database, which contains only the most frequent followers of
-    a pair, or empty. Among equals the token seen first is taken (llama.cpp: hash order).
+    a pair; without that database it is empty. Of equally ranked tokens the one seen first is taken;
+    llama.cpp takes them in hash order.
+
+    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request
+    5479, MIT), re-implemented from its description.
     """
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -139,7 +150,7 @@ class NgramCache(Baseline):
 
 
 def _has_end(counts: Mapping[str, Counter[int]], tail: str) -> bool:
-    """Return whether an n-gram at the end of the text was counted."""
+    """Return whether any n-gram at the end of the text has counts."""
     return any(tail[-n:] in counts for n in range(1, LONGEST + 1))
 
 
@@ -149,8 +160,10 @@ def _pick(
     static: dict[int, int],
     thresholds: Sequence[tuple[int, int]],
 ) -> tuple[int, int, int] | None:
-    """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that
-    passes, or ``None``.
+    """Return the best follower of the longest n-gram at the end of ``tail`` that passes.
+
+    Returns:
+        The token, the length of the n-gram, and the count; ``None`` if no n-gram passes.
     """
     for n in range(min(LONGEST, len(tail)), 0, -1):
         if followers := counts.get(tail[-n:]):

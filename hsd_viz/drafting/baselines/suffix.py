@@ -1,4 +1,4 @@
-"""SuffixDecoding: speculation trees from suffix trees of this text and of earlier outputs."""
+"""SuffixDecoding: speculation trees from suffix trees of the text and of earlier outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from operator import itemgetter
 from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree
 
-#: Outputs stored from run to run.
+#: The number of outputs that are kept between runs.
 OUTPUTS = 10_000
 #: A sum of probabilities may exceed its bound by the rounding of floats.
 _ROUNDING = 1 + 1e-9
@@ -19,13 +19,14 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sequence of tokens with which suffixes begin.
+    """A node of a suffix tree: a sequence of tokens with which suffixes begin.
 
     Attributes:
-        which: the text of the first of these suffixes.
-        start: where it begins there.
-        count: how many suffixes begin so.
-        children: by next token; ``None``: a leaf, whose only continuation is read from that text.
+        which: the number of the text with the first of these suffixes.
+        start: the position in that text at which the suffix begins.
+        count: the number of suffixes that begin with the sequence.
+        children: the child nodes by next token; ``None`` for a leaf, whose only continuation is
+            read from the text.
     """
 
     which: int
@@ -35,10 +36,20 @@ class Node:
 
 
 class SuffixTree:
-    """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin`
-    starts the next text. A new token updates only the suffixes that occurred before: as many as the
-    longest match has tokens. If there are more than ``most`` texts, the oldest is removed
-    (``None``: never).
+    """A suffix tree of growing texts, with counts.
+
+    :meth:`begin` starts the next text. A new token updates only the suffixes that occurred before,
+    as many as the longest match has tokens.
+
+    Args:
+        depth: the largest number of tokens in a suffix.
+        most: the largest number of texts, beyond which the oldest is removed; ``None`` means
+            unlimited.
+
+    Attributes:
+        root: the root node.
+        texts: the texts by number.
+        current: the number of the text that grows; -1 before the first.
     """
 
     def __init__(self, depth: int = 64, most: int | None = None) -> None:
@@ -47,7 +58,7 @@ class SuffixTree:
         self.root = Node(-1, 0, 0, {})
         self.texts: dict[int, list[int]] = {}
         self.current = -1
-        #: The suffixes of the current text that end within the tree: their starts and nodes,
+        #: The start and the node of each suffix of the current text that ends at an inner node, the
         #: longest first.
         self._active: list[tuple[int, Node]] = []
 
@@ -75,7 +86,8 @@ class SuffixTree:
                 node.children[token] = Node(self.current, start)
                 continue
             if child.children is None:
-                # Now two suffixes: the leaf moves one token down, if its text continues.
+                # A second suffix reaches the leaf, which moves one token down if its text
+                # continues.
                 followers = self.children(child, depth)
                 child.children = {t: Node(child.which, child.start) for t, _ in followers}
             child.count += 1
@@ -98,8 +110,8 @@ class SuffixTree:
                 node = child
 
     def locate(self, key: Sequence[int]) -> Node | None:
-        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never
-        seen.
+        """Return the node of ``key``, or the leaf whose text continues with it; ``None`` if the key
+        does not occur.
         """
         node: Node | None = self.root
         for depth, token in enumerate(key):
@@ -112,8 +124,9 @@ class SuffixTree:
         return node
 
     def matched(self, key: Sequence[int]) -> int:
-        """Return the length of the longest suffix of ``key`` that has followers; then so has every
-        shorter one.
+        """Return the length of the longest suffix of ``key`` that has followers.
+
+        Bisection finds it, because then every shorter suffix has followers, too.
         """
 
         def is_new(length: int) -> bool:
@@ -123,8 +136,8 @@ class SuffixTree:
         return bisect_left(range(1, len(key) + 1), True, key=is_new)
 
     def children(self, node: Node, depth: int) -> Collection[tuple[int, Node]]:
-        """Return what followed the first ``depth`` tokens of a node, the first seen first; a leaf
-        follows itself.
+        """Return the tokens that followed the first ``depth`` tokens of a node, in the order in
+        which they were first seen, each with its node. The node after a leaf is the leaf itself.
         """
         if node.children is not None:
             return node.children.items()
@@ -136,19 +149,21 @@ class SuffixTree:
 class SuffixDecoding(Baseline):
     """SuffixDecoding for one run.
 
+    There are two suffix trees of sequences of up to 64 tokens: one of the prompt and output of this
+    run, and ``outputs`` of the latest 10 000 outputs, including that of this run. For **each**
+    length p of a matching suffix of the text, a speculation tree is grown best-first. The
+    probability of a path is the product of count(child) / count(node), which must be at least
+    ``least`` (0.1). The tree has at most MAX_SPEC = alpha · p tokens, with alpha 1.
+
+    The tree with the highest score is drafted, where the score is the sum of the probabilities, the
+    expected number of accepted tokens. Of trees with equal scores that of the longer match is
+    drafted, then that of the run's own suffix tree. As in the published code, a count includes the
+    end of the text itself, which has no follower yet. Unlike there, of equally probable tokens the
+    first candidate comes first.
+
     Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI
     Applications", NeurIPS 2025, arXiv 2411.04975 (repository snowflakedb/ArcticInference,
     Apache-2.0), re-implemented from its description.
-
-    There are two suffix trees of sequences up to 64 tokens: one of this run's prompt and output,
-    and ``outputs``, of this run's output and those before it, the latest 10 000. For **every**
-    length p of a matching suffix of the text, a speculation tree is grown best-first: a path's
-    probability is the product of count(child) / count(node), at least ``least`` (0.1), and the tree
-    has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the highest score (the sum
-    of its probabilities: the expected number of accepted tokens) is drafted; among equals that of
-    the longer match, and that of the run's own tree. As published, a count includes the end of the
-    text itself, after which nothing was seen yet. Unlike the published code, among equally probable
-    tokens the first candidate comes first.
     """
 
     least = 0.1
@@ -170,7 +185,7 @@ class SuffixDecoding(Baseline):
             self.outputs.append(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        # A key is shorter than the text, and leaves the tree one token of depth.
+        # The key is shorter than the text, and at least one token shorter than the tree is deep.
         key = list(text[max(1, len(text) - self.depth + 1) :])
         best = DraftTree()
         score = 0.0
@@ -178,7 +193,7 @@ class SuffixDecoding(Baseline):
         for trie in (self._text, self.outputs):
             longest = trie.matched(key)
             first = len(key) + 1
-            # The most promising matches come first; the rest often cannot win.
+            # Matches with the highest bounds come first, so that the rest can often be skipped.
             for matched, bound in _by_bound(longest, trie.depth, budget):
                 if bound * _ROUNDING < score:
                     break
@@ -194,8 +209,8 @@ class SuffixDecoding(Baseline):
                 reason = "not worth it"
         return best.or_reason(budget, reason)
 
-    def _speculate(self, trie: SuffixTree, key: list[int], most: int) -> DraftTree:
-        """Return the up to ``most`` most probable tokens after ``key`` as a tree."""
+    def _speculate(self, trie: SuffixTree, key: list[int], size: int) -> DraftTree:
+        """Return a tree of up to ``size`` tokens, the most probable ones after ``key``."""
         tree = DraftTree()
         queue = list[tuple]()
         serial = 0
@@ -204,7 +219,7 @@ class SuffixDecoding(Baseline):
         probability = 1.0
         depth = len(key)
         assert node is not None, "every suffix of a match matches"
-        while len(tree) < most:
+        while len(tree) < size:
             is_end = parent >= 0 and tree.tokens[parent] in self.eos
             followers = () if is_end else trie.children(node, depth)
             for token, child in followers:
@@ -223,11 +238,11 @@ class SuffixDecoding(Baseline):
 
 
 def _by_bound(longest: int, depth: int, budget: int) -> list[tuple[int, int]]:
-    """Return the lengths of matches up to ``longest``, each with the bound of its tree's score; the
-    greatest bound first, and of equal ones the longest match.
+    """Return each match length up to ``longest`` with an upper bound of its tree's score.
 
-    The probabilities of a level sum to at most 1, so a score is at most the number of levels that
-    are left in a trie of this ``depth``, and at most the size of the tree.
+    The highest bound comes first; of equal bounds, that of the longest match. The probabilities at
+    a depth sum to at most 1, so a score is at most the number of levels below the match in a suffix
+    tree of this ``depth``, and at most the size of the tree.
     """
     bounds = []
     for matched in range(longest, 0, -1):

@@ -1,1 +1,1 @@
-"""Database files: format and look-up, counting, building and inspection."""
+"""Database files: their format, look-up, counting, building and inspection."""

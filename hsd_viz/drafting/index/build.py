@@ -1,5 +1,5 @@
-"""Build database files (statistics from a corpus; model and 5-grams from a model's own outputs),
-and report on them.
+"""Build and describe database files: statistics of a corpus, and the model database and 5-grams of
+a model's own outputs.
 """
 
 from collections import Counter
@@ -21,17 +21,18 @@ from hsd_viz.drafting.tree import spell
 from hsd_viz.settings.ranges import MOST_LONGEST, check_range
 from hsd_viz.terminal import Progress, ignore_progress
 
-#: Longest keys of the shipped databases, in tokens.
+#: The longest keys of the shipped databases, in tokens.
 LONGEST = 6
-#: Default pruning by kind of database.
+#: The default pruning by kind of database.
 PRUNING = {
     "statistics": Pruning(least=4, max_bytes=5_900_000),
     "model": Pruning(least=2, least_continuation=1, max_bytes=1_900_000),
 }
-#: 5-grams of Hierarchy Drafting, in all and per first token.
+#: The number of 5-grams that Hierarchy Drafting stores.
 FIVEGRAMS = 100_000
+#: The largest number of stored 5-grams with the same first token.
 FIVEGRAMS_PER_TOKEN = 7
-#: Keys of each length that :func:`describe` extends to longer ones, per requested entry.
+#: The number of keys of each length that :func:`describe` extends, per requested entry.
 _FOLLOWED = 20
 
 
@@ -48,21 +49,33 @@ def build_database(
     part_tokens: int = PART_TOKENS,
     progress: Progress = ignore_progress,
 ) -> None:
-    """Count documents of any number and length into a database file at ``path``.
+    """Count documents of any number and length, and write the database file.
 
-    ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation
-    counts once per output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; a
-    temporary file without a name takes the space beside ``path``.
+    Limits of memory are stated in :mod:`hsd_viz.drafting.index.count`. A temporary file in the same
+    folder takes disk space while the database is built.
+
+    Args:
+        documents: the documents as tokens.
+        path: the path of the database file.
+        kind: ``statistics`` for a corpus, or ``model`` for a model's own outputs, of which each
+            counts a continuation only once.
+        vocabulary_size: the size of the vocabulary.
+        vocabulary_hash: the hash of the vocabulary.
+        longest: the longest key in tokens.
+        pruning: the keys and continuations to store; by default those of the kind.
+        meta: facts about the origin of the documents.
+        part_tokens: the number of positions that are counted at a time.
+        progress: a function that is called with the progress.
 
     Raises:
-        UserError: if there are no tokens, or ``longest`` is out of range.
+        UserError: if there are no tokens, or if ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning = pruning or PRUNING[kind]
     path = Path(path)
     per_document = kind == "model"
     followed(path.parent).mkdir(parents=True, exist_ok=True)
-    # The file has no name, so that nothing is left of it however the process ends.
+    # The temporary file has no name, so it disappears even if the process is killed.
     with TemporaryFile(dir=path.parent) as file:
         corpus = write_corpus(documents, file, vocabulary_size)
         table = count_keys(
@@ -87,9 +100,9 @@ def build_fivegrams(
 ) -> None:
     """Write the ``most`` frequent 5-grams of a model's own outputs, at most seven per first token.
 
-    A 5-gram counts once per output; among equals the lower tokens come first. In the file the key
-    is (first token, rank from 0) and its continuations are the other four tokens in order, each
-    with the count of the 5-gram.
+    A 5-gram counts once per output. Of equally frequent 5-grams the one with the lower tokens comes
+    first. A key of the file is (first token, rank from 0); its continuations are the other four
+    tokens in order, each with the count of the 5-gram.
     """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
@@ -119,15 +132,15 @@ def build_fivegrams(
 
 
 def describe(path: str | Path, most: int = 10) -> dict:
-    """Return a report on the database file at ``path``, all of which is checked, as JSON data.
+    """Check a database file completely, and return a description of it as JSON data.
 
-    ``meta`` is its origin, ``most_used`` the ``most`` entries with the highest counts: ``tokens``
-    followed the token ids ``key``. The file contains the marks of keys, not the keys, so they are
-    found by look-up: every token alone, then the most frequent of those with their followers, and
-    so on.
+    ``meta`` describes its origin. ``most_used`` are the ``most`` entries with the highest counts,
+    in which ``tokens`` followed the token ids ``key``. The file contains only hashes of keys, so
+    keys are found by look-up: first each single token, then the most frequent keys extended by
+    their followers, and so on.
 
     Raises:
-        DatabaseError: if it cannot be used.
+        DatabaseError: if the file cannot be used.
     """
     index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
@@ -139,7 +152,7 @@ def describe(path: str | Path, most: int = 10) -> dict:
         matches = _whole_matches(index, keys)[: _FOLLOWED * most]
         for key, match in matches:
             if is_fivegrams:
-                # Its continuations are the other tokens of one 5-gram.
+                # The continuations are the other tokens of a 5-gram.
                 tokens = [token for token, _, _ in match.continuations]
                 count = match.continuations[0][1]
                 entries.append(_Entry(-count, -match.length, [key[0]], tokens, match.total))
@@ -167,14 +180,14 @@ def describe(path: str | Path, most: int = 10) -> dict:
 
 
 class _Entry(NamedTuple):
-    """Tokens that followed a key; sorted, those with the highest counts come first.
+    """Tokens that followed a key. Entries sort by descending count.
 
     Attributes:
-        negative_count: how often they did, negated.
-        negative_length: the tokens of the key, negated.
-        key: the key.
-        tokens: the tokens.
-        total: how often the key was seen.
+        negative_count: the negated number of times that the tokens followed.
+        negative_length: the negated number of tokens in the key.
+        key: the tokens of the key.
+        tokens: the tokens that followed.
+        total: the number of occurrences of the key.
     """
 
     negative_count: int
@@ -197,7 +210,7 @@ class _Entry(NamedTuple):
 def _whole_matches(
     index: Index, keys: Iterable[tuple[int, ...]]
 ) -> list[tuple[tuple[int, ...], Match]]:
-    """Return the keys that an index has with their matches, the most frequent first."""
+    """Return the keys that are in an index with their matches, the most frequent first."""
     matches = []
     for key in keys:
         match = index.lookup(spell(key))

@@ -1,6 +1,6 @@
-"""A corpus on disk: text files of any size become the tokens of a memory-mapped file.
+"""Convert text files of any size to a corpus on disk: a memory-mapped file of tokens.
 
-It takes 4 bytes of disk space per token (2 for vocabularies up to 65 536).
+The corpus takes 4 bytes of disk space per token (2 for vocabularies up to 65 536).
 """
 
 import os
@@ -15,11 +15,11 @@ import numpy as np
 from hsd_viz.errors import UserError
 from hsd_viz.terminal import Progress, ignore_progress
 
-#: Characters of a file read, and approximately tokenized, at a time.
+#: The approximate number of characters that are read and tokenized at a time.
 PIECE = 2**20
-#: A document in pieces of any length: what is read of a long file.
+#: The tokens of a document, in pieces of any length.
 Document = Iterable[Sequence[int] | np.ndarray]
-#: Maps a text to its token ids, without special tokens.
+#: A function that returns the token ids of a text, without special tokens.
 Encode = Callable[[str], Sequence[int]]
 
 
@@ -27,8 +27,8 @@ class Corpus(NamedTuple):
     """Documents as tokens.
 
     Attributes:
-        tokens: of all documents, uint16 or uint32 [tokens], memory-mapped.
-        ends: where each document ends, int64 [documents].
+        tokens: the tokens of all documents, uint16 or uint32 [tokens], memory-mapped.
+        ends: the end of each document in ``tokens``, int64 [documents].
     """
 
     tokens: np.ndarray
@@ -36,8 +36,12 @@ class Corpus(NamedTuple):
 
 
 def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
-    """Return the UTF-8 text files of ``paths``, and those below folders, sorted, and how many
-    others are there. Hidden ones and links are skipped.
+    """Find the UTF-8 text files among ``paths`` and below the folders among them.
+
+    Hidden files and folders, and links, are skipped.
+
+    Returns:
+        The text files, sorted within each folder, and the number of files that are not text.
 
     Raises:
         UserError: if a path does not exist, a named file is not text, or there are no files.
@@ -61,9 +65,9 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, sorted within each folder, without hidden ones and links."""
+    """Yield the files below a folder, sorted within each folder, except hidden ones and links."""
     for parent, folders, names in os.walk(folder):
-        # In place: os.walk visits those that stay.
+        # Changed in place, because os.walk visits the folders that remain in the list.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(parent, name)
@@ -72,21 +76,23 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _check_text(file: Path) -> None:
-    """Read a file to its end.
+    """Check that a file is UTF-8 text, by reading it to its end.
 
     Raises:
-        UserError: if it is not UTF-8.
+        UserError: if it is not.
     """
     for _ in read_pieces(file):
         pass
 
 
 def read_pieces(path: Path) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line
-    ends, except in lines longer than that. Line ends become ``\\n``.
+    """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters.
+
+    A piece ends at the end of a line, unless the line is longer than a piece. Line ends become
+    ``\\n``.
 
     Raises:
-        UserError: if it cannot be read, is not UTF-8, or contains a zero byte.
+        UserError: if the file cannot be read, is not UTF-8, or contains a zero byte.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -103,8 +109,9 @@ def read_pieces(path: Path) -> Iterator[str]:
 def read_documents(
     files: Sequence[Path], encode: Encode, *, eos: int | None, progress: Progress = ignore_progress
 ) -> Iterator[Document]:
-    """Yield every file as a document that begins and ends with ``eos``. Tokens do not cross pieces
-    of text.
+    """Yield each file as a document that begins and ends with ``eos``.
+
+    Each piece of text is tokenized by itself.
     """
     around = [] if eos is None else [eos]
     total = max(1, sum(file.stat().st_size for file in files))
@@ -124,10 +131,12 @@ def read_documents(
 
 
 def write_corpus(documents: Iterable[Document], file: IO[bytes], vocabulary_size: int) -> Corpus:
-    """Write documents to an empty file. Memory: 8 bytes per document.
+    """Write documents to an empty file, and return them as a corpus.
+
+    This takes 8 bytes of memory per document.
 
     Raises:
-        UserError: if a token is outside the vocabulary, or there are none.
+        UserError: if a token is outside the vocabulary, or if there are no tokens.
     """
     dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
     size = 0

@@ -1,17 +1,23 @@
-"""The files of the model and statistics databases: a pre-counted, memory-mapped index of
-continuations.
+"""The format of database files: a pre-counted, memory-mapped index of continuations.
 
 Keys are the last 1 to ``longest`` tokens; all suffixes of a key are keys. The mark of a key is the
 CRC-32 of its tokens as little-endian u32, the fastest hash in plain Python. Its upper bits select a
 bucket of about two keys, in which whole marks are compared. A collision (one unknown key in 14 000
 with 300 000 keys) costs one bad draft token.
 
-A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end),
-``marks`` (u32 per key), ``places`` (u32 per key: first value * 8 + number of continuations) and
-``values`` (u16, or u32 for large vocabularies; per key its total, then token, count, ...). Its
-metadata contains the version, ``facts`` as JSON, and the CRC-32 of the header (counted with zeros
-in place of the checksum), always checked, and of the tensors. With any damage, a look-up ends after
-a bounded number of steps, and returns no token outside the vocabulary.
+A database file is a safetensors file of four tensors:
+
+* ``starts``: the first key of each bucket, u32 [buckets + 1];
+* ``marks``: the mark of each key, u32 [keys];
+* ``places``: the index of the first value of each key, times 8, plus the number of its
+  continuations, u32 [keys];
+* ``values``: for each key its total, then a token and a count per continuation; u16, or u32 for
+  large vocabularies.
+
+The metadata contains the version, ``facts`` as JSON, the CRC-32 of the header (computed with zeros
+in place of the checksum), which is always checked, and the CRC-32 of the tensors. Even in a damaged
+file, a look-up ends after a bounded number of steps and never returns a token outside the
+vocabulary.
 """
 
 import zlib
@@ -24,31 +30,32 @@ from hsd_viz.errors import BadFile
 
 VERSION = "2"
 SUFFIX = ".hsdb"
-#: Most continuations per key (their number has three bits), and values in one file (a place has 29
-#: bits).
+#: The largest number of continuations per key, which is stored in three bits.
 MOST_CONTINUATIONS = 7
+#: The largest number of values in a file, whose indices have 29 bits.
 MOST_VALUES = 2**29
-#: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
+#: The bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
-#: Most bits of a bucket: a mark has 32.
+#: The largest number of bits that select a bucket; a mark has 32 bits.
 MOST_BITS = 28
-#: The most bytes of a header.
+#: The largest size of a header in bytes.
 MOST_HEADER = 2**20
-#: The tensors of a file, in their order.
+#: The names of the tensors in a file, in their order.
 TENSORS = ("starts", "marks", "places", "values")
-#: What a header has in place of its checksum while that is computed.
+#: The placeholder of the checksum while the checksum of a header is computed.
 NO_CHECKSUM = "0" * 8
 
 
 class DatabaseError(BadFile):
-    """A database file that cannot be used; the message is one line with the file's name."""
+    """An error for a database file that cannot be used. The message is a line with its name."""
 
 
 def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first
-    tokens, second, ...
+    """Return the CRC-32 of keys, whose tokens are little-endian u32, as uint32 [keys].
+
+    ``columns`` are the first tokens of all keys, the second tokens, and so on, each int [keys].
     """
-    # What one byte changes, from zlib itself, which inverts the checksum before and after.
+    # The CRC table by byte, computed with zlib, which inverts the checksum before and after.
     table = np.array(
         [zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF000000 for byte in range(256)], dtype=np.uint32
     )
@@ -60,8 +67,10 @@ def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
-    """Return counts as stored: u16 is exact up to 32767, then multiples of 256 up to 8 388 352
-    (error below 0.8 %).
+    """Return counts in the stored form.
+
+    u32 counts are exact. u16 counts are exact up to 32 767, then multiples of 256 up to 8 388 352
+    (with an error below 0.8 %).
     """
     counts = counts.astype(np.int64)
     if wide:
@@ -72,17 +81,20 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 
 
 class KeyTable(NamedTuple):
-    """Counted keys, a row per key, with their continuations in the order of the keys, most frequent
-    first.
+    """A table of counted keys, with a row per key.
+
+    The continuations of all keys are concatenated in the order of the keys, and for each key the
+    most frequent comes first.
 
     Attributes:
-        marks: of the keys, uint32 [keys].
-        lengths: their tokens, int [keys].
-        totals: how often each was seen with anything after it, int [keys].
-        numbers: how many continuations each has, at most seven, int [keys].
-        gains: the correct first continuations that a key adds to those of its suffix, float [keys].
-        tokens: of the continuations, int [continuations].
-        counts: of the continuations, int [continuations].
+        marks: the mark of each key, uint32 [keys].
+        lengths: the number of tokens in each key, int [keys].
+        totals: the number of occurrences of each key that a token follows, int [keys].
+        numbers: the number of continuations of each key, at most seven, int [keys].
+        gains: the number of correct first continuations that each key adds to those of its suffix,
+            float [keys].
+        tokens: the token of each continuation, int [continuations].
+        counts: the count of each continuation, int [continuations].
     """
 
     marks: np.ndarray
@@ -100,7 +112,7 @@ class KeyTable(NamedTuple):
         return cls(none.astype(np.uint32), none, none, none, none, none, none)
 
     def where(self, mask: np.ndarray) -> Self:
-        """Return the keys of a mask, bool [keys], with their continuations."""
+        """Return the keys selected by a mask, bool [keys], with their continuations."""
         of_continuations = np.repeat(mask, self.numbers)
         return self._replace(
             marks=self.marks[mask],

@@ -1,4 +1,4 @@
-"""Open the file of a database and look keys up: see :mod:`hsd_viz.drafting.index.format`."""
+"""Open a database file and look up keys. The format is :mod:`hsd_viz.drafting.index.format`."""
 
 import json
 import mmap
@@ -23,10 +23,10 @@ from hsd_viz.drafting.index.format import (
 from hsd_viz.errors import MALFORMED
 from hsd_viz.settings.ranges import MOST_IDS, MOST_LONGEST
 
-#: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50
-#: ms.
+#: The largest file in bytes whose tensors are checked when it is opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
-#: Most keys examined in one bucket. Among 2**28 buckets of random marks none reaches twenty.
+#: The largest number of keys that are examined in a bucket. Of 2**28 buckets of random marks none
+#: reaches twenty.
 MOST_IN_BUCKET = 32
 _NO_POSITIONS = (None,) * MOST_CONTINUATIONS
 _TYPES: Mapping[str, Literal["H", "I"]] = {"U16": "H", "U32": "I"}
@@ -34,16 +34,16 @@ _TYPES: Mapping[str, Literal["H", "I"]] = {"U16": "H", "U32": "I"}
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What the header of a file says; only the checksums are checked.
+    """The header of a file. Only its own checksum has been checked.
 
     Attributes:
-        version: of the format.
+        version: the version of the format.
         is_whole: whether the header matches its checksum.
-        facts: what the file has; none if the header is not whole.
-        entries: type, shape and place of each tensor.
-        begin: where the tensors begin, in bytes.
-        end: where they end.
-        checksum: of the tensors.
+        facts: the facts about the contents; empty if the header is not whole.
+        entries: the type, shape and offsets of each tensor by name.
+        begin: the offset of the tensors in bytes.
+        end: the offset of their end in bytes.
+        checksum: the CRC-32 of the tensors.
     """
 
     version: Any
@@ -56,8 +56,9 @@ class _Header:
 
     @classmethod
     def of(cls, contents: mmap.mmap) -> Self:
-        """Read the header of a file; of another file one of the exceptions of
-        :data:`hsd_viz.errors.MALFORMED` is raised.
+        """Read the header of a file.
+
+        A file of another format raises one of the exceptions :data:`hsd_viz.errors.MALFORMED`.
         """
         begin = 8 + int.from_bytes(contents[:8], "little")
         if begin > MOST_HEADER:
@@ -81,11 +82,10 @@ class _Header:
         )
 
     def fault(self) -> str | None:
-        """Return what is not a value of :func:`~hsd_viz.drafting.index.write.write_index`; ``None``
-        if all are.
+        """Return a description of a value that
+        :func:`~hsd_viz.drafting.index.write.write_index` never writes; ``None`` if there is none.
 
-        The writer of a file also writes its checksums, so that they do not make a header
-        trustworthy.
+        Checksums do not make a header trustworthy, because the author of a file computes them, too.
         """
         if not isinstance(self.facts, dict):
             return "no facts"
@@ -93,7 +93,7 @@ class _Header:
 
 
 def _wrong_fact(facts: Mapping[str, Any]) -> str | None:
-    """Return which fact has another type or is out of range."""
+    """Return a description of a fact of the wrong type or out of range; ``None`` without one."""
     kinds = {"kind": str, "vocabulary_hash": str, "meta": dict, "keys_by_length": dict}
     for name, kind in kinds.items():
         if not isinstance(facts.get(name), kind):
@@ -115,7 +115,9 @@ def _wrong_fact(facts: Mapping[str, Any]) -> str | None:
 
 
 def _wrong_tensor(facts: Mapping[str, Any], entries: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the tensors' entries: they follow each other, in their types."""
+    """Return a description of a wrong tensor entry; ``None`` if the tensors have their types and
+    follow each other.
+    """
     if set(entries) != set(TENSORS):
         return f"the tensors {', '.join(entries)!r:.80}"
     values = "U32" if facts["vocabulary_size"] > 2**16 else "U16"
@@ -141,28 +143,30 @@ def _wrong_tensor(facts: Mapping[str, Any], entries: Mapping[str, Any]) -> str |
 
 
 class Index:
-    """An open database file, read-only and memory-mapped: runs and processes share its pages.
+    """An open database file, read-only and memory-mapped, so that processes share its pages.
 
     Args:
-        path: of the file.
-        vocabulary_hash: of the tokenizer that it must be of; ``None``: of any.
-        vocabulary_size: tokens from this one on are not returned.
-        verify: whether to check the tensors; ``None``: those of files that are not large.
+        path: the path of the file.
+        vocabulary_hash: the hash of the required vocabulary; ``None`` accepts any.
+        vocabulary_size: the size of the models' vocabulary; token ids from it on are never
+            returned.
+        verify: whether to check the tensors; by default those of files up to :data:`READ_WHOLE`
+            bytes.
 
     Attributes:
-        path: of the file.
-        size: of the file, in bytes.
-        header: its facts: kind, vocabulary, origin and numbers.
-        verified: whether its tensors were checked.
-        starts: tensors as memoryviews, like ``marks``, ``places`` and ``values``.
-        bits: the shift from a mark to its bucket.
+        path: the path of the file.
+        size: the size of the file in bytes.
+        header: the facts about the contents: kind, vocabulary, origin and counts.
+        verified: whether the tensors were checked.
+        starts: the tensor of this name as a memoryview, like ``marks``, ``places`` and ``values``.
+        bits: the number of bits by which a mark is shifted right to get its bucket.
         wide: whether values are u32.
-        longest: the tokens of the longest keys.
-        limit: the token ids that may be returned are below it.
+        longest: the length of the longest keys in tokens.
+        limit: the upper bound (exclusive) of the token ids that are returned.
 
     Raises:
-        DatabaseError: if the file is missing, damaged, of another version or, where
-            ``vocabulary_hash`` is given, of another tokenizer.
+        DatabaseError: if the file is missing, damaged or of another version, or if it was made with
+            another vocabulary than ``vocabulary_hash``.
     """
 
     def __init__(
@@ -187,16 +191,18 @@ class Index:
         self.header = header.facts
         if vocabulary_hash is not None:
             self._check_vocabulary(vocabulary_hash, name)
-        # Reading a scalar from a memoryview is several times as fast as from a numpy array.
+        # Reading a scalar from a memoryview is several times faster than from a numpy array.
         tensors = {key: _tensor_in(contents, header.entries[key]) for key in TENSORS}
         self.starts = tensors["starts"]
         self.marks = tensors["marks"]
         self.places = tensors["places"]
         self.values = tensors["values"]
-        own_size = self.header["vocabulary_size"]
-        self.limit = own_size if vocabulary_size is None else min(own_size, vocabulary_size)
+        file_vocabulary = self.header["vocabulary_size"]
+        self.limit = (
+            file_vocabulary if vocabulary_size is None else min(file_vocabulary, vocabulary_size)
+        )
         self.bits = 32 - self.header["bits"]
-        self.wide = own_size > 2**16
+        self.wide = file_vocabulary > 2**16
         self.longest = self.header["longest"]
 
     def _check(self, header: _Header, contents: memoryview, name: str) -> None:
@@ -214,7 +220,7 @@ class Index:
             raise DatabaseError(f"{name} is damaged: its contents do not match its checksum")
 
     def _check_vocabulary(self, expected: str, name: str) -> None:
-        """Check that the file was made with the tokenizer of a vocabulary hash."""
+        """Check that the file was made with the vocabulary of a hash."""
         vocabulary = self.header["vocabulary_hash"]
         if vocabulary == expected:
             return
@@ -222,8 +228,8 @@ class Index:
         raise DatabaseError(f"{name} was made with another tokenizer ({vocabularies})")
 
     def lookup(self, tail: str) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` (spelled) that is a key, or
-        ``None``.
+        """Return the continuations of the longest suffix of ``tail`` (spelled) that is a key;
+        ``None`` if no suffix is a key.
         """
         starts = self.starts
         marks = self.marks
@@ -232,13 +238,13 @@ class Index:
         keys = len(self.marks)
         tail = tail[-self.longest :]
         size = len(tail)
-        # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid
-        # characters.
+        # UTF-32 gives the tokens as u32. "surrogatepass" allows ids that are surrogates, which are
+        # not valid characters.
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
         key = -1
-        # Most pairs that occur are keys, so the search begins with two tokens and extends the
-        # suffix until it misses; a single token is the fall-back.
+        # Most pairs of tokens are keys, so the search begins with two tokens, and extends the
+        # suffix until it is not a key. A single token is the fallback.
         at = last - 4 if size > 1 else last
         while at >= 0:
             wanted = crc32(packed[at:])
@@ -266,9 +272,7 @@ class Index:
         return Match(size - (length >> 2), total, continuations)
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]] | None:
-        """Return the total and the possible continuations of row ``key``; ``None`` if it has
-        none.
-        """
+        """Return the total and the valid continuations of row ``key``; ``None`` if it has none."""
         place = self.places[key]
         at = place >> 3
         numbers = 2 * (place & 7)
@@ -277,7 +281,7 @@ class Index:
         row = self.values[at : at + 1 + numbers].tolist()
         if not self.wide and max(row) >= 32768:
             row[::2] = [count if count < 32768 else (count - 32768) << 8 for count in row[::2]]
-        # Rounding large counts preserves their order, so none exceeds its total.
+        # Rounding preserves the order of counts, so a valid count never exceeds the total.
         total = row[0]
         limit = self.limit
         rows = zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False)
@@ -286,7 +290,7 @@ class Index:
 
 
 def _map_file(path: Path, name: str) -> mmap.mmap:
-    """Return the contents of a file.
+    """Map a file into memory.
 
     Raises:
         DatabaseError: if it cannot be read.
@@ -303,6 +307,6 @@ def _map_file(path: Path, name: str) -> mmap.mmap:
 
 
 def _tensor_in(contents: memoryview, entry: Mapping[str, Any]) -> memoryview:
-    """Return a tensor by its entry in the header."""
+    """Return the tensor that an entry of the header describes."""
     start, end = entry["data_offsets"]
     return contents[start:end].cast(_TYPES[entry["dtype"]])

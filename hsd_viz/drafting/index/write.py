@@ -1,4 +1,4 @@
-"""Write the file of a database: see :mod:`hsd_viz.drafting.index.format`."""
+"""Write a database file. The format is :mod:`hsd_viz.drafting.index.format`."""
 
 import json
 import zlib
@@ -28,7 +28,15 @@ def write_index(
     vocabulary_hash: str,
     meta: Mapping[str, Any],
 ) -> None:
-    """Write a database atomically; ``meta`` is its origin.
+    """Write a database file atomically.
+
+    Args:
+        path: the path of the file.
+        table: the keys and their continuations.
+        kind: ``statistics``, ``model`` or ``fivegrams``.
+        vocabulary_size: the size of the vocabulary.
+        vocabulary_hash: the hash of the vocabulary.
+        meta: facts about the origin of the counts.
 
     Raises:
         UserError: if there are too many values.
@@ -60,12 +68,12 @@ def _tensors(table: KeyTable, bits: int, *, wide: bool) -> dict[str, np.ndarray]
     """Return the tensors of a file by name.
 
     Args:
-        table: the keys.
-        bits: the bits of a mark that select a bucket.
+        table: the keys and their continuations.
+        bits: the number of bits of a mark that select a bucket.
         wide: whether values are u32.
     """
-    # The shorter of two keys with the same mark comes first and is found: it is the more frequent
-    # one.
+    # Of two keys with the same mark a look-up finds the first. The shorter key comes first, because
+    # it is more frequent.
     order = np.lexsort((table.lengths, table.marks))
     marks = table.marks[order]
     numbers = table.numbers[order]

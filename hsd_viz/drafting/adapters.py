@@ -1,5 +1,5 @@
-"""Databases as a drafter asks them: each distributes a part of the probability that the more local
-ones left.
+"""Adapters by which a drafter queries databases. Each database distributes a part of the
+probability that the more local databases left over.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from hsd_viz.drafting.proposals import DatabaseAnswer, Proposals, Spot
 from hsd_viz.drafting.semantic_database import Copy, SemanticDatabase
 from hsd_viz.drafting.trust import LONGEST_BUCKET
 
-#: The largest share of the remaining probability that one database can take.
+#: The largest share of the remaining probability that a database can distribute.
 MAX_SHARE = 0.999
 
 
-class AskedDatabase(ABC):
-    """A database as a drafter asks it.
+class DatabaseAdapter(ABC):
+    """The base class of adapters that query a database.
 
     Attributes:
-        number: its place among the sources of the drafter.
-        rates: how much its answers are trusted, by key length or band.
-        discount: what is subtracted from each count.
+        number: the index of the database among the drafter's sources.
+        rates: the trust in its answers, by key length or band.
+        discount: the amount that is subtracted from each count.
     """
 
     __slots__ = ("discount", "number", "rates")
 
-    #: Whether its keys are tokens.
+    #: Whether the keys of the database are tokens.
     has_token_keys = True
 
     def __init__(self, number: int, rates: Sequence[float], discount: float) -> None:
@@ -37,11 +37,19 @@ class AskedDatabase(ABC):
 
     @abstractmethod
     def look_up(self, spot: Spot) -> Match | None:
-        """Return what the database has after a place, ``None`` for nothing."""
+        """Return the answer of the database after a position; ``None`` if it has no match."""
 
     def distribute(self, match: Match, spot: Spot, proposals: Proposals, left: float) -> float:
-        """Distribute what this database is trusted with, of the probability ``left``, over the
-        continuations of its answer after a place. Return how much that is.
+        """Distribute a part of the probability ``left`` over the continuations of an answer.
+
+        Args:
+            match: the answer of the database.
+            spot: the position that the continuations follow.
+            proposals: the proposals, to which the continuations are added.
+            left: the probability that more local databases left over.
+
+        Returns:
+            The distributed probability, which depends on the trust in the answer.
         """
         length, total, continuations = match
         discount = self.discount
@@ -50,7 +58,7 @@ class AskedDatabase(ABC):
         for _, count, _ in continuations:
             seen += count - discount
         rate = self.rates[bucket]
-        # An answer takes at most the probability that is left, and never all of it.
+        # An answer never takes all of the remaining probability.
         if rate * seen < MAX_SHARE * total:
             scale = left * rate / total
         else:
@@ -70,8 +78,11 @@ class AskedDatabase(ABC):
         return scale * seen
 
 
-class AskedText(AskedDatabase):
-    """The context database: it is asked by the end of the text, and notes how much it matched."""
+class ContextAdapter(DatabaseAdapter):
+    """The context database, queried by the end of the text.
+
+    A look-up sets the ``bound`` of the position to the length of the match.
+    """
 
     __slots__ = ("_text",)
 
@@ -87,8 +98,8 @@ class AskedText(AskedDatabase):
         return match
 
 
-class AskedShared(AskedDatabase):
-    """A database that outlives a run: it is asked by the end of the text."""
+class SharedAdapter(DatabaseAdapter):
+    """A database that outlives a run, queried by the end of the text."""
 
     __slots__ = ("_lookup",)
 
@@ -102,8 +113,8 @@ class AskedShared(AskedDatabase):
         return self._lookup(spot.tail)
 
 
-class AskedStates(AskedDatabase):
-    """The semantic database: it is asked by the copies that lead to a place."""
+class SemanticAdapter(DatabaseAdapter):
+    """The semantic database, queried by the copies that lead to a position."""
 
     __slots__ = ("_states",)
 
