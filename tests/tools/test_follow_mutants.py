@@ -1,4 +1,4 @@
-"""The list of mutants follows texts and tests that move to another file."""
+"""The lists of mutants follow texts and tests that move to another file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tools.follow_mutants import followed, line, with_places
-from tools.mutants import Mutant
+from tools.mutants.follow import followed, with_tests
+from tools.mutants.lists import Figure, Mutant
 
 MUTANT = Mutant("hsd_viz/a.py", "x = 1", "x = 2", "tests/test_a.py::test_it[one]")
 
@@ -55,7 +55,9 @@ def test_a_text_that_is_gone_or_in_several_files_is_reported(project):
         followed(MUTANT, project)
 
 
-def test_the_list_has_the_new_places_of_faults_and_of_figures():
-    text = f"| a figure | 1 | {MUTANT.test} |\n{line(MUTANT)}\n"
-    moved = replace(MUTANT, file="hsd_viz/c.py", test="tests/test_b.py::test_it[one]")
-    assert with_places(text, {MUTANT: moved}) == f"| a figure | 1 | {moved.test} |\n{line(moved)}\n"
+def test_a_figure_has_the_new_place_of_its_test():
+    figure = Figure("a figure", "1", MUTANT.test)
+    other = Figure("another", "2", "tests/test_c.py::test_it")
+    moved = "tests/test_b.py::test_it[one]"
+    expected = [replace(figure, test=moved), other]
+    assert with_tests([figure, other], {MUTANT.test: moved}) == expected

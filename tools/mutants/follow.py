@@ -1,18 +1,27 @@
-"""Follow the texts and tests of ``tests/mutants.md`` that moved to another file.
+"""Follow the texts and tests of the lists that moved to another file.
 
-``python -m tools.follow_mutants`` writes the list with the files in which they now are. Exit code
-1: a text or a test is in no other file, or in several; the line is printed and stays as it is.
+``python -m tools.mutants.follow`` writes the lists with the files in which they now are. Exit code
+1: a text or a test is in no other file, or in several; the fault is printed and stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tools.mutants import LIST, ROOT, Mutant, listed, pattern
+from tools.mutants.lists import (
+    ROOT,
+    Figure,
+    Mutant,
+    pattern,
+    read_figures,
+    read_mutants,
+    write_figures,
+    write_mutants,
+)
 
 #: Where a text or a test can be, by the ending of the file in which it was.
 FOLDERS = {
@@ -82,34 +91,34 @@ def _only(places: list[Path], what: str, root: Path) -> str:
     return names[0]
 
 
-def line(mutant: Mutant) -> str:
-    """Return the line of a fault in the list."""
-    return f"| {mutant.file} | `{mutant.text}` | `{mutant.fault}` | {mutant.test} |"
+def with_tests(figures: Iterable[Figure], tests: Mapping[str, str]) -> list[Figure]:
+    """Return figures with the tests that moved where they now are.
 
-
-def with_places(text: str, moves: Mapping[Mutant, Mutant]) -> str:
-    """Return the list with other places for some faults."""
-    for before, after in moves.items():
-        text = text.replace(line(before), line(after))
-        text = text.replace(f"| {before.test} |", f"| {after.test} |")
-    return text
+    Args:
+        figures: the figures.
+        tests: for each test that moved, where it was and where it is.
+    """
+    return [replace(figure, test=tests.get(figure.test, figure.test)) for figure in figures]
 
 
 def main() -> int:
-    """Write the list, and print what moved and what was not found."""
-    moves = {}
+    """Write the lists, and print what moved and what was not found."""
+    mutants = []
+    tests = {}
     lost = 0
-    for mutant in listed():
+    for mutant in read_mutants():
         try:
             moved = followed(mutant)
         except ValueError as error:
             lost += 1
             print(f"{mutant.file}: {error}", file=sys.stderr)
-            continue
+            moved = mutant
         if moved != mutant:
-            moves[mutant] = moved
+            tests[mutant.test] = moved.test
             print(f"{mutant.file} > {moved.file}: {mutant.text}")
-    LIST.write_text(with_places(LIST.read_text(encoding="utf-8"), moves), encoding="utf-8")
+        mutants.append(moved)
+    write_mutants(mutants)
+    write_figures(with_tests(read_figures(), tests))
     return 1 if lost else 0
 
 
