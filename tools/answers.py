@@ -20,7 +20,7 @@ from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import RoundRow
+from hsd_viz.trace.rows import RoundRow
 from tools.recipes import Recipe
 from tools.record import fastest, rule_of, save_recording, write_index
 from tools.selection import REPEATED, speedup

@@ -73,7 +73,7 @@ def rows_header() -> str:
 def _row(name: str, table: dict[str, Any]) -> str:
     """Return the structure of a table's rows."""
     meaning, _, _ = table["meaning"].strip().partition("\n\n")
-    lines = [*_comment(meaning), f"struct {tables.TABLES[name].row.__name__} {{"]
+    lines = [*_comment(meaning), f"struct {tables.TABLES[name].row_name} {{"]
     for column, declaration in table["columns"].items():
         if "names" in declaration:
             lines += _enumeration(_camel(column), declaration["names"], indent="    ")

@@ -19,7 +19,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import DraftRow, TokenRow
+from hsd_viz.trace.rows import DraftRow, TokenRow
 
 PATH = Path(views.__file__).with_name("tour.json")
 #: The least probability of a draft token that is called likely.

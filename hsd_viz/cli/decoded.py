@@ -9,6 +9,7 @@ from hsd_viz.results.result import Result
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import Metrics
+from hsd_viz.trace.tables import observed
 
 
 class DecodeResult(Result):
@@ -55,7 +56,7 @@ class DecodeResult(Result):
         )
 
     def _sources(self, figures: Metrics) -> str:
-        emitted = figures["emitted_by_source"]
+        emitted = observed(figures["emitted_by_source"])
         names = sorted(emitted, key=lambda name: emitted[name], reverse=True)
         return ", ".join(f"{name} {emitted[name]}" for name in names) or "none"
 

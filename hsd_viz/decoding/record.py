@@ -8,7 +8,8 @@ from typing import Any
 
 from hsd_viz.decoding.levels import Verification
 from hsd_viz.stack import TARGET
-from hsd_viz.trace.tables import CallRow, Columns, RoundRow, Row, TokenRow
+from hsd_viz.trace.rows import CallRow, RoundRow, Row, TokenRow
+from hsd_viz.trace.tables import Columns
 from hsd_viz.trace.trace import empty_tables
 
 #: The round number of calls that precede the first round.
@@ -75,7 +76,7 @@ class Log:
             "parent": tree.parents,
             "depth": tree.depths(),
             "token_id": tree.tokens,
-            "text": None,  # added where the tokenizer is
+            "text": [""] * len(tree),  # added where the tokenizer is
             "p": verdict.p,
             "q": verdict.q,
             "u": verdict.u,
@@ -129,7 +130,7 @@ class Log:
             row = TokenRow(
                 index=self._tokens,
                 token_id=token,
-                text=None,  # added where the tokenizer is
+                text="",  # added where the tokenizer is
                 raw=None,
                 round=number,
                 kind=verified.outcome,
@@ -152,7 +153,7 @@ class Log:
             self._tokens += 1
 
     @staticmethod
-    def _accepted(row: Row, verified: Verification, node: int) -> Row:
+    def _accepted(row: TokenRow, verified: Verification, node: int) -> TokenRow:
         """Return the row of an accepted draft token, with its source and the levels it passed."""
         tree = verified.draft.tree
         return row._replace(

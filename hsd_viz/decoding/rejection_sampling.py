@@ -17,7 +17,7 @@ import numpy as np
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, draw, likeliest, total
 from hsd_viz.decoding.verify import decide_chain, walk
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace.tables import Top
+from hsd_viz.trace.rows import Top
 
 #: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the
 #: session's runtime that ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.

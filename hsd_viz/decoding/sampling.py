@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.decoding.options import Sampling
-from hsd_viz.trace.tables import Top
+from hsd_viz.trace.rows import Top
 
 #: Constants of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
 _GOLDEN = 0x9E3779B97F4A7C15

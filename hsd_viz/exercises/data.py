@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
 from hsd_viz.text import escape
-from hsd_viz.trace import Row, Trace
+from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
+
+TokenOrDraft = TypeVar("TokenOrDraft", TokenRow, DraftRow)
 
 
 def lab_log(name: str) -> Path:
@@ -113,13 +115,13 @@ def _rounds_over_chains(trace: Trace) -> Iterator[Round]:
             yield Round(trace, row.id, draft, emitted, row.accepted)
 
 
-def _rounds_of_target(trace: Trace) -> list[Row]:
+def _rounds_of_target(trace: Trace) -> list[RoundRow]:
     """Return the rounds of the target."""
     level = max(row.level for row in trace.round_rows)
     return [row for row in trace.round_rows if row.level == level]
 
 
-def _rows_of_round(rows: Sequence[Row], number: int) -> list[Row]:
+def _rows_of_round(rows: Sequence[TokenOrDraft], number: int) -> list[TokenOrDraft]:
     """Return the rows of a table that belong to a round."""
     return [row for row in rows if row.round == number]
 
@@ -137,18 +139,19 @@ def drafts_of(trace: Trace) -> list[tuple[list[float], int]]:
     """
     drafts = []
     for row in _rounds_of_target(trace):
-        chances = [node.q for node in _rows_of_round(trace.draft_rows, row.id)]
+        nodes = _rows_of_round(trace.draft_rows, row.id)
+        chances = [node.q for node in nodes if node.q is not None]
         if row.outcome in ("correction", "bonus") and chances:
             drafts.append((chances, row.accepted))
     return drafts
 
 
 @cache
-def acceptance_tests() -> tuple[tuple[str, Row], ...]:
+def acceptance_tests() -> tuple[tuple[str, DraftRow], ...]:
     """Return every acceptance test of a sampled draft token in the recordings, at any level, with
     the stack. Runs with block verification are left out: its test is another one.
     """
-    tests: list[tuple[str, Row]] = []
+    tests: list[tuple[str, DraftRow]] = []
     for trace in recordings():
         if trace.meta["sampling"].get("rule", "token") != "token":
             continue

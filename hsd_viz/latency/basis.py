@@ -18,6 +18,7 @@ from hsd_viz.latency.traced import MS, names_of, own_times
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
+from hsd_viz.trace.tables import observed
 
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
@@ -250,7 +251,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
         forwards_by_level[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
         call_ns_by_level[c.level] += c.duration_ns * (c.kind != "prefill")
         ns_by_level[c.level] += c.duration_ns * (c.round in own_ns)
-    rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    rounds = sum(observed(r.duration_ns) for r in trace.round_rows if r.parent is None)
     ns_by_level[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     levels = []
     for level in sorted(names):

@@ -2,6 +2,7 @@
 
 from hsd_viz.stack import decoded_stack
 from hsd_viz.trace import Trace
+from hsd_viz.trace.tables import observed
 
 #: Milliseconds of a nanosecond.
 MS = 1e-6
@@ -24,10 +25,10 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
 
 def own_times(trace: Trace) -> dict[int, int]:
     """Return the ns of each round without the rounds and calls inside it."""
-    own_ns = {r.id: r.duration_ns for r in trace.round_rows}
+    own_ns = {r.id: observed(r.duration_ns) for r in trace.round_rows}
     for r in trace.round_rows:
         if r.parent in own_ns:
-            own_ns[r.parent] -= r.duration_ns
+            own_ns[r.parent] -= observed(r.duration_ns)
     for c in trace.call_rows:
         if c.round in own_ns:
             own_ns[c.round] -= c.duration_ns

@@ -14,20 +14,21 @@ import numpy as np
 
 from hsd_viz.latency.inputs import Edge, OverDatabase, Tier, UnsureStop
 from hsd_viz.latency.traced import Pair, names_of
-from hsd_viz.trace import Row, Trace
+from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.trace.tables import observed
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places
 #: share one figure.
 ENOUGH = 40
 
 
-def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair, Counter]]:
+def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict[Pair, Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database,
     verifier). Where the rounds of a pair were judged by several rules, those by the most frequent
     one; a pair of which nothing was examined is left out. Drafts that stop when they are unsure do
     not count: those that continue are the surer ones.
     """
-    rounds: dict[Pair, list[Row]] = defaultdict(list)
+    rounds: dict[Pair, list[RoundRow]] = defaultdict(list)
     looked_up: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
@@ -107,7 +108,7 @@ def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
     return counts
 
 
-def estimate_edge(rows: Sequence[Row]) -> Edge:
+def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
     """Return the survival curve of one edge from its rounds (chains that were not empty)."""
     deepest = max(row.examined for row in rows)
     examined_at = _reaching([row.examined for row in rows], deepest)
@@ -132,7 +133,7 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
         #: Of each round over the model and its database, of each token that was drafted whether it
         #: is the model's own.
         is_own: dict[int, list[bool]] = defaultdict(list)
-        for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
+        for row in sorted(trace.round_rows, key=lambda row: observed(row.start_ns)):
             if database is not None and row.level == 1 and row.parent is not None:
                 is_own[row.parent] += [*(False,) * row.accepted, True]
         for row in trace.round_rows:

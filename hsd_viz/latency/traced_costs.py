@@ -11,6 +11,7 @@ import numpy as np
 from hsd_viz.latency.inputs import LevelCost, LookupCost
 from hsd_viz.latency.traced import MS, Pair, names_of, own_times
 from hsd_viz.trace import Trace
+from hsd_viz.trace.tables import observed
 
 
 def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
@@ -67,9 +68,10 @@ class _Times:
         for row in trace.round_rows:
             self.overheads[names[row.level]].append(max(0.0, own_ns[row.id] * MS))
         rounds_of_target = [row for row in trace.round_rows if row.parent is None]
-        rounds_of_target.sort(key=lambda row: row.start_ns)
+        rounds_of_target.sort(key=lambda row: observed(row.start_ns))
         for row, following in pairwise(rounds_of_target):
-            pause = (following.start_ns - row.start_ns - row.duration_ns) * MS
+            end_ns = observed(row.start_ns) + observed(row.duration_ns)
+            pause = (observed(following.start_ns) - end_ns) * MS
             self.pauses[names[row.level]].append(max(0.0, pause))
 
 

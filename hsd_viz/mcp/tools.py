@@ -22,6 +22,7 @@ from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
 from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS
 from hsd_viz.stack import TARGET
+from hsd_viz.trace.tables import observed
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -338,7 +339,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
 
 def _described(trace: Trace) -> str:
     """Return the text of a run, what each source supplied, and its figures in a line."""
-    sources = trace.metrics()["emitted_by_source"]
+    sources = observed(trace.metrics()["emitted_by_source"])
     supplied = ", ".join(f"{name} {count}" for name, count in sources.items())
     figures = repr(trace).removeprefix("Trace(").removesuffix(")")
     return f"{trace.text}\n\nTokens by source: {supplied}.\nFigures of {figures}."

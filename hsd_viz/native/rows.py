@@ -56,13 +56,14 @@ def columns_of(table: str, rows: bytes, names: Mapping[str, Names]) -> Columns:
 
 
 def _values(column: Column, numbers: np.ndarray, names: Names) -> list[Any]:
-    """Return the values of a column of numbers; NaN: no value."""
+    """Return the values of a column of numbers; NaN: no value, or a text that is added later."""
     if column.kind == "top":
         return [_likeliest(row) for row in numbers.tolist()]
     if column.kind == "int" and not column.null:
         return numbers.astype(int).tolist()
     value_of = _conversion(column, names)
-    return [None if number != number else value_of(number) for number in numbers.tolist()]
+    missing = None if column.null else ""
+    return [missing if number != number else value_of(number) for number in numbers.tolist()]
 
 
 def _conversion(column: Column, names: Names) -> Callable[[float], Any]:

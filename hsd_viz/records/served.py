@@ -108,17 +108,13 @@ def _times(trace: Trace, decode: int | None) -> tuple[list[int], str]:
         trace: has the rounds.
         decode: what all of them took in ns; ``None`` if unknown.
     """
-    recorded = [row.duration_ns for row in trace.round_rows]
-    if None not in recorded:
+    rounds = trace.round_rows
+    recorded = [row.duration_ns for row in rounds if row.duration_ns is not None]
+    if len(recorded) == len(rounds):
         return recorded, "rounds as recorded"
-    each = decode // len(recorded) if decode else NOMINAL_NS
+    each = decode // len(rounds) if decode else NOMINAL_NS
     what = "that share the time of the request" if decode else "of unknown times"
-    return [each] * len(recorded), f"equal rounds {what}"
-
-
-#: Rows without values.
-_EMPTY_DRAFT = DraftRow(*[None] * len(DraftRow._fields))
-_EMPTY_TOKEN = TokenRow(*[None] * len(TokenRow._fields))
+    return [each] * len(rounds), f"equal rounds {what}"
 
 
 def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
@@ -128,7 +124,7 @@ def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
     verdict = "accepted"
     if not accepted:
         verdict = "rejected" if place == row.accepted else "unreached"
-    return _EMPTY_DRAFT._replace(
+    return DraftRow(
         round=row.id,
         level=row.level,
         source=drafter,
@@ -137,6 +133,9 @@ def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
         depth=place + 1,
         token_id=token,
         text=text,
+        p=None,
+        q=None,
+        u=None,
         verdict=verdict,
     )
 
@@ -147,10 +146,11 @@ def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
     """
     accepted = place < row.accepted
     token, text = EMITTED
-    return _EMPTY_TOKEN._replace(
+    return TokenRow(
         index=index,
         token_id=token,
         text=text,
+        raw=None,
         round=row.id,
         kind="accepted" if accepted else row.outcome,
         source=drafter if accepted else TARGET,

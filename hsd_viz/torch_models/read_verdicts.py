@@ -12,7 +12,7 @@ import numpy as np
 from hsd_viz.decoding.rejection_sampling import Correction, LikeliestByRow, Verdict
 from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.write_verdicts import HEADS
-from hsd_viz.trace.tables import Top
+from hsd_viz.trace.rows import Top
 
 
 @dataclass(slots=True)

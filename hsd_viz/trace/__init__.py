@@ -2,7 +2,7 @@
 
 from hsd_viz.trace.events import Event, Finished, Stage, Started
 from hsd_viz.trace.file import SCHEMA_VERSION, TraceError
-from hsd_viz.trace.tables import CallRow, DraftRow, RoundRow, Row, TokenRow
+from hsd_viz.trace.rows import CallRow, DraftRow, RoundRow, Row, TokenRow
 from hsd_viz.trace.trace import Step, Trace
 
 __all__ = ["SCHEMA_VERSION", "Event", "Finished", "Stage", "Started", "Step", "Trace", "TraceError"]

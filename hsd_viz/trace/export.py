@@ -14,7 +14,8 @@ from typing import Any
 
 from hsd_viz.disk import write_inside
 from hsd_viz.errors import UserError
-from hsd_viz.trace.tables import TABLES, Row
+from hsd_viz.trace.rows import CallRow, RoundRow
+from hsd_viz.trace.tables import TABLES, observed
 from hsd_viz.trace.trace import Trace
 
 #: The thread that has the rounds.
@@ -52,7 +53,7 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     names = {call.level: call.name for call in trace.call_rows}
     # The threads of levels, the target's first.
     threads = {level: tid for tid, level in enumerate(sorted(names, reverse=True), 2)}
-    rounds = sorted(trace.round_rows, key=lambda row: (row.start_ns, -row.level))
+    rounds = sorted(trace.round_rows, key=lambda row: (observed(row.start_ns), -row.level))
     process = {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
     events = [
         process,
@@ -85,7 +86,7 @@ def _name_thread(tid: int, name: str) -> list[dict[str, Any]]:
 
 
 def _round_spans(
-    trace: Trace, rounds: Sequence[Row], names: dict[int, str]
+    trace: Trace, rounds: Sequence[RoundRow], names: dict[int, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield an event for each round, with the text that it emitted; ``names`` are of levels."""
     texts: dict[int, str] = {}
@@ -97,7 +98,7 @@ def _round_spans(
         yield _span(name, "round", _ROUNDS_THREAD, row, args)
 
 
-def _counters(trace: Trace, rounds: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _counters(trace: Trace, rounds: Sequence[RoundRow]) -> Iterator[dict[str, Any]]:
     """Yield what has been emitted and drafted by the end of each target round."""
     tokens_of_round = Counter(token.round for token in trace.token_rows)
     emitted = 0
@@ -105,21 +106,23 @@ def _counters(trace: Trace, rounds: Sequence[Row]) -> Iterator[dict[str, Any]]:
         if row.parent is not None:
             continue
         emitted += tokens_of_round[row.id]
-        end = (row.start_ns + row.duration_ns) / 1000
+        end = (observed(row.start_ns) + observed(row.duration_ns)) / 1000
         drafts = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
         yield {"ph": "C", "name": "tokens emitted", "ts": end, "args": {"tokens": emitted}}
         yield {"ph": "C", "name": "draft tokens", "ts": end, "args": drafts}
 
 
-def _span(name: str, category: str, tid: int, row: Row, args: dict[str, Any]) -> dict[str, Any]:
+def _span(
+    name: str, category: str, tid: int, row: RoundRow | CallRow, args: dict[str, Any]
+) -> dict[str, Any]:
     """Return the complete event of a row."""
     return {
         "ph": "X",
         "name": name,
         "cat": category,
         "tid": tid,
-        "ts": row.start_ns / 1000,
-        "dur": row.duration_ns / 1000,
+        "ts": observed(row.start_ns) / 1000,
+        "dur": observed(row.duration_ns) / 1000,
         "args": args,
     }
 

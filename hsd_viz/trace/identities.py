@@ -8,7 +8,8 @@ from typing import Any
 
 from hsd_viz.errors import UserError
 from hsd_viz.trace.metrics import level_metrics
-from hsd_viz.trace.tables import Columns, RoundRow
+from hsd_viz.trace.rows import RoundRow
+from hsd_viz.trace.tables import Columns
 from hsd_viz.trace.trace import Trace
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
 from hsd_viz.errors import UserError
+from hsd_viz.trace.rows import RoundRow
 from hsd_viz.trace.tables import Columns
 
 #: The length of the repetitions that :func:`repetition_share` counts, in tokens.
@@ -79,8 +80,7 @@ class CallMetrics(TypedDict):
 class Metrics(TypedDict):
     """The metrics of one trace; ``None`` is what has no denominator, or was not observed.
 
-    Only imported traces lack observations. The types of those figures include ``Any``, so that code
-    that reads decodes of this package needs no check for ``None``.
+    Only imported traces lack observations (:func:`hsd_viz.trace.tables.observed`).
 
     Attributes:
         tokens: emitted.
@@ -103,21 +103,21 @@ class Metrics(TypedDict):
         tokens_per_second: emitted tokens per second of decoding.
     """
 
-    tokens: int | Any
-    rounds: int | Any
-    drafted: int | Any
-    accepted: int | Any
+    tokens: int | None
+    rounds: int | None
+    drafted: int | None
+    accepted: int | None
     acceptance_rate: float | None
     conditional_acceptance: float | None
     mean_acceptance_length: float | None
-    seconds: float | Any
-    prefill_seconds: float | Any
+    seconds: float | None
+    prefill_seconds: float | None
     draft_seconds_per_round: float | None
-    target_forwards: int | Any
-    repetition_share: float | Any
-    drafted_by_source: dict[str, int] | Any
-    accepted_by_source: dict[str, int] | Any
-    emitted_by_source: dict[str, int] | Any
+    target_forwards: int | None
+    repetition_share: float | None
+    drafted_by_source: dict[str, int] | None
+    accepted_by_source: dict[str, int] | None
+    emitted_by_source: dict[str, int] | None
     levels: list[LevelMetrics]
     calls_by_level: list[CallMetrics]
     tokens_per_second: float | None
@@ -228,7 +228,7 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
+def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
     """Map the id of each round to the id of the target round it is part of (a target round: to
     itself).
     """

@@ -1,30 +1,27 @@
 """The record of a decode: four tables, declared once in ``tables.toml``.
 
 From that declaration come the columns of a trace and of its file, the check of what is read, the
-data frames, the TypeScript types of the page (``js/lib/tables.ts``) and the reference
-(``docs/reference/trace.md``).
+data frames, the classes of rows (:mod:`hsd_viz.trace.rows`), the TypeScript types of the page
+(``js/lib/tables.ts``) and the reference (``docs/reference/trace.md``).
 
 Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at
 the bottom. A *source* is what first proposed a token: a database (``context``, ``model``,
 ``statistics``), a baseline (``lookup``, ...), a draft model by its name, or ``target`` for the
-target model's own tokens. Columns hold JSON values; rows are named tuples of them, made on demand.
+target model's own tokens. Columns hold JSON values; rows are made of them on demand.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from collections import namedtuple
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import entry_points
-from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.errors import MALFORMED, Unsupported, UserError
 from hsd_viz.trace.packing import (
     pack_numbers,
     pack_repeated,
@@ -33,13 +30,11 @@ from hsd_viz.trace.packing import (
     unpack_repeated,
     unpack_top,
 )
+from hsd_viz.trace.rows import ROWS, Row
 
-#: A table as JSON: a list of values for each column, all of one length; and as rows, which are
-#: named tuples.
+Value = TypeVar("Value")
+#: A table as JSON: a list of values for each column, all of one length.
 Columns = dict[str, list[Any]]
-Row = Any
-#: The most probable tokens of a distribution, [token id, probability], most probable first.
-Top = list[list[Any]]
 
 #: The types of values, by kind.
 _INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
@@ -117,14 +112,23 @@ class TableColumns:
         name: of the table.
         meaning: of a row.
         columns: by name.
-        row: the class of its rows, in which columns at the end that may be null, or have a default,
-            may be left out.
     """
 
     name: str
     meaning: str
     columns: dict[str, Column]
-    row: Any
+
+    @property
+    def row_name(self) -> str:
+        """The name of the class of its rows, such as ``TokenRow``."""
+        return f"{self.name.removesuffix('s').title()}Row"
+
+    @property
+    def row(self) -> type[Row]:
+        """The class of its rows, in which columns at the end that may be null, or have a default,
+        may be left out.
+        """
+        return ROWS[self.name]
 
     def read(self, data: Any) -> Columns:
         """Return saved ``data`` as columns; one that an older trace lacks has its default in every
@@ -153,6 +157,20 @@ class TableColumns:
         return columns
 
 
+def observed(value: Value | None) -> Value:
+    """Return a time or a metric that every decode of this package has.
+
+    Raises:
+        Unsupported: if it is ``None``: the trace is imported from an engine that does not report
+            it.
+    """
+    if value is None:
+        raise Unsupported(
+            "the trace is imported from an engine that does not report all times and counts"
+        )
+    return value
+
+
 def _column(name: str, declared: dict[str, Any]) -> Column:
     """Return a column as ``tables.toml`` declares it; names of entry points follow its own."""
     names = list(declared.get("names", ()))
@@ -179,19 +197,9 @@ _declared = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))
 TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
     _columns = {name: _column(name, column) for name, column in _table["columns"].items()}
-    _optional = takewhile(
-        lambda column: column.null or column.default is not None, reversed(_columns.values())
-    )
-    _title = f"{_name.removesuffix('s').title()}Row"
-    _defaults = [column.default for column in _optional][::-1]
-    _class: Any = partial(namedtuple, defaults=_defaults, module=__name__)
-    TABLES[_name] = TableColumns(
-        _name, _table["meaning"].strip(), _columns, _class(_title, _columns)
-    )
+    TABLES[_name] = TableColumns(_name, _table["meaning"].strip(), _columns)
 
 
-#: The classes of rows.
-TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
 #: The names of this package's verification rules, which are lossless.
 OWN_RULES = tuple(_declared["rounds"]["columns"]["rule"]["names"])
 #: The names of all verification rules. Whether those of other packages are lossless is unknown.

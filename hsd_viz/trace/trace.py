@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hsd_viz.drawing import drawing
 from hsd_viz.names.hints import guess, no_attribute
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables
+from hsd_viz.trace.rows import CallRow, DraftRow, RoundRow, Row, TokenRow
 from hsd_viz.trace.tables import TABLES, Columns
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from hsd_viz.trace.metrics import Metrics
 
+AnyRow = TypeVar("AnyRow", bound=Row)
 #: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the
 #: lock would stay.
 _MAKING = RLock()
@@ -49,19 +51,8 @@ def empty_tables() -> dict[str, Columns]:
 class TraceTables:
     """The four tables of a decode; ``len()`` is the number of emitted tokens.
 
-    Rows are made when the tables are first read: a decode is not delayed by its recording.
-
-    Attributes:
-        token_rows: the emitted tokens, a tuple of rows (:data:`hsd_viz.trace.tables.TokenRow`).
-        draft_rows: the draft tokens.
-        round_rows: the rounds of all levels.
-        call_rows: the calls of models and databases.
+    The columns are completed when they are first read: a decode is not delayed by its recording.
     """
-
-    token_rows = property(lambda self: self.rows("tokens"))
-    draft_rows = property(lambda self: self.rows("drafts"))
-    round_rows = property(lambda self: self.rows("rounds"))
-    call_rows = property(lambda self: self.rows("calls"))
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
         """Create the tables; each of ``make`` returns further rows, and the texts of tokens."""
@@ -91,9 +82,33 @@ class TraceTables:
         """The text of each token id that occurs."""
         return self._complete()._pieces
 
-    def rows(self, table: str) -> tuple:
+    @property
+    def token_rows(self) -> tuple[TokenRow, ...]:
+        """The emitted tokens."""
+        return self._rows("tokens", TokenRow)
+
+    @property
+    def draft_rows(self) -> tuple[DraftRow, ...]:
+        """The draft tokens of all levels."""
+        return self._rows("drafts", DraftRow)
+
+    @property
+    def round_rows(self) -> tuple[RoundRow, ...]:
+        """The rounds of all levels."""
+        return self._rows("rounds", RoundRow)
+
+    @property
+    def call_rows(self) -> tuple[CallRow, ...]:
+        """The calls of models and databases."""
+        return self._rows("calls", CallRow)
+
+    def rows(self, table: str) -> tuple[Row, ...]:
         """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        return tuple(map(TABLES[table].row, *self.columns[table].values()))
+        return self._rows(table, TABLES[table].row)
+
+    def _rows(self, table: str, row: type[AnyRow]) -> tuple[AnyRow, ...]:
+        """Return the rows of a table, of their class."""
+        return tuple(map(row, *self.columns[table].values()))
 
     def __len__(self) -> int:
         return len(self.columns["tokens"]["token_id"])

@@ -8,7 +8,7 @@ from hsd_viz import figures, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.figures.semantic import ABSENT, BOTH, MISSED, STATE, TOKENS, ways_to_find
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import DraftRow, RoundRow, TokenRow
+from hsd_viz.trace.rows import DraftRow, RoundRow, TokenRow
 from hsd_viz.trace.trace import Step
 
 

@@ -10,6 +10,7 @@ file                            source
 ``docs/reference/views.md``     :mod:`tools.views_page`
 ``js/lib/tables.ts``            the tables of a trace
 ``js/lib/options.ts``           the settings of a decode (:mod:`hsd_viz.decoding.options`)
+``hsd_viz/trace/rows.py``       the tables of a trace
 ``js/traffic/spec.ts``          :mod:`hsd_viz.views.app.traffic_spec`
 ``js/elements/facts.json``      the elements for pages of other sites
 headers of the native runtime   :mod:`tools.native_headers`
@@ -28,6 +29,7 @@ from tools.reference.commands import cli_reference
 from tools.reference.interfaces import typescript_traffic
 from tools.reference.markdown import prose
 from tools.reference.python import python_reference
+from tools.reference.rows import python_rows
 from tools.reference.tables import records_reference, trace_reference
 from tools.reference.typescript import element_facts, typescript, typescript_settings
 from tools.views_page import views_reference
@@ -43,6 +45,7 @@ PAGES = {
     FOLDER / "records.md": records_reference,
     FOLDER / "views.md": lambda: views_reference(prose),
     ROOT / "js" / "lib" / "tables.ts": typescript,
+    ROOT / "hsd_viz" / "trace" / "rows.py": python_rows,
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
     ROOT / "js" / "traffic" / "spec.ts": typescript_traffic,
     ROOT / "js" / "elements" / "facts.json": element_facts,

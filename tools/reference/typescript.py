@@ -31,7 +31,7 @@ def typescript() -> str:
     ]
     tables = ""
     for table in TABLES.values():
-        row = table.row.__name__.removesuffix("Row")
+        row = table.row_name.removesuffix("Row")
         comment = doc_comment(table.meaning.split("\n\n")[0])
         columns = "".join(map(_property, table.columns.values()))
         blocks.append(f"{comment}\nexport interface {row} {{\n{columns}}}")

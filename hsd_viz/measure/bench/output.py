@@ -10,6 +10,7 @@ from statistics import median
 
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.trace.tables import observed
 
 #: Parts of a round; a forward pass is followed by its model's name.
 FORWARD = "forward "
@@ -66,7 +67,7 @@ def from_trace(trace: Trace) -> Output:
     arrivals = []
     for r in trace.round_rows:
         if r.parent is None and emitted[r.id]:
-            end = r.start_ns + r.duration_ns
+            end = observed(r.start_ns) + observed(r.duration_ns)
             arrivals.append((end / 1e9, emitted[r.id]))
     calls = dict.fromkeys((call.name for call in trace.call_rows), 0)
     for call in trace.call_rows:
@@ -74,12 +75,12 @@ def from_trace(trace: Trace) -> Output:
             calls[call.name] += call.steps
     return Output(
         token_ids=tuple(trace.token_ids),
-        seconds=figures["seconds"],
-        timed_tokens=figures["tokens"],
-        prefill_seconds=figures["prefill_seconds"],
-        target_forwards=figures["target_forwards"],
-        drafted=figures["drafted"],
-        accepted=figures["accepted"],
+        seconds=observed(figures["seconds"]),
+        timed_tokens=observed(figures["tokens"]),
+        prefill_seconds=observed(figures["prefill_seconds"]),
+        target_forwards=observed(figures["target_forwards"]),
+        drafted=observed(figures["drafted"]),
+        accepted=observed(figures["accepted"]),
         draft_seconds=tuple(part.get(DRAFTING, 0) / 1e9 for part in parts),
         runtime=trace.meta.get("runtime"),
         first_token_seconds=arrivals[0][0] if arrivals else None,
@@ -112,7 +113,7 @@ def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
             part = FORWARD + call.name if call.kind in ("draft", "verify") else DRAFTING
             parts[owner[call.round]][part] += call.duration_ns
     for r in rounds:
-        parts[r.id][REST] = max(0, r.duration_ns - parts[r.id].total())
+        parts[r.id][REST] = max(0, observed(r.duration_ns) - parts[r.id].total())
     return tuple(map(dict, parts.values()))
 
 
