@@ -14,6 +14,9 @@ from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.trace.metrics import repetition_share
 
+#: Cumulative sums of weights that a percentile holds in memory at a time.
+SUMS_AT_ONCE = 1 << 12
+
 
 class Samples:
     """Sums over outputs, and over each resample of them: arrays ``[1 + resamples]``."""
@@ -125,8 +128,12 @@ def _percentile(
         return np.full(len(weights), np.nan)
     values, counts, owner = map(np.array, zip(*sorted(owned), strict=True))
     percentiles = np.full(len(weights), np.nan)
-    for row, weight in enumerate(weights):
-        sums = np.cumsum(weight[owner] * counts)
-        if sums[-1]:
-            percentiles[row] = values[np.searchsorted(sums, share * sums[-1])]
+    step = max(1, SUMS_AT_ONCE // len(values))
+    for first in range(0, len(weights), step):
+        rows = slice(first, first + step)
+        sums = np.cumsum(weights[rows, owner] * counts, axis=1)
+        totals = sums[:, -1:]
+        places = (sums >= share * totals).argmax(axis=1)
+        is_defined = totals[:, 0] > 0
+        percentiles[rows][is_defined] = values[places[is_defined]]
     return percentiles
