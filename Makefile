@@ -28,7 +28,7 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' 
 
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser'
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser and not checked'
 	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
 
 test-full: $(VENV)/.test-ready chromium node  ## run all tests
@@ -38,7 +38,7 @@ check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibi
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
 	git ls-files '*.cpp' '*.hpp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
-	$(PYTEST) tests/test_language.py tests/tools/test_mutants.py::test_every_text_is_in_its_file_once
+	$(PYTEST) -m checked tests/test_language.py tests/tools/test_mutants.py
 	$(VENV)/bin/mypy --no-error-summary
 	$(VENV)/bin/python -m tools.legibility
 

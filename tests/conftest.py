@@ -6,6 +6,7 @@ without vectors. That holds for all tests of a process: with headers that it pre
 kernels with vectors do not compile.
 """
 
+import gc
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -91,3 +92,11 @@ def pytest_collection_modifyitems(items):
             item.path.stem not in LONG,
         )
     )
+
+
+def pytest_collection_finish():
+    """Leave what the modules of all tests hold, a million objects, out of garbage collections:
+    each of many tests collects garbage, some before every decode.
+    """
+    gc.collect()
+    gc.freeze()

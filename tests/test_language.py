@@ -10,6 +10,8 @@ from tests.rows import column
 from tools.language import ROOT, files, findings
 from tools.wording import RULES, Rule
 
+pytestmark = pytest.mark.checked
+
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_has_none_of_the_words(path):

@@ -101,6 +101,7 @@ def test_the_command_reports_a_part_that_exceeds_a_limit(monkeypatch, capsys):
     assert "tools: mean line 99 (limit 46)" in capsys.readouterr().out
 
 
+@pytest.mark.checked
 def test_the_parts_stay_within_their_limits():
     assert legibility.check_parts() == []
 
@@ -130,6 +131,7 @@ def test_a_part_is_limited_as_a_whole(limits, problems, tmp_path, monkeypatch):
     assert legibility.check_parts({"part": limits}) == problems
 
 
+@pytest.mark.checked
 def test_the_package_has_no_long_line():
     assert legibility.check_wrapped() == []
 

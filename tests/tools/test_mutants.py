@@ -60,6 +60,7 @@ def test_a_fault_that_moved_to_another_package_leaves_its_list(tmp_path):
     assert read_mutants(tmp_path) == [moved]
 
 
+@pytest.mark.checked
 def test_every_text_is_in_its_file_once():
     problems = []
     for mutant in read_mutants():
