@@ -4,43 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
-from hsd_viz.decoding.options import Sampling, SamplingOptions, defaults
+from hsd_viz.decoding.keywords import Options
+from hsd_viz.decoding.options import DecodingOptions, Sampling, defaults
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
+from hsd_viz.drafting import Memory
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
+from hsd_viz.settings.ranges import check_budget
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 
-if TYPE_CHECKING:
-    from hsd_viz.drafting import Memory
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions(DecodingOptions):
+    """The options of a decode: the settings of :mod:`hsd_viz.decoding.options`, and some more.
 
-class Options(SamplingOptions, total=False):
-    """The options of a decode, beside the sampling settings of :mod:`hsd_viz.decoding.options`.
+    They are the keyword arguments of :meth:`Engine.decode`; for type checkers
+    :class:`~hsd_viz.decoding.keywords.Options` lists them.
 
     Attributes:
-        max_new_tokens: the largest number of tokens to emit.
         record: whether to record probabilities, entropies and top-5 lists, which are expensive.
         chat: whether to pass the prompt as a user turn through the target's chat template.
         budget: the largest number of draft tokens, 1-256, that a database or baseline may propose
             at a time, regardless of their cost; by default each uses its own limit.
         memory: the memory that drafters keep between runs. Pass the same memory to each run of a
             stack for warm runs; by default a run is cold.
+
+    Raises:
+        UserError: if a value is out of range.
     """
 
-    max_new_tokens: int
-    record: bool
-    chat: bool
-    budget: int | None
-    memory: Memory | None
+    record: bool = True
+    chat: bool = False
+    budget: int | None = None
+    memory: Memory | None = None
+
+    def __post_init__(self) -> None:
+        DecodingOptions.__post_init__(self)
+        check_budget(self.budget)
 
 
-_OTHER_DEFAULTS = {"record": True, "chat": False, "budget": None, "memory": None}
-DEFAULTS = cast("Options", {**defaults(), **_OTHER_DEFAULTS})
+#: The default of each option by name, the settings first.
+DEFAULTS: dict[str, Any] = defaults() | {
+    name: CallOptions.__dataclass_fields__[name].default for name in get_annotations(CallOptions)
+}
 
 
 def options_of(sampling: Sampling, max_new_tokens: int) -> Options:

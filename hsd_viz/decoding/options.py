@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 from typing import Annotated as A
-from typing import Any, TypedDict
+from typing import Any
 
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import (
@@ -128,17 +128,6 @@ class Sampling:
     def greedy(self) -> bool:
         """Whether the likeliest token is always taken."""
         return self.temperature == 0
-
-
-class SamplingOptions(TypedDict, total=False):
-    """The fields of :class:`Sampling` as keyword arguments, for type checkers."""
-
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    seed: int
-    rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

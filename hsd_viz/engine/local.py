@@ -200,14 +200,14 @@ class LocalEngine(Engine):
         if not all(map(models.loaded, asked.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
-        ids = text.read(prompt, options["chat"])
+        ids = text.read(prompt, options.chat)
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         loaded = yield from load_stack(models, asked.names, ids, asked.sampling, alone)
         level_models = loaded.models
         if asked.selects:
             asked, level_models = self._selected(asked, loaded)
         drafter = self._drafter_for(asked)
-        most = len(ids) + options["max_new_tokens"]
+        most = len(ids) + options.max_new_tokens
         levels = open_levels(asked, level_models, most)
         unsure_stops = any(level.confidence for level in levels)
         make_loop = loop_class(level_models, drafter, asked.sampling.rule, unsure_stops)
@@ -216,11 +216,11 @@ class LocalEngine(Engine):
             drafter,
             asked.sampling,
             ids,
-            max_new_tokens=options["max_new_tokens"],
+            max_new_tokens=options.max_new_tokens,
             positions=level_models[-1].positions,
             eos=models.eos(target),
-            budget=options["budget"],
-            details=LIKELIEST if options["record"] else 0,
+            budget=options.budget,
+            details=LIKELIEST if options.record else 0,
         )
         meta = self._facts(asked, level_models, loaded.bridges).to_dict()
         meta["costs"] = self._costs.source
@@ -252,12 +252,12 @@ class LocalEngine(Engine):
         if source is None:
             return None
         costs = None
-        if source.name == DATABASE and asked.options["budget"] is None:
+        if source.name == DATABASE and asked.options.budget is None:
             verifier = self.models.fast(asked.names[0])
             costs = self._costs.of(verifier, self.device.partition(":")[0])
         drafter, _ = self.drafter(
             asked.stack,
-            memory=asked.options["memory"],
+            memory=asked.options.memory,
             temperature=asked.sampling.temperature,
             costs=costs,
         )
@@ -296,7 +296,7 @@ class LocalEngine(Engine):
             device=self.device,
             dtype=self.dtype,
             sampling=asked.sampling,
-            chat=asked.options["chat"],
-            max_new_tokens=asked.options["max_new_tokens"],
+            chat=asked.options.chat,
+            max_new_tokens=asked.options.max_new_tokens,
             databases=self.databases,
         )

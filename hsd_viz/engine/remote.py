@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import httpx
 
 from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.decoding.options import as_float, types
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
@@ -75,15 +74,12 @@ class RemoteEngine(Engine):
                 again may help.
             UserError: if a value that must be a number is not.
         """
-        asked: dict[str, Any] = {**with_defaults(options)}
+        asked = with_defaults(options)
         for name in ("memory", "budget"):
             if asked.pop(name) is not None:
                 raise UserError(
                     f"a server takes no {name}: decode in this process, with load_engine()"
                 )
-        for name, kind in types().items():
-            if kind is float:
-                asked[name] = as_float(name, asked[name])
         return self._events(
             {
                 "prompt": prompt if isinstance(prompt, str) else [*prompt],

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hsd_viz.decoding.engine import DEFAULTS, Options
-from hsd_viz.decoding.options import Sampling, sampling_of, settings
+from hsd_viz.decoding.engine import DEFAULTS, CallOptions
+from hsd_viz.decoding.options import Sampling, as_float, types
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.names.hints import did_you_mean
-from hsd_viz.settings.ranges import check_budget, plain_numbers
+from hsd_viz.settings.declare import from_data
+from hsd_viz.settings.ranges import plain_numbers
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, parse, split_copy
 
 
@@ -36,7 +37,7 @@ class Resolved:
     names: tuple[str, ...]
     choosing: bool
     sampling: Sampling
-    options: Options
+    options: CallOptions
 
     @property
     def selects(self) -> bool:
@@ -60,19 +61,23 @@ class Resolved:
         )
 
 
-def with_defaults(options: Mapping[str, Any]) -> Options:
+def with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``options``, with numbers of Python, and the defaults of the others.
 
     Raises:
-        TypeError: for an unknown one.
+        TypeError: if an option is unknown.
+        UserError: if a value that must be a number is not.
     """
     if unknown := next((name for name in options if name not in DEFAULTS), None):
         raise TypeError(
             f"unknown option '{unknown}' (use "
             f"{', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
         )
-    plain = {name: plain_numbers(value) for name, value in options.items()}
-    return DEFAULTS | plain  # type: ignore[operator, return-value]
+    values = dict(DEFAULTS)
+    for name, value in options.items():
+        plain = plain_numbers(value)
+        values[name] = as_float(name, plain) if types().get(name) is float else plain
+    return values
 
 
 def resolve(
@@ -91,10 +96,7 @@ def resolve(
         TypeError: if an option is unknown.
         UserError: if a value or the stack is invalid.
     """
-    options = with_defaults(given)
-    sampling = sampling_of(options)
-    settings()["max_new_tokens"].check(options["max_new_tokens"])
-    check_budget(options["budget"])
+    options = from_data(CallOptions, with_defaults(given))
     parsed = parse(stack)
     written = str(stack).strip()
     decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
@@ -105,7 +107,14 @@ def resolve(
             raise UserError(
                 f"in '{written}' {name} would draft for itself: 'target' means {name} here"
             )
-    return Resolved(written, decided, own, parsed.automatic, sampling, options)
+    return Resolved(
+        written=written,
+        stack=decided,
+        names=own,
+        choosing=parsed.automatic,
+        sampling=options.sampling,
+        options=options,
+    )
 
 
 def own_name(name: str, target: str) -> str:

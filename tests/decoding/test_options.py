@@ -12,7 +12,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
 from hsd_viz.decoding import options
-from hsd_viz.decoding.engine import DEFAULTS, Options
+from hsd_viz.decoding.engine import DEFAULTS, CallOptions, Options
 from hsd_viz.decoding.options import DecodingOptions, Sampling, sampling_of, settings
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
@@ -59,6 +59,10 @@ def test_a_setting_is_a_field_of_a_request(name):
 def test_a_setting_is_an_option_in_python(name):
     assert Options.__annotations__[name].__forward_arg__ == options.types()[name].__name__
     assert DEFAULTS[name] == options.defaults()[name]
+
+
+def test_the_defaults_are_those_of_a_decode():
+    assert CallOptions() == CallOptions(**DEFAULTS)
 
 
 @pytest.mark.parametrize("name", NAMES)
