@@ -12,7 +12,7 @@ from hsd_viz.figures.charts import HOVER, INK, STEP, Figure, finish, plain
 from hsd_viz.figures.palette import HUES, KINDS, family, label, pale
 
 #: Columns of a bar's row that are drawn; all others are text after the bar.
-DRAWN = ("group", "dot", "low", "high")
+DRAWN = ("group", "words", "dot", "low", "high")
 #: Parts of bars that are neither sources nor kinds of stacks: label and colour.
 PARTS = {"own": ("the target's own token", pale(HUES["target"].light))}
 #: Pixels of a character of the text after a bar.
@@ -36,9 +36,9 @@ def bars(
     """Return horizontal bars of stacked parts.
 
     Args:
-        rows: one per bar, from the top. The first column has the labels; ``group`` a heading above
-            the first bar of each; ``dot`` a value with its interval ``low`` to ``high``; the others
-            are text, shown after the bar and in the table.
+        rows: one per bar, from the top. The first column has the labels; ``words`` what is written
+            before them; ``group`` a heading above the first bar of each; ``dot`` a value with its
+            interval ``low`` to ``high``; the others are text, shown after the bar and in the table.
         parts: ``row`` (position in ``rows``), ``part`` (a source, a kind of :data:`palette.KINDS`,
             or one of :data:`PARTS`) and ``value``, in the order of the legend.
         title: the title.
@@ -60,7 +60,7 @@ def bars(
     columns = [name for name in rows.columns[1:] if name not in DRAWN]
     cells = list(rows[columns].itertuples(index=False, name=None))
     texts = [" · ".join(filter(None, map(str, row))) for row in cells]
-    places, ticks = _places(labels, groups)
+    places, ticks = _places(_ticks(rows, labels), groups)
     figure = px.bar(
         parts.assign(place=[places[row] for row in parts["row"]]),
         x="value",
@@ -110,21 +110,29 @@ def bars(
     )
 
 
-def _places(
-    labels: Sequence[str], groups: Sequence[str]
-) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the position of each bar, and (position, label) of all ticks: a heading has a position
+def _ticks(rows: pd.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return what is written beside each bar: its words, and its label behind them."""
+    names = [plain(name) for name in labels]
+    if "words" not in rows:
+        return names
+    return [
+        f"<b>{plain(words)}</b> {name}" for words, name in zip(rows["words"], names, strict=True)
+    ]
+
+
+def _places(names: Sequence[str], groups: Sequence[str]) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the position of each bar, and (position, text) of all ticks: a heading has a position
     of its own.
     """
     places: list[int] = []
     ticks: list[tuple[int, str]] = []
     heading = ""
-    for name, group in zip(labels, groups, strict=True):
+    for name, group in zip(names, groups, strict=True):
         if group and group != heading:
             ticks.append((len(ticks), f"<b>{plain(group)}</b>"))
         heading = group or heading
         places.append(len(ticks))
-        ticks.append((len(ticks), plain(name)))
+        ticks.append((len(ticks), name))
     return places, ticks
 
 

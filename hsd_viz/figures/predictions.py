@@ -16,7 +16,7 @@ import plotly.express as px
 from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
-from hsd_viz.figures.palette import KINDS
+from hsd_viz.figures.palette import HUES, KINDS
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated
 from hsd_viz.latency.basis import Basis, Measured, basis_of, read_json
@@ -232,26 +232,26 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
 _SOURCES = (
     "predicted from step times and acceptances; every assumption is listed with the prediction"
 )
-#: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its
-#: line.
+#: Of each kind of stack: its label, its colour and the dash of its line. A hierarchy has the colour
+#: of the second draft model, other kinds that of reports.
 STRUCTURES = {
-    Structure.PLAIN: ("plain decoding", "plain", "dot"),
-    Structure.DATABASE: ("database", "database", "dash"),
-    Structure.ONE_DRAFT: ("one draft model", "models", "solid"),
-    Structure.DRAFTS: ("hierarchy", "auto", "longdash"),
-    Structure.OVER_DATABASE: ("database below drafts", "both", "dashdot"),
+    Structure.PLAIN: ("plain decoding", KINDS["plain"].light, "dot"),
+    Structure.DATABASE: ("database", KINDS["database"].light, "dash"),
+    Structure.ONE_DRAFT: ("one draft model", KINDS["models"].light, "solid"),
+    Structure.DRAFTS: ("hierarchy", HUES["small"].light, "longdash"),
+    Structure.OVER_DATABASE: ("database below drafts", KINDS["both"].light, "dashdot"),
 }
-#: The ratio of two kinds' places at one batch.
-_APART = 1.06
 
 
 def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each
-    kind. ``plan`` is the result of :func:`hsd_viz.predict`. Bands are its intervals. ``models`` is
-    what the title calls its models, by default their names.
+    kind. ``plan`` is the result of :func:`hsd_viz.predict`. The kind that is fastest at the first
+    batch and context has its intervals as bars; the table has all. ``models`` is what the title
+    calls its models, by default their names.
     """
     frame = prediction_frame(plan)
-    colours = {label: KINDS[kind].light for label, kind, _ in STRUCTURES.values()}
+    best = _fastest(frame)
+    colours = {label: colour for label, colour, _ in STRUCTURES.values()}
     dashes = {label: dash for label, _, dash in STRUCTURES.values()}
     figure = px.line(
         frame,
@@ -270,7 +270,8 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         category_orders={"kind": list(colours)},
     )
     figure.update_traces(hovertemplate=FIRST_HOVER, error_y_thickness=1)
-    _set_beside(figure, list(colours))
+    for trace in figure.data:
+        trace.error_y.visible = trace.name == best.kind
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
@@ -287,8 +288,9 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         figure,
         f"Predicted: {models or ', '.join(plan.models)} on {cards}",
         text=(
-            "Speed-up over plain decoding by batch, of the best stack "
-            "of each kind, one panel per context."
+            f"At batch {best.batch}, context {best.context:,}: {best.kind} is fastest, "
+            f"{best.speedup:.2f} × plain decoding. Lines: the best stack of each kind by batch; "
+            f"bars: the intervals of {best.kind}."
         ),
         note=" ".join(map(sentence, [*plan.answers(), _SOURCES])),
         table=[["stack", "batch", "context", "speed-up", "interval"], *rows],
@@ -297,14 +299,11 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     )
 
 
-def _set_beside(figure: Figure, kinds: list[str]) -> None:
-    """Move the points of each kind beside those of the others on the logarithmic axis, so that
-    the intervals of a batch do not cover each other.
-    """
-    middle = (len(kinds) - 1) / 2
-    for trace in figure.data:
-        factor = _APART ** (kinds.index(trace.name) - middle)
-        trace.x = [batch * factor for batch in trace.x]
+def _fastest(frame: pd.DataFrame) -> Any:
+    """Return the row of the fastest kind at the first batch and context."""
+    first = frame[frame["context"] == frame["context"].min()]
+    first = first[first["batch"] == first["batch"].min()]
+    return first.loc[first["speedup"].idxmax()]
 
 
 def prediction_frame(plan: Any) -> pd.DataFrame:

@@ -15,9 +15,9 @@ from hsd_viz.figures.bars import bars, style
 from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.measure.bench.report import BenchReport, read_report
-from hsd_viz.measure.bench.sentences import warnings
+from hsd_viz.measure.bench.sentences import loss, tally, warnings
 from hsd_viz.results.estimate import LEAST
-from hsd_viz.results.kinds import kind_of
+from hsd_viz.results.kinds import kind_of, stack_words
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
 from hsd_viz.text import counted
 
@@ -56,17 +56,18 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     if frame["low"].notna().any():
         rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
     rows["kind of stack"] = [style(kind)[0] for kind in frame["kind"]]
-    rows = rows.assign(dot=frame["value"], low=frame["low"], high=frame["high"])
+    words = frame["stack"].map(stack_words)
+    rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     too_few = f"No interval is shown for fewer than {LEAST} prompts. The"
     opening = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else too_few
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
-    text = f"{opening} dashed line is plain decoding."
+    text = f"{loss(report)} {opening} dashed line is plain decoding.".strip()
     return bars(
         rows,
         parts,
-        "Speed-up over plain decoding",
+        tally(report) or "Speed-up over plain decoding",
         SPEED,
         reference=1.0,
         legend=False,

@@ -49,8 +49,7 @@ class Reading:
 
     def read_notes(self) -> list[str]:
         """Return what was read, skipped and refused, as lines."""
-        forms = [f"{count:,} of the form '{form}'" for form, count in self.by_form.items()]
-        lines = [f"read {counted(self.lines, 'line')}: {', '.join(forms) or 'no record'}"]
+        lines = [f"read {counted(self.lines, 'line')}, {self._found()}"]
         if self.other:
             lines.append(f"skipped {self.other:,} without figures of speculative decoding")
         if self.superseded:
@@ -67,6 +66,15 @@ class Reading:
         if len(self.refused) > EXAMPLES:
             lines.append(f"refused: {len(self.refused)} records in all")
         return lines
+
+    def _found(self) -> str:
+        """Return how many lines are records, and of which forms."""
+        if not self.by_form:
+            return "none with figures of speculative decoding"
+        forms = list(self.by_form)
+        if len(forms) > 1:
+            forms = [f"{count:,} × {form}" for form, count in self.by_form.items()]
+        return f"{sum(self.by_form.values()):,} with figures ({'; '.join(forms)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON data."""

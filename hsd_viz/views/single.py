@@ -26,9 +26,9 @@ class RuleLab(View):
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
-    tokens = traitlets.List(traitlets.Unicode(), ["the", "a", "one", "no"], minlen=2, maxlen=5).tag(
-        sync=True
-    )
+    tokens = traitlets.List(
+        traitlets.Unicode(), ["cat", "dog", "owl", "fox"], minlen=2, maxlen=5
+    ).tag(sync=True)
     p = traitlets.List(
         traitlets.Float(min=0, max=1), [0.5, 0.25, 0.15, 0.1], minlen=2, maxlen=5
     ).tag(sync=True)

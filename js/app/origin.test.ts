@@ -126,8 +126,8 @@ test("a saved report of the same models, stack and settings is beside the prompt
   expect(suiteChips(own, [{ ...suite, value: 9, dtype: "bfloat16" }, suite])).toEqual([
     {
       figure: "1.12\u00a0×",
-      words: "[1.09,\u00a01.17] Spec-Bench",
-      title: "24 prompts, 95 % interval; spec.json",
+      words: "on 24 prompts [1.09,\u00a01.17]: Spec-Bench",
+      title: "95 % interval; spec.json",
     },
   ]);
   for (const change of [

@@ -126,8 +126,8 @@ const intervalWords = ({ low, high }: Suite) => `[${low.toFixed(2)},\u00a0${high
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const found = suiteOf(run, suites);
   if (!found) return [];
-  const title = `${plural(found.prompts, "prompt")}, 95 % interval; ${found.file}`;
-  const words = `${intervalWords(found)} ${found.name}`;
+  const title = `95 % interval; ${found.file}`;
+  const words = `on ${plural(found.prompts, "prompt")} ${intervalWords(found)}: ${found.name}`;
   return [{ figure: timesWords(found), words, title }];
 }
 /** What the first saved report found to be fastest; "": there is none. */

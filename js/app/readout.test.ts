@@ -85,9 +85,9 @@ test.each([
 });
 
 test("a stack is said in the order of drafting", () => {
-  expect(stackWords("db > target")).toBe("databases, then target");
+  expect(stackWords("db > target")).toBe("databases, then the model");
   expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe(
-    "databases, then nano, then target",
+    "databases, then nano, then the model",
   );
   expect(stackWords("target")).toBe("");
 });

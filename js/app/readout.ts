@@ -98,11 +98,11 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
-  const words = stackWords(run.meta.stack);
+  const words = stackWords(run.meta.stack) || "plain decoding";
   return html`<section class="hsd-readout" aria-label="Run">
     <div class="hsd-origin">
-      <h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
-      ${words ? html`<p class="hsd-note">${words}.</p>` : nothing}
+      <h2>${words[0].toUpperCase() + words.slice(1)}</h2>
+      <code class="hsd-origin-stack">${run.meta.stack}</code>
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}
     </div>
     <div class="hsd-tiles">

@@ -13,10 +13,13 @@ const BADGES = {
   finished: "Finished run",
 };
 
+/** A title whose speed-up is first, where it is not cut: "1.62× A summary". */
+export const speedFirst = (title: string) => title.replace(/^(.+) \(([\d.]+×).*\)$/, "$2 $1");
+
 /** The runs that can be shown: [name, title]. */
 function runsOf({ host, store }: Page): string[][] {
   const { here, opened, kind } = store.state;
-  const options = host.about.recordings.map(({ name, title }) => [name, title]);
+  const options = host.about.recordings.map(({ name, title }) => [name, speedFirst(title)]);
   if (here || kind === "live") options.unshift([HERE, "Run decoded here"]);
   if (opened) {
     const isGame = opened.name === YOUR_GAME;

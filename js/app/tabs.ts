@@ -6,6 +6,7 @@ import { make } from "../lib/dom";
 import { foldOf } from "../lib/fold";
 import { failure } from "../lib/notice";
 import { type Store as Run, storeOf } from "../lib/run";
+import type { Round } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { AnswerView } from "./answer";
@@ -29,24 +30,24 @@ export interface Tab {
   /** It is not about the run on the page, which is hidden. */
   isApart?: boolean;
 }
-type Lede = keyof typeof LEDES | "";
 
-/** A section with a line above its content. */
-function sectionOf(lede: Lede, ...content: Node[]) {
+/** A section of the page around its content. */
+function sectionOf(...content: Node[]) {
   const root = make("section", "hsd-part");
-  root.append(...(lede ? [make("p", "hsd-lede", LEDES[lede])] : []), ...content);
+  root.append(...content);
   return root;
 }
+const ledeOf = (name: keyof typeof LEDES) => make("p", "hsd-lede", LEDES[name]);
 /** A view of the run. */
 const view =
-  (name: string, lede: Lede = "", extra: Record<string, unknown> = {}): Make =>
-  ({ state }) => ({ root: sectionOf(lede, mount(name, { ...state, ...extra }).el) });
+  (name: string, extra: Record<string, unknown> = {}): Make =>
+  ({ state }) => ({ root: sectionOf(mount(name, { ...state, ...extra }).el) });
 
-function asked(about: string, words: string, lede: Lede = "", ofRun = true): Make {
+function asked(about: string, words: string, ofRun = true): Make {
   return ({ host, state, run }) => {
     const made = new AnswerView(host, { about, words, run: ofRun ? run : undefined }, state);
     return {
-      root: sectionOf(lede, made.root),
+      root: sectionOf(made.root),
       refresh: made.refresh,
       stale: (on) => made.stale(on),
     };
@@ -107,12 +108,12 @@ function drafter({ host, store, state, group }: Context): Section {
     }
     if (of === run) made.model.set("others", others as never);
   }
-  return { root: sectionOf("", made.el), refresh: () => void refresh().catch(reportError) };
+  return { root: sectionOf(made.el), refresh: () => void refresh().catch(reportError) };
 }
 
 /** The law: what the host answers, else the sliders alone. */
 function law(context: Context): Section {
-  const made = asked("law", "The fastest stack by the latency law", "law")(context);
+  const made = asked("law", "The fastest stack by the latency law")(context);
   if (!context.host.answers.includes("law")) {
     const sliders = {
       acceptance: 0.7,
@@ -129,9 +130,31 @@ function law(context: Context): Section {
 
 const REPORTS = "Reports on many prompts";
 
+const SURVIVORS = "What survives each level";
+
+/** Open for a run with several verifiers: of one alone there is little to see. */
+function survivors(context: Context): Section {
+  const ribbons = view("panels", { which: ["ribbons"] });
+  const words = "The draft tokens of each source that a verifier accepts.";
+  const { root, refresh, stale } = closed(SURVIVORS, words, ribbons)(context);
+  let of = "";
+  return {
+    root,
+    stale,
+    refresh() {
+      const { run, rounds } = context.group.store;
+      const isNew = run !== of;
+      of = run;
+      if (isNew) (root as HTMLDetailsElement).open = [...rounds.values()].some(isBelow);
+      refresh?.();
+    },
+  };
+}
+const isBelow = ({ parent }: Round) => parent !== null;
+
 /** Saved reports, and a file of the visitor. */
 function reports({ host, state }: Context): Section {
-  const root = sectionOf("report");
+  const root = sectionOf(ledeOf("report"));
   const made = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
@@ -156,7 +179,7 @@ function reportsBelow(context: Context): Section {
 }
 
 const RULE_LAB = {
-  tokens: ["the", "a", "one", "no"],
+  tokens: ["cat", "dog", "owl", "fox"],
   p: [0.5, 0.25, 0.15, 0.1],
   lookahead: 3,
   disagreement: 0.4,
@@ -177,7 +200,7 @@ export const tabsOf = (host: Host): Tab[] => [
     says: acceptedOf,
     parts: [
       ["The round", view("scene")],
-      ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
+      ["Acceptance", view("panels", { which: ["byPosition", "perRound"] })],
       [
         "You are the drafter",
         closed(
@@ -190,8 +213,8 @@ export const tabsOf = (host: Host): Tab[] => [
         "Verification rules",
         closed(
           "Verification rules",
-          "One draft under four rules, three of them lossless.",
-          view("rule_lab", "", RULE_LAB),
+          "One draft under four rules: three keep the model’s probabilities, one does not.",
+          view("rule_lab", RULE_LAB),
         ),
       ],
     ],
@@ -200,24 +223,24 @@ export const tabsOf = (host: Host): Tab[] => [
     title: "Databases",
     says: copiesOf,
     parts: [
-      ["Tokens by source", view("timeline", "", { show: "supply" })],
+      ["Tokens by source", view("timeline", { show: "supply" })],
       ["Copied passages", view("locality_map")],
-      ["Match length", view("panels", "", { which: ["byMatch", "inText"] })],
+      ["Match length", view("panels", { which: ["byMatch", "inText"] })],
     ],
   },
   {
     title: "Time",
     says: timeOf,
     parts: [
-      ["Timeline", view("timeline", "", { show: "time" })],
-      ["What survives each level", view("panels", "", { which: ["ribbons"] })],
+      ["Timeline", view("timeline", { show: "time" })],
       ["Best stack of these models", law],
+      [SURVIVORS, survivors],
       [
         "Other hardware",
         closed(
           "Other hardware",
           LEDES.predict,
-          asked("predict", "A prediction for other hardware", "", false),
+          asked("predict", "A prediction for other hardware", false),
         ),
       ],
     ],
@@ -267,6 +290,7 @@ export function built(tab: Tab, context: Context): Built {
   if (!list.hidden) render(links, list);
   const headline = tab.says ? saying(tab, context) : null;
   if (headline) el.append(headline.root);
+  if (tab.title in LEDES) el.append(ledeOf(tab.title as keyof typeof LEDES));
   el.append(...sections.map(({ root }) => root));
   return { el, sections: headline ? [headline, ...sections] : sections, parts: list };
 }

@@ -104,6 +104,20 @@ for (const [name, data] of Object.entries(RECORDED))
     if (name === "sampled") assert.ok(seen > 20);
   });
 
+test("the token that was drawn has a column of its own, even where its p is not known", () => {
+  const tops = {
+    top: [[9, 0.2]],
+    residual_top: [[3, 0.6]],
+    q_top: [4, 5, 6, 7, 8].map((id) => [id, 0.1]),
+  };
+  const token: any = { token_id: 3, p: 0.4, ...tops, residual_sum: 0.5 };
+  const draft: any = { token_id: 4, p: 1e-6, q: 0.5, u: 0.9 };
+  const board = boardOfCorrection(token, [draft], { temperature: 0.7 } as any, false);
+  const own = board?.columns.find(({ id }) => id === 3);
+  close(own?.residual ?? 0, 0.3);
+  close(board?.columns.at(-1)?.residual ?? 0, 0.2);
+});
+
 test("tokens with hardly a share are in the column of all others", () => {
   const column = (id: number | null, residual: number, drafted = false): Column => ({
     id,

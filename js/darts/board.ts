@@ -76,11 +76,12 @@ export function boardOfCorrection(
     return walk ? { ...made, surplus: 0 } : made;
   });
   for (const { id, p, left } of rest) {
-    // A token whose p is not known is one of the rest.
-    if (p === null || columns.some((c) => c.id === id)) continue;
+    // A token whose p is not known is one of the rest; of the one that was drawn, what is left of
+    // p is shown.
+    if ((p === null && id !== t.token_id) || columns.some((c) => c.id === id)) continue;
     columns.push({
       id,
-      accepted: Math.max(0, p - left),
+      accepted: Math.max(0, (p ?? left) - left),
       residual: left,
       surplus: 0,
       drafted: false,

@@ -63,6 +63,16 @@ for (const T of [0.6, 1, 1.3])
     assert.ok(walked.walk && walked.rest.every((r) => r.q === null && r.left === r.p));
   });
 
+test("p comes out as sampled where the draft token is not among the likeliest of the target", () => {
+  const q = [0.01, 0.02, 0.03, 0.05, 0.12, 0.15, 0.2, 0.42];
+  const c = corrected(0.7, [7], q);
+  assert.deepEqual(
+    c.rest.map(({ id }) => id),
+    [0, 1, 2, 3],
+  );
+  for (const { id, p } of c.rest) near(p, c.p[id]);
+});
+
 test("a token drafted twice at a place counts once; without the sum nothing is shown", () => {
   const twice = [0, 1].map((node) => row(node, "rejected", { token_id: 4, p: 0.25, u: null }));
   const t = {

@@ -38,16 +38,24 @@ export function workedBack(t: Correction, refused: Draft[], sampling: Sampling) 
       left: 0,
     }),
   );
-  const p = sampledFrom(t, drafted, sampling);
   const qs = new Map(t.q_top ?? []);
   // A list shorter than five has all tokens with a probability.
   const q = (id: number) => qs.get(id) ?? (t.q_top && t.q_top.length < 5 ? 0 : null);
-  const rest = t.residual_top.map(([id, residual]): Rest => {
-    const left = residual * sum;
+  const lefts = t.residual_top.map(([id, residual]) => ({ id, left: residual * sum }));
+  const exact = lefts.flatMap(({ id, left }) => {
+    const qOf = walk ? 0 : q(id);
+    return qOf === null ? [] : [{ id, p: left + qOf }];
+  });
+  const p = sampledFrom(
+    t,
+    [...drafted.map((d) => ({ id: d.token_id, p: d.p })), ...exact],
+    sampling,
+  );
+  const rest = lefts.map(({ id, left }): Rest => {
     if (walk) return { id, p: left, q: null, left };
-    const pOf = p(id);
     const qOf = q(id);
     if (qOf !== null) return { id, p: left + qOf, q: qOf, left };
+    const pOf = p(id);
     return { id, p: pOf, q: pOf === null ? null : Math.max(0, pOf - left), left };
   });
   return { walk, sum, taken, rest };
@@ -55,11 +63,11 @@ export function workedBack(t: Correction, refused: Draft[], sampling: Sampling) 
 
 /**
  * p as sampled, for tokens whose p at temperature 1 is recorded. Temperature T raises each p to 1 /
- * T and rescales; the scale follows from the draft token, whose p is recorded both ways.
+ * T and rescales; the scale follows from a token whose p is known both ways.
  */
 function sampledFrom(
   t: Correction,
-  drafted: Draft[],
+  sampled: readonly Pick<Rest, "id" | "p">[],
   { temperature, top_k, top_p, min_p }: Sampling,
 ) {
   const T = temperature ?? 1;
@@ -69,8 +77,8 @@ function sampledFrom(
   ]);
   const hot = (id: number) => (warm.get(id) ?? NaN) ** (1 / T);
   const whole = T === 1 && !top_k && (top_p ?? 1) === 1 && !min_p;
-  const anchor = drafted.find((d) => (d.p ?? 0) > 0 && (warm.get(d.token_id) ?? 0) > 0);
-  const scale = whole ? 1 : anchor ? (anchor.p ?? NaN) / hot(anchor.token_id) : null;
+  const anchor = sampled.find(({ id, p }) => (p ?? 0) > 0 && (warm.get(id) ?? 0) > 0);
+  const scale = whole ? 1 : anchor ? (anchor.p ?? NaN) / hot(anchor.id) : null;
   // Valid only for tokens of the residual, which were in the sampled set.
   return (id: number) => (scale === null || !warm.has(id) ? null : scale * hot(id));
 }

@@ -6,7 +6,7 @@ import { hsdGroup } from "../lib/group";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { duration } from "../lib/words";
-import { calibrationRow, type Row, reasonOf, runRow } from "./measured";
+import { calibrationRow, reasonOf, runRow } from "./measured";
 import type { Colours, Graph, Picked } from "./spec";
 
 interface Traits {
@@ -65,8 +65,7 @@ function answer(p: Picked) {
     ["Over plain decoding", times(p.over_plain), "predicted"],
     ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],
   ];
-  return html`<p><code class="hsd-answer-stack">${p.stack}</code></p>
-    <p>${p.words}</p>
+  return html`<p><strong>${p.words}</strong> <code class="hsd-note">${p.stack}</code></p>
     <div class="hsd-answer-facts">
       ${facts.map(
         ([label, value, note]) =>
@@ -78,25 +77,22 @@ function answer(p: Picked) {
     </div>`;
 }
 
-/** Speed and acceptance of this run beside those of the calibration, each with what it is of. */
+/** The speed of this run beside those of the calibration and of other prompts. */
 function beside(graph: Graph, picked: Picked, group: string | undefined) {
   const store = group ? hsdGroup(group).store : null;
   const run = store && runRow(store, picked);
   if (!run) return nothing;
   const calibration = calibrationRow(graph, picked);
-  const line = ({ of, times, accepted }: Row) => [of, times, accepted];
-  const rows = [run, calibration];
+  const rows = [run, calibration].map(({ of, times }): string[] => [of, times]);
   if (typeof picked.measured_over_plain === "number") {
     const of = `${picked.measured_on || "Other prompts"}, measured`;
-    rows.push({ of, times: times(picked.measured_over_plain), accepted: "–", rate: null });
+    rows.push([of, times(picked.measured_over_plain)]);
   }
   const reason = reasonOf(store, run, calibration);
-  return html`${tableOf(
-    "This run and the calibration",
-    ["figures of", "speed-up", "accepted of examined"],
-    rows.map(line),
-  )}
-  ${reason ? html`<p class="hsd-note">${reason}</p>` : nothing}`;
+  return html`<div>
+    ${tableOf("This run and the calibration", ["speed-up", "over plain decoding"], rows)}
+    ${reason ? html`<p class="hsd-note">${reason}</p>` : nothing}
+  </div>`;
 }
 
 export default templated<Traits>(
@@ -106,18 +102,17 @@ export default templated<Traits>(
     const picked = get("picked");
     const hasLookahead = picked.path?.some(({ lookahead }) => lookahead);
     return html`<h3>Best stack of these models <span class="hsd-chip">predicted</span></h3>
+      <div class="hsd-answer">${answer(picked)}</div>
       <div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
           <p class="hsd-note">
-            Conditional acceptance of each drafter by each verifier. Marked: the best
+            Accepted of examined draft tokens, on the calibration’s prompts. Marked: the best
             stack${hasLookahead ? "; γ is the lookahead, the tokens that a level proposes" : ""}.
           </p>
         </div>
-        <div class="hsd-answer">
-          ${answer(picked)} ${get("of_run") ? beside(graph, picked, get("group")) : nothing}
-          <p class="hsd-source">${graph.source ?? ""}</p>
-        </div>
-      </div>`;
+        ${get("of_run") ? beside(graph, picked, get("group")) : nothing}
+      </div>
+      <p class="hsd-source">${graph.source ?? ""}</p>`;
   },
 );

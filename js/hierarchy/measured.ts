@@ -12,12 +12,9 @@ export interface Row {
   /** What its figures are of. */
   of: string;
   times: string;
-  accepted: string;
   rate: number | null;
 }
 
-const NONE = "–";
-const percent = (rate: number) => `${(100 * rate).toFixed(0)} %`;
 const inTimes = (speedup: number) => `${speedup.toFixed(2)} ×`;
 
 /** What a run reached; null where plain decoding was not measured beside it, or it was plain. */
@@ -27,15 +24,11 @@ export function runRow(store: Store, picked: Picked): Row | null {
   const m = metricsOf(store);
   const gain = gainOf(store, m);
   if (!gain || gain.impossible) return null;
-  const rate = m.conditional_acceptance;
-  const examined = m.levels.at(-1)?.examined ?? 0;
-  const counts = `${m.accepted} of ${examined} (${m.drafted} drafted)`;
   const other = stack === picked.stack ? "" : ` with ${stack}`;
   return {
     of: `This prompt${other}, measured`,
     times: inTimes(gain.value),
-    accepted: rate === null ? NONE : `${percent(rate)}: ${counts}`,
-    rate,
+    rate: m.conditional_acceptance,
   };
 }
 
@@ -48,7 +41,6 @@ export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
   return {
     of: `Calibration${where}, predicted`,
     times: inTimes(1 + picked.over_plain),
-    accepted: rate === null ? NONE : percent(rate),
     rate,
   };
 }

@@ -9,6 +9,12 @@ const SHORT = 10;
 /** The least probability of a round's own token that is not a surprise. */
 const LIKELY = 0.1;
 
+/**
+ * What darts on both sides are worth: more than a second accepted token and a likely own token,
+ * since of a draft that was never likely there is nothing to see.
+ */
+const BOTH_SIDES = 10;
+
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
 /** Whether the rejected tokens of a round are words. */
@@ -17,8 +23,8 @@ const rejectsWords = (drafts: readonly Draft[]) =>
 
 /**
  * The score of a target round, higher is better: accepted tokens, best two, and a rejection are the
- * whole idea; a level that rejects for itself, darts on both sides (`hasBoard`), words instead of
- * blanks and a likely own token make it easier to read.
+ * whole idea, best where darts fall on both sides (`hasBoard`); a level that rejects for itself,
+ * words instead of blanks and a likely own token make it easier to read.
  */
 export function lessonOf(
   store: Rows,
@@ -34,7 +40,7 @@ export function lessonOf(
   if (rejects(drafts) && round.outcome === "correction") score += rejectsWords(drafts) ? 8 : 6;
   const below = store.children.get(id) ?? [];
   if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
-  if (hasBoard(id)) score += 3;
+  if (hasBoard(id)) score += BOTH_SIDES;
   const own = store.tokens.findLast((token) => token.round === id && token.depth === 0);
   if ((own?.p ?? 0) > LIKELY) score += 2;
   if (drafts.length <= SHORT) score += 1;

@@ -244,9 +244,24 @@ export function refusalOf(parts: readonly Part[], models: readonly string[] | nu
     : "";
 }
 
-/** A stack as words, in the order of drafting: "databases, then target"; "" for plain decoding. */
-export function stackWords(stack: string): string {
-  if (isPlain(stack)) return "";
-  const names = stack.split(">").map((part) => part.trim().replace(/[[:?].*/, ""));
+/** Drafters without a colour of their own, and the database that is asked first. */
+const FIRST_DATABASE: Record<string, string> = { db: "context", hd: "context" };
+
+/** The source that drafts for the target, in whose colour a stack is drawn. */
+export function drafterOf(stack: string): string {
+  const drafter = stack.split(">").at(-2) ?? "target";
+  const name = drafter.trim().replace(/[[:?].*/, "");
+  return FIRST_DATABASE[name] ?? name;
+}
+
+/** What drafts in a stack, in order: "databases, then nano"; "" for plain decoding. */
+export function draftersWords(stack: string): string {
+  const parts = stack.split(">").slice(0, -1);
+  const names = parts.map((part) => part.trim().replace(/[[:?].*/, ""));
   return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
+}
+/** A stack as words: "databases, then the model"; "" for plain decoding. */
+export function stackWords(stack: string): string {
+  const drafters = draftersWords(stack);
+  return drafters && `${drafters}, then the model`;
 }

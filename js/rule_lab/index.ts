@@ -3,6 +3,7 @@
 import { html, nothing } from "lit-html";
 import { isWhole } from "../lib/facts";
 import { slider } from "../lib/fields";
+import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { figure } from "../lib/words";
 import {
@@ -43,6 +44,8 @@ interface Trial {
   draft: number[];
 }
 
+/** The rules in reading order: the one that is not lossless is beside the first. */
+const ORDER: readonly Rule[] = ["token", "typical", "block", "branch"];
 const isLossless = (rule: Rule) => rule !== "typical";
 
 /** The comparison at one place, as text. */
@@ -84,6 +87,21 @@ function stepsOf({ tokens, models, draft }: Trial, rule: Rule, verdict: Verdict)
     <li>“${tokens[verdict.token]}” drawn from ${fromP ? "p" : "the residual"}</li>
     ${h.length ? html`<li>h = ${h.join(", ")}</li>` : nothing}
   </ol>`;
+}
+
+/** The draft with its random numbers, and the probabilities of both models. */
+function draftTemplate({ tokens, models: { p, q }, draft }: Trial, u: readonly number[]) {
+  const heads = ["token", ...tokens.map((token) => html`<code>${token}</code>`)];
+  const rows = [
+    ["p, the model", ...p.map(figure)],
+    ["q, the drafter", ...q.map(figure)],
+  ];
+  const chip = (t: number, k: number) =>
+    html`<span class="hsd-rl-token">${tokens[t]}</span> u = ${figure(u[k])}`;
+  return html`<div class="hsd-rl-draft">
+    ${tableOf("Probabilities", heads, rows)}
+    <p>Draft: ${draft.map(chip)}</p>
+  </div>`;
 }
 
 /** The law of the first emitted token, as bars with a mark at the target's own. */
@@ -135,7 +153,6 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
   const models = { p, q: disagreeing(p, get("disagreement")), epsilon: get("epsilon") };
   const { draft, u, verdicts } = tried(models, get("lookahead"), get("seed"));
   const trial = { tokens, models, draft };
-  const rows = tokens.map((token, t) => `${token} ${figure(p[t])} / ${figure(models.q[t])}`);
   return html`<h3>One draft, four verification rules</h3>
     <div class="hsd-rl-form">
       ${SLIDERS.map(
@@ -146,10 +163,9 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
           >`,
       )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button>
     </div>
-    <p class="hsd-note">
-      Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(figure).join(", ")}.
-      Probabilities p / q: ${rows.join(", ")}.
-    </p>
-    <div class="hsd-rl-rules">${RULES.map((rule, k) => ruleCard(trial, rule, verdicts[k]))}</div>
+    ${draftTemplate(trial, u)}
+    <div class="hsd-rl-rules">
+      ${ORDER.map((rule) => ruleCard(trial, rule, verdicts[RULES.indexOf(rule)]))}
+    </div>
     <p class="hsd-source">${WORDS.note}</p>`;
 });

@@ -121,6 +121,8 @@ export function fallsOnBothSides(
   if (isGreedy(store)) return false;
   const drawn = boardOfRound(store, palette, round, own?.row ?? null);
   if (!drawn) return false;
-  const accepted = drawn.board.columns.reduce((sum, column) => sum + column.accepted, 0);
+  // The drafted tokens themselves are seen to be accepted at times.
+  const drafted = drawn.board.columns.filter((column) => column.drafted);
+  const accepted = drafted.reduce((sum, column) => sum + column.accepted, 0);
   return accepted > BOTH_SIDES.least && accepted < BOTH_SIDES.most;
 }

@@ -59,11 +59,8 @@ function legend(drafter: string) {
     >accepted from here
   </li>`;
   return html`<ul class="hsd-sc-legend">
-      ${DRAFTED.map(item(drafter))}${left}${OWN.map(item(""))}
-    </ul>
-    <p class="hsd-note">
-      The first row is the text. A rejected token stays in its drafter’s row.
-    </p>`;
+    ${DRAFTED.map(item(drafter))}${left}${OWN.map(item(""))}
+  </ul>`;
 }
 
 function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: Acts) {

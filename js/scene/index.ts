@@ -13,7 +13,16 @@ import { unique } from "../lib/widget";
 import { duration } from "../lib/words";
 import { boardOfChip, fallsOnBothSides } from "./board";
 import { type Acts, type Details, detailsTemplate } from "./details";
-import { boxHeight, chipBox, isNarrow, isWide, type Layout, layoutOf, scrollTo } from "./layout";
+import {
+  boxHeight,
+  chipBox,
+  isChained,
+  isNarrow,
+  isWide,
+  type Layout,
+  layoutOf,
+  scrollTo,
+} from "./layout";
 import { ScenePlayer } from "./player";
 import { beside, type Chip, type Scene, sceneOf, timeOf } from "./scene";
 import {
@@ -43,6 +52,7 @@ class SceneView {
   private readonly player = new ScenePlayer(() => this.paint());
   private selection = atRound(null);
   private scene: Scene | null = null;
+  private isChain = false;
   /** Of the scene as it was drawn. */
   private layout: Layout | null = null;
   /** What the scene, the details, and the view's scroll position were made from. */
@@ -212,6 +222,7 @@ class SceneView {
     if (key === this.made.scene) return key;
     this.made.scene = key;
     this.scene = top === null ? null : sceneOf(store, top);
+    this.isChain = isChained(store);
     this.box.scrollLeft = 0;
     return key;
   }
@@ -296,7 +307,7 @@ class SceneView {
     const path = new Set<Chip>();
     for (let chip = chosen ?? this.deciding(scene); chip; chip = chip.above) path.add(chip);
     this.layout = layout;
-    box.style.height = `${boxHeight(layout)}px`;
+    box.style.height = `${boxHeight(layout, this.isChain)}px`;
     drawStage(stage, sources, {
       scene,
       layout,

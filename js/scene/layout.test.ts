@@ -8,6 +8,7 @@ import {
   boxHeight,
   chipBox,
   floorBox,
+  isChained,
   isNarrow,
   isWide,
   layoutOf,
@@ -110,6 +111,22 @@ test("a box is as high for each round of a stack, and deep rounds are wide", () 
   assert.equal(heightOf([9, 1]), heightOf([2, 1]), "a tree scrolls in it");
   assert.ok(heightOf([1, 1, 1]) > heightOf([1, 1]));
   assert.deepEqual([isWide(3, 960), isWide(4, 960)], [false, true]);
+});
+
+test("a box of chains has one row a floor, unless a level below rejects tokens", () => {
+  const layout = layoutOf(SCENE, "", 1000, 700);
+  assert.ok(boxHeight(layout, true) < boxHeight(layout));
+  const chain = [draft(2, 0, 1, "accepted"), draft(2, 1, 2, "rejected")];
+  const tree = [...chain, draft(2, 2, 2, "unreached")];
+  const below: any = { ...ROUND, id: 3, parent: 2 };
+  const isOf = (drafts: any[], rounds: any[] = [ROUND]) =>
+    isChained({
+      drafts: new Map([[2, drafts]]),
+      rounds: new Map(rounds.map((one) => [one.id, one])),
+    });
+  assert.equal(isOf(chain), true);
+  assert.equal(isOf(tree), false);
+  assert.equal(isOf(chain, [ROUND, below]), false);
 });
 
 test("a box scrolls only to chips that are out of view", () => {

@@ -1,5 +1,7 @@
 // Places of a scene on its stage, in pixels: columns as wide as their widest chips, floors as high
 // as their rows, each below its words. Pure.
+import type { Store } from "../lib/run";
+import type { Draft } from "../lib/tables";
 import { columnsOfText } from "../lib/words";
 import { type Chip, moveAt, type Scene } from "./scene";
 import { token } from "./words";
@@ -110,12 +112,22 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
 }
 
 /**
- * The height of the box, which has room for two rows a floor in each round, so that the page below
- * stays where it is; larger trees scroll in it.
+ * The height of the box, the same in each round, so that the page below stays where it is: each
+ * floor has room for one row where all drafts are chains that one level verifies, else for two.
+ * Larger trees scroll in it.
  */
-export function boxHeight({ tops }: Pick<Layout, "tops">): number {
+export function boxHeight({ tops }: Pick<Layout, "tops">, isChain = false): number {
   const below = tops.length - 1;
-  return BOX.height + WORDS + ROW + (BETWEEN + WORDS + 2 * ROW) * below;
+  const rows = isChain ? 1 : 2;
+  return BOX.height + WORDS + ROW + (BETWEEN + WORDS + rows * ROW) * below;
+}
+
+/** Whether all drafts of a run are chains that one level verifies: a token has one row. */
+export function isChained({ drafts, rounds }: Pick<Store, "drafts" | "rounds">): boolean {
+  const isChain = (nodes: readonly Draft[]) =>
+    new Set(nodes.map(({ depth }) => depth)).size === nodes.length;
+  const isAlone = [...rounds.values()].every(({ parent }) => parent === null);
+  return isAlone && [...drafts.values()].every(isChain);
 }
 
 /** Whether rounds of this depth are wider than half of a view. */

@@ -63,9 +63,9 @@ export function placeOf(store: Store, palette: Palette, { step, round }: Cursor)
   if (!events[step]) {
     const place = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = stackWords(store.meta.stack ?? "");
-    const named = words && ` ${store.meta.stack}: ${words}.`;
+    const named = words && ` Here: ${words}.`;
     const hint =
-      "A round: a draft, and the pass that checks it. Tread: its cost; riser: its tokens.";
+      "A step is one pass of the model: as wide as its time, as high as the tokens it brought.";
     return { place, words: events.length ? `${hint}${named}` : "Waiting for the first token." };
   }
   return {

@@ -40,12 +40,22 @@ test("the ends are those of the run and of plain decoding, with the speed-up", (
   assert.deepEqual(
     ends.map(({ title, at }) => [title, at]),
     [
-      ["nano > target", 8e6],
+      ["nano", 8e6],
       ["plain decoding", 6e6],
     ],
   );
   assert.match(ends[0].words, /^8\.00 ms · 0\.75×/);
   assert.equal(timeWords({ timed: false }, 3), "3 rounds");
+});
+
+test.each([
+  ["target", "plain decoding"],
+  ["", "this run"],
+  ["db > nano:2 > target", "databases, then nano"],
+])("the end of a run of '%s' is called %s", (stack, title) => {
+  const store = createStore();
+  store.adopt({ ...small(), meta: { stack } } as any);
+  assert.equal(endsOf(store, stairsOf(store))[0].title, title);
 });
 
 test("a run without tokens has no ends", () => {

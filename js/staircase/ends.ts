@@ -2,6 +2,7 @@
 import type { Frame } from "../lib/chart";
 import { repeatsItself } from "../lib/metrics";
 import type { Store } from "../lib/run";
+import { draftersWords, isPlain } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import type { Stairs } from "./stairs";
 
@@ -32,12 +33,14 @@ export const timeWords = ({ timed }: Pick<Stairs, "timed">, ns: number): string 
 export function endsOf(store: Store, stairs: Stairs, isNarrow = false): End[] {
   const { gain, end, plain, tokens } = stairs;
   if (!tokens) return [];
+  const stack = store.meta.stack ?? "";
+  const title = draftersWords(stack) || (isPlain(stack) ? "plain decoding" : "this run");
   // A caveat belongs beside its number.
   const caveat = repeatsItself(store) ? ", repeats itself" : "";
   const times = gain === null || gain.impossible ? "" : ` · ${gain.value.toFixed(2)}×${caveat}`;
   const own = {
     at: end,
-    title: store.meta.stack || "this run",
+    title,
     words: `${timeWords(stairs, end)}${times}`,
     cls: "hsd-stairs-end",
   };

@@ -4,6 +4,7 @@ import { keyed } from "lit-html/directives/keyed.js";
 import { make, press } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
+import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import type { Sources } from "../lib/stack";
@@ -22,6 +23,7 @@ import {
   tableOf,
 } from "./compare";
 import { Race } from "./race";
+import { letterTemplate } from "./race_controls";
 import { type Runner, runnerOf } from "./race_time";
 import { Texts } from "./texts";
 
@@ -51,15 +53,12 @@ const agreementWords = (agreement: Agreement[]) =>
   </ul>`;
 
 /** The metrics of all runs, each with its definition and its difference to the first run. */
-function metricsTable(runs: Runner[]) {
+function metricsTable(runs: Runner[], palette: Palette) {
   const uid = unique();
   const cell = ({ value, difference }: { value: string; difference: string }) =>
     html`<span>${value}</span> <span class="hsd-vs-difference">${difference}</span>`;
   const heads = runs.map(
-    ({ letter, title }) =>
-      html`<b class="hsd-vs-letter" role="img" aria-label=${`${letter}, ${title}`} title=${title}
-        >${letter}</b
-      >`,
+    (run) => html`${letterTemplate(run, palette)}<span class="hsd-heard">, ${run.title}</span>`,
   );
   const all = tableOf(runs.map((r) => r.store));
   const table = (title: string, group: (typeof all)[number]["group"]) => {
@@ -171,7 +170,7 @@ class VersusView {
       : agreementWords(agreementOf(stores, model.get("sources")));
     const beside = model.get("brief")
       ? agreement
-      : html`<div class="hsd-vs-beside">${metricsTable(runs)}${agreement}</div>`;
+      : html`<div class="hsd-vs-beside">${metricsTable(runs, this.view.palette)}${agreement}</div>`;
     const content = html`${aboutTemplate(stores)}
       <div class="hsd-vs-top">${race.root}${beside}</div>
       ${model.get("brief") ? nothing : texts.root}`;

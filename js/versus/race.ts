@@ -111,13 +111,13 @@ export class Race {
     render(
       html`<h3>Race to ${plural(goal, "token")}</h3>
         <ol class="hsd-vs-runs">
-          ${runs.map((run) => runnerTemplate(run, goal, clock.ns))}
+          ${runs.map((run) => runnerTemplate(run, goal, clock.ns, this.palette))}
         </ol>
         ${plot} ${controls(clock, words, this.acts, this.still())}
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">
-          Recorded times, without prefill (${prefill.join(", ")}). A tread is what a round cost, a
-          riser what it brought.
+          A step is one pass of the model: as wide as its time, as high as the tokens it brought. The
+          steeper line is faster. Recorded times, without prefill (${prefill.join(", ")}).
         </p>`,
       this.root,
     );

@@ -2,6 +2,9 @@
 import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { menu } from "../lib/fields";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { drafterOf } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
 
@@ -31,13 +34,21 @@ function countWords({ stairs }: Runner, goal: number, ns: number) {
   return { figure: duration(at), more: `${plural(passesAt(stairs, at), "pass")}${longer}` };
 }
 
+/** The colour of a run: of what drafts for its target. */
+export const familyOf = ({ meta }: Store, palette: Palette) =>
+  palette.family(drafterOf(meta.stack));
+/** The letter of a run in its colour. */
+export const letterTemplate = ({ letter, title, store }: Runner, palette: Palette) =>
+  html`<b class="hsd-vs-letter" title=${title} data-family=${familyOf(store, palette)}
+    >${letter}</b
+  >`;
+
 /** The line of a run. */
-export function runnerTemplate(run: Runner, goal: number, ns: number) {
-  const { letter, title, store } = run;
+export function runnerTemplate(run: Runner, goal: number, ns: number, palette: Palette) {
+  const { title, store } = run;
   const { figure, more } = countWords(run, goal, ns);
   return html`<li>
-    <b class="hsd-vs-letter">${letter}</b
-    ><span class="hsd-vs-who"
+    ${letterTemplate(run, palette)}<span class="hsd-vs-who"
       ><strong>${title}</strong>${
         title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
       }</span

@@ -4,26 +4,30 @@ import { axisX, axisY, type Frame } from "../lib/chart";
 import type { Palette } from "../lib/palette";
 import { duration, plural } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
+import { familyOf } from "./race_controls";
 import { BADGE, crossingsOf, type Head, headsOf } from "./race_places";
 import type { Runner } from "./race_time";
 
+/** The colour of a run by its letter. */
+type Colours = ReadonlyMap<string, string>;
+
 /** The finish: its line, and when runs cross it. */
-function finish(runs: readonly Runner[], f: Frame, ns: number) {
+function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
   const tokens = plural(f.mostY, "token");
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
     <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${tokens}</text>
     ${crossed.map(
-      ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end" cx=${f.x(at)} cy=${y}
-        r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
+      ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
+        data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
         text-anchor="middle">${letter} ${words}</text>`,
     )}`;
 }
 
-function headTemplate({ letter, x, y, tokens }: Head, f: Frame, ns: number) {
-  return svg`<circle class="hsd-stairs-end" cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle>
-    <g class="hsd-vs-head"><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
+function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, ns: number) {
+  return svg`<g class="hsd-vs-head" data-family=${family}><circle class="hsd-stairs-end"
+      cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
       height=${BADGE} rx="3"></rect><text x=${x} y=${y + 4} text-anchor="middle"
       >${letter}</text></g>`;
 }
@@ -31,6 +35,7 @@ function headTemplate({ letter, x, y, tokens }: Head, f: Frame, ns: number) {
 /** The staircases, faint beyond the finish, and the clock. */
 export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
+  const colours = new Map(runs.map(({ letter, store }) => [letter, familyOf(store, palette)]));
   return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
     ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
@@ -38,7 +43,9 @@ export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns:
     <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
-    ${finish(runs, f, ns)}
+    ${finish(runs, colours, f, ns)}
     <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line>
-    ${headsOf(runs, f, ns).map((head) => headTemplate(head, f, ns))}</svg>`;
+    ${headsOf(runs, f, ns).map((head) =>
+      headTemplate(head, colours.get(head.letter) ?? "", f, ns),
+    )}</svg>`;
 }

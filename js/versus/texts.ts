@@ -4,6 +4,7 @@ import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
 import { TokenPane } from "../stream/pane";
+import { letterTemplate } from "./race_controls";
 import { type Runner, shownAt, spentAt } from "./race_time";
 
 const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
@@ -157,7 +158,7 @@ export class Texts {
   private columnTemplate({ run, text }: Column, row: number, at: number) {
     const isActive = row === this.cursor.row;
     return html`<div class=${isActive ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
-      <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>
+      <h4>${letterTemplate(run, this.palette)} ${run.title}</h4>
       ${text}${cardTemplate(run, this.palette, at)}
     </div>`;
   }

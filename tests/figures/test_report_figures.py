@@ -13,9 +13,11 @@ import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz import figures
 from hsd_viz.figures.ablations import SUBSETS, ablation_of
+from hsd_viz.figures.charts import plain
 from hsd_viz.figures.reports import method
 from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
+from hsd_viz.results.kinds import stack_words
 from hsd_viz.stack import DATABASES, parse
 from tests.rows import column, find, keyed, select
 
@@ -27,7 +29,9 @@ REPORT = BENCH / "heldout-greedy-cpu.json"
 def test_speed_ups_are_those_of_the_report():
     stacks = keyed(json.loads(REPORT.read_text())["stacks"], "stack")
     drawn = figures.speedup(REPORT)
-    names = drawn.layout.yaxis.ticktext
+    names = [name for name, *_ in drawn.layout.meta["table"][1:]]
+    for name, tick in zip(names, drawn.layout.yaxis.ticktext, strict=True):
+        assert tick == f"<b>{plain(stack_words(name))}</b> {plain(name)}"
     dots = find(drawn.data, type="scatter", mode="markers")
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
@@ -46,7 +50,8 @@ def test_impossible_speed_ups_are_left_out():
     first = find(data["stacks"], stack="db > target")
     first["speedup_over_plain"] = 2 * first["mean_acceptance_length"]
     drawn = figures.speedup(data)
-    assert "db > target" not in drawn.layout.yaxis.ticktext
+    names = [name for name, *_ in drawn.layout.meta["table"][1:]]
+    assert "db > target" not in names
     assert "Not plausible: db > target" in drawn.layout.meta["note"]
 
 

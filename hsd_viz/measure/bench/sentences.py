@@ -9,7 +9,7 @@ from hsd_viz.measure.bench.block import Figures, PromptFigures, StackFigures
 from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.results.kinds import StackKind, kind_of, stack_words
 from hsd_viz.text import counted
 
 
@@ -110,6 +110,49 @@ def answer(report: BenchReport) -> list[tuple[str, bool]]:
         f"{_certainty_words(best, plausible[1:])}"
     )
     return [(before, False), (best.stack, True), (after, False)]
+
+
+def _methods(report: BenchReport) -> list[StackFigures]:
+    """Return the stacks that draft and have a possible speed-up, the fastest first."""
+    return [stack for stack in report.ranked if _drafts(stack) and stack.whole.is_possible]
+
+
+def tally(report: BenchReport) -> str:
+    """Return how many methods are faster than plain decoding; "" for fewer than two methods."""
+    methods = _methods(report)
+    if len(methods) < 2:
+        return ""
+    faster = [stack for stack in methods if _value(stack) > 1]
+    intervals = [stack.whole.speedup.interval for stack in faster]
+    clear = sum(interval is not None and interval[0] > 1 for interval in intervals)
+    clearly = ""
+    if clear < len(faster):
+        clearly = f", {clear or 'none'} of them clearly"
+    verb = "beats" if len(faster) == 1 else "beat"
+    return f"{len(faster)} of {len(methods)} methods {verb} plain decoding here{clearly}"
+
+
+def loss(report: BenchReport) -> str:
+    """Return why methods lose, by the one of them with the most tokens per target forward pass; ""
+    if none is slower than plain decoding.
+    """
+    slower = [stack for stack in _methods(report) if _value(stack) < 1]
+    if not slower:
+        return ""
+    most = max(slower, key=_length)
+    length = _length(most)
+    cost = length / _value(most)
+    words = stack_words(most.stack)
+    return (
+        f"Why not more: checking a draft can cost more than it brings. "
+        f"{words[0].upper()}{words[1:]} ({most.stack}) has {length:.2f} tokens per pass, but such a pass takes as long as "
+        f"{cost:.1f} plain ones."
+    )
+
+
+def _length(stack: StackFigures) -> float:
+    """Return the tokens per target forward pass of a stack."""
+    return stack.whole.mean_acceptance_length.value or 0.0
 
 
 def _drafts(stack: StackFigures) -> bool:

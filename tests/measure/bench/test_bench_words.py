@@ -14,8 +14,8 @@ import pytest
 from hsd_viz.measure.bench.block import impossible
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
-from hsd_viz.measure.bench.sentences import answer, warnings
-from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.measure.bench.sentences import answer, loss, tally, warnings
+from hsd_viz.results.kinds import StackKind, kind_of, stack_words
 from hsd_viz.results.table import Table
 from tests.rows import column, find
 
@@ -61,6 +61,23 @@ def test_the_answer_says_when_nothing_is_faster(report):
         "Nothing measured is faster than plain decoding; the fastest that drafts: hf-"
     )
     assert answer(replace(report, stacks=report.stacks[:1])) == []
+
+
+def test_a_tally_counts_the_methods_that_are_faster_and_why_others_lose(report):
+    drafting = [s for s in report.stacks if kind_of(s.stack) is not StackKind.PLAIN]
+    speeds = [s.whole.speedup_over_plain for s in drafting]
+    faster = [speed for speed in speeds if speed.value > 1]
+    clear = [speed for speed in faster if speed.low > 1]
+    beginning = f"{len(faster)} of {len(drafting)} methods beat plain decoding here"
+    assert tally(report) == f"{beginning}, {len(clear)} of them clearly"
+    slower = [s for s in drafting if s.whole.speedup_over_plain.value < 1]
+    longest = max(slower, key=lambda s: s.whole.mean_acceptance_length.value)
+    length = longest.whole.mean_acceptance_length.value
+    cost = length / longest.whole.speedup_over_plain.value
+    assert f"({longest.stack}) has {length:.2f} tokens per pass" in loss(report)
+    assert f"{cost:.1f} plain ones" in loss(report)
+    plain_and_best = replace(report, stacks=report.ranked[:1])
+    assert (tally(plain_and_best), loss(plain_and_best)) == ("", "")
 
 
 def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report):
@@ -219,6 +236,22 @@ def test_what_a_report_says_is_never_markup(saved):
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
     Tags(shown)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("target", "plain decoding"),
+        ("db[context] > target", "databases"),
+        ("hd > target", "Hierarchy Drafting"),
+        ("db > nano:2 > small > target", "databases, then nano, then small"),
+        ("recycling > target (warm)", "token recycling"),
+        ("hf-generate", "transformers' own loops"),
+        ("unknown[x] > target", "baseline look-ups"),
+    ],
+)
+def test_a_stack_is_said_in_words(row, said):
+    assert stack_words(row) == said
 
 
 def test_kinds_of_stacks():
