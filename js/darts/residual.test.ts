@@ -63,7 +63,7 @@ for (const T of [0.6, 1, 1.3])
     assert.ok(walked.walk && walked.rest.every((r) => r.q === null && r.left === r.p));
   });
 
-test("p comes out as sampled where the draft token is not among the likeliest of the target", () => {
+test("p comes out as sampled where the target hardly has the draft token", () => {
   const q = [0.01, 0.02, 0.03, 0.05, 0.12, 0.15, 0.2, 0.42];
   const c = corrected(0.7, [7], q);
   assert.deepEqual(

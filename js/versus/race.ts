@@ -116,8 +116,8 @@ export class Race {
         ${plot} ${controls(clock, words, this.acts, this.still())}
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">
-          A step is one pass of the model: as wide as its time, as high as the tokens it brought. The
-          steeper line is faster. Recorded times, without prefill (${prefill.join(", ")}).
+          A step is one pass of the model: as wide as its time, as high as the tokens it brought.
+          The steeper line is faster. Recorded times, without prefill (${prefill.join(", ")}).
         </p>`,
       this.root,
     );

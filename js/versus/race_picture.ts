@@ -20,14 +20,16 @@ function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number)
     <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${tokens}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
-        data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
+        data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle
+        ><text class="hsd-stairs-title" x=${x} y=${y - 10 - 16 * row}
         text-anchor="middle">${letter} ${words}</text>`,
     )}`;
 }
 
 function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, ns: number) {
   return svg`<g class="hsd-vs-head" data-family=${family}><circle class="hsd-stairs-end"
-      cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
+      cx=${f.x(ns)} cy=${f.y(tokens)} r="3.5"></circle
+      ><rect x=${x - BADGE / 2} y=${y - BADGE / 2} width=${BADGE}
       height=${BADGE} rx="3"></rect><text x=${x} y=${y + 4} text-anchor="middle"
       >${letter}</text></g>`;
 }

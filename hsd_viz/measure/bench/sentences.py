@@ -144,9 +144,9 @@ def loss(report: BenchReport) -> str:
     cost = length / _value(most)
     words = stack_words(most.stack)
     return (
-        f"Why not more: checking a draft can cost more than it brings. "
-        f"{words[0].upper()}{words[1:]} ({most.stack}) has {length:.2f} tokens per pass, but such a pass takes as long as "
-        f"{cost:.1f} plain ones."
+        "Why not more: checking a draft can cost more than it brings. "
+        f"{words[0].upper()}{words[1:]} ({most.stack}) has {length:.2f} tokens per pass, "
+        f"but such a pass takes as long as {cost:.1f} plain ones."
     )
 
 
