@@ -1,5 +1,5 @@
 // Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it
-// into loader.js, and the frames of exported pages into page.css and page_lessons.css.
+// into loader.js, and the frames of exported pages into page.css and page_lessons.css, with the script of lessons.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -69,6 +69,7 @@ const builds = [
     entryPoints: [
       { in: "page/page.css", out: "page" },
       { in: "page/lessons.css", out: "page_lessons" },
+      { in: "page/lessons.ts", out: "page_lessons" },
       { in: "tab/worker.ts", out: "tab-worker" },
       { in: "site/index.ts", out: "site" },
       { in: "site/style.css", out: "site" },

@@ -193,7 +193,9 @@ def _folded(answer: dict[str, Any]) -> str:
     question = escape(answer.get("answer", "Show the answer"))
     mark = "✓" if answer["correct"] else "✗"
     feedback = escape(f"{mark} {answer.get('value', '')} {answer['feedback']}")
-    return f"<li><details><summary>{question}</summary>{feedback}</details></li>"
+    # The letter of the list is the mark: the triangle of a fold would be between it and its text.
+    summary = f'<summary style="list-style: none">{question}</summary>'
+    return f"<li><details>{summary}{feedback}</details></li>"
 
 
 def quiz(lesson: str) -> Quiz:

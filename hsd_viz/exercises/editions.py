@@ -5,7 +5,7 @@ build their own editions from them.
 A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ```
 ```. Lines between ``# BEGIN SOLUTION`` and ``# END SOLUTION`` are the solution. A cell that begins
 with ``check(`` checks the exercise in its first argument, one that begins with ``# Guess first``
-shows the answer to a question.
+ends with a prediction (:mod:`hsd_viz.exercises.prediction`).
 """
 
 import ast
@@ -32,7 +32,7 @@ _METADATA = {
 }
 _NBGRADER = {"schema_version": 3, "task": False, "locked": False, "grade": False, "solution": False}
 Cell = dict[str, Any]
-#: How a cell begins that shows the answer to a question.
+#: How a cell begins that asks for a prediction.
 GUESS = "# Guess first"
 #: The line that a student replaces with a solution.
 UNSOLVED = "raise NotImplementedError  # replace this line"

@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io as pio
 
-from hsd_viz.figures.palette import INKS
+from hsd_viz.figures.palette import INKS, KINDS
 from hsd_viz.figures.theme import dark_of, save, template
 from hsd_viz.names.hints import no_attribute
 
 INK = INKS[False]
 #: Pixels of a bar with its gap.
 STEP = 26
+#: Pixels of the plot of a figure that has no height, and of the narrowest page that has such a
+#: figure whole.
+_HEIGHT = 300
+LEAST_WIDTH = 300
+#: Colours of the lines and bars of a figure that names none.
+COLOURS = [KINDS[kind].light for kind in ("database", "models", "both", "baseline", "plain")]
 #: Hover text: the whole ``customdata`` of a point, and its first value (of plotly express).
 HOVER = "%{customdata}<extra></extra>"
 FIRST_HOVER = "%{customdata[0]}<extra></extra>"
@@ -70,6 +77,20 @@ def finish(
         meta=meta,
     )
     return dark_of(finished) if dark else finished
+
+
+def in_common_form(figure: go.Figure) -> go.Figure:
+    """Return a figure of plotly's default template in the common form, one of this package or of
+    another template as it is.
+    """
+    if figure.layout.template != pio.templates[pio.templates.default]:
+        return figure
+    figure = go.Figure(figure)
+    title = figure.layout.title.text or ""
+    height = figure.layout.height or _HEIGHT
+    figure.layout.legend = None
+    figure.update_layout(colorway=COLOURS, meta={"least": LEAST_WIDTH})
+    return finish(figure, title, height=height)
 
 
 def _legend_lines(figure: go.Figure) -> int:

@@ -1,7 +1,7 @@
 """The lessons of the course without a kernel: a page each, and a deck of slides. All in one file,
 offline.
 
-Cells are run when the page is made. Views are interactive; answers to questions are folded.
+Cells are run when the page is made. Views are interactive; the answer to a prediction is folded.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from typing import Any
 
 from hsd_viz.disk import write_inside
 from hsd_viz.exercises import CheckResult, Exercise, editions
+from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import CellOutput, run, solutions
+from hsd_viz.exercises.prediction import Prediction
 from hsd_viz.figures import save
+from hsd_viz.figures.charts import in_common_form
 from hsd_viz.results.page import template
 from hsd_viz.text import escape
 from hsd_viz.views.export import Exported, content_of, document, parts_of
@@ -31,38 +34,63 @@ from hsd_viz.views.view import as_widget
 #: too.
 _SLIDE_FIGURE = 310
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
+_SCRIPT = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
+#: How the text of a section begins.
+_BEGINNINGS = ("#", "**What to take home")
+#: A fact of the opening: its name, and its words up to the next one.
+_FACT = re.compile(r"\*\*(\w+)\.\*\* (.*?)(?=\s\*\*\w+\.\*\*|\Z)", re.S)
 
 
 class LessonWriter:
-    """Makes HTML of steps; ``parts`` are the views that it places."""
+    """Makes HTML of steps.
 
-    def __init__(self) -> None:
+    Args:
+        notebook: the name of the notebook that is a file beside the page, "" if there is none.
+
+    Attributes:
+        parts: the views that it places.
+        notebook: as given.
+    """
+
+    def __init__(self, notebook: str = "") -> None:
         from markdown_it import MarkdownIt
 
         # The masters are part of the package; they contain HTML of their own.
-        self.markdown = MarkdownIt("commonmark", {"html": True}).enable("table").render
+        parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+        self.markdown = parser.render
+        self.phrase = parser.renderInline
         self.parts: list[Any] = []
+        self.notebook = notebook
 
     def shown(self, step: CellOutput) -> str:
-        """Return what a cell printed, and its value; folded where a question asks for it."""
+        """Return what a cell printed, and its value."""
         printed = f"<pre tabindex=0>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
-        content = printed + self.value(step.value)
-        return _html("folded", content) if step.text.startswith(editions.GUESS) else content
+        return printed + self.value(step.value)
 
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
         if isinstance(value, CheckResult):
-            return tries(value.exercise)
+            return tries(value.exercise, self.notebook)
+        if isinstance(value, Quiz):
+            return _html("quiz", [_question(question) for question in value])
         if isinstance(value, Exported) or _is_figure(value):
-            before = len(self.parts)
-            self.parts += parts_of(as_widget(value))
-            places = "".join(
-                f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts))
-            )
-            return f"<figure>{places}</figure>" if _is_figure(value) else places
+            return self._views(value)
+        if hasattr(value, "to_numpy"):
+            return _table(value)
         if hasattr(value, "_repr_html_"):
             return f'<div class="table" tabindex="0">{value._repr_html_()}</div>'
         return "" if value is None else f"<pre tabindex=0>{escape(value)}</pre>"
+
+    def _views(self, value: Any) -> str:
+        """Return the places of a view or a figure, which the page's script fills."""
+        if _is_figure(value):
+            value = in_common_form(value)
+        before = len(self.parts)
+        self.parts += parts_of(as_widget(value))
+        places = "".join(
+            f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts))
+        )
+        return f"<figure>{places}</figure>" if _is_figure(value) else places
 
 
 def _is_figure(value: Any) -> bool:
@@ -73,20 +101,65 @@ def _html(macro: str, *given: Any) -> str:
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
 
 
-def tries(exercise: Exercise) -> str:
-    """Return some cases of an exercise as fields that say whether their value is right, without a
-    script, and its hints. Only exact values of the function itself have fields: no measured number,
-    and no law of a program.
+#: A number as a table has it, with its unit.
+_NUMBER = re.compile(r"[−+-]?\d[\d.]*( ?[%×]| [a-zµ]{1,4})?|-|✓|✗")
+
+
+def _table(frame: Any) -> str:
+    """Return a data frame as a table; an index with a name is its first column."""
+    if frame.index.name:
+        frame = frame.reset_index()
+    columns = []
+    for name in frame.columns:
+        cells = [_as_text(value) for value in frame[name]]
+        columns.append((str(name), cells, all(map(_NUMBER.fullmatch, cells))))
+    rows = list(zip(*(cells for _, cells, _ in columns), strict=True))
+    return _html("table", [(name, is_number) for name, _, is_number in columns], rows)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "✓" if value else "✗"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _question(question: dict[str, Any]) -> dict[str, Any]:
+    """Return a question of a quiz; of one that asks for a number, what its field accepts."""
+    answers = [answer for answer in question["answers"] if answer.get("type") != "default"]
+    [right] = [answer for answer in answers if answer["correct"]]
+    pattern = _pattern(Fraction(str(right["value"]))) if "value" in right else ""
+    return {"question": question["question"], "answers": answers, "pattern": pattern}
+
+
+def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
+    """Return some calls of an exercise and what they return, for fields that check a value. Only
+    exact values of the function itself have fields: no measured number, and no law of a program.
     """
     cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
     name = solutions()[exercise.number].name
     exact = all(case.description.startswith(f"{name}(") and _exact(case.expected) for case in cases)
-    return _html(
-        "tries",
-        [(case.description, _pattern(case.expected)) for case in cases if exact],
-        exercise.hints,
-    )
+    return [(case.description, case.expected) for case in cases] if exact else []
+
+
+def tries(exercise: Exercise, notebook: str = "") -> str:
+    """Return an exercise as fields that say whether a value is right, without a script, where its
+    notebook is, and its hints.
+    """
+    fields = fields_of(exercise)
+    cases = [(call, _pattern(expected)) for call, expected in fields]
+    form = _form([expected for _, expected in fields])
+    return _html("tries", cases, form, exercise.hints, notebook)
+
+
+def _form(values: Sequence[Any]) -> str:
+    """Return how such values are written."""
+    first = values[0] if values else 0
+    if isinstance(first, bool):
+        return "yes or no"
+    if isinstance(first, list):
+        return "1/2, 0" if any(isinstance(item, Fraction) for item in first) else "0, 2"
+    return "1/2" if any(isinstance(value, Fraction) for value in values) else "a number"
 
 
 def _exact(value: Any) -> bool:
@@ -118,9 +191,10 @@ def add_figures(notebook: Path, master: Path) -> None:
     content = json.loads(notebook.read_text(encoding="utf-8"))
     for cell, step in zip(content["cells"], run(master), strict=True):
         if _is_figure(step.value):
+            figure = in_common_form(step.value)
             with TemporaryDirectory() as folder:
-                picture = save(step.value, Path(folder) / "figure.svg").read_text(encoding="utf-8")
-            data = {"image/svg+xml": [picture], "text/plain": [str(step.value.layout.title.text)]}
+                picture = save(figure, Path(folder) / "figure.svg").read_text(encoding="utf-8")
+            data = {"image/svg+xml": [picture], "text/plain": [str(figure.layout.title.text)]}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
     drawn = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_inside(notebook.parent, notebook.name, drawn)
@@ -146,19 +220,64 @@ def page(
 
     Args:
         path: of the lesson.
-        others: all lessons, linked as pages of the same folder; with them, links to a dashboard on
-            the reader's own machine are left out.
+        others: all lessons, linked as pages of the same folder, which has their notebooks, too;
+            with them, links to a dashboard on the reader's own machine are left out.
         slides: the file of the deck, linked, too.
         runner: runs the lesson.
     """
-    writer = LessonWriter()
-    cells = []
-    for step in (runner or run)(path):
-        if step.text != editions.COLAB:
-            cells.append(_cell(writer, step, tour=not others))
+    writer = LessonWriter(path.stem if others else "")
+    steps = [step for step in (runner or run)(path) if step.text != editions.COLAB]
+    opening, *sections = _sections(steps)
+    written = [_opening(writer, opening[0], _exercises(steps))]
+    for section in (opening[1:], *sections):
+        written.append(_section(writer, section, tour=not others))
     links = [(f"{other.stem}.html", title_of(other)) for other in others]
-    body = _html("page", "\n".join(cells), title_of(path), links, slides)
+    body = _html("page", "\n".join(written), title_of(path), links, slides, _SCRIPT)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
+
+
+def _sections(steps: Iterable[CellOutput]) -> Iterator[list[CellOutput]]:
+    """Yield the cells of each section; the first one of a section begins with its heading."""
+    section: list[CellOutput] = []
+    for step in steps:
+        texts = re.split(r"\n(?=## )", step.text) if step.kind == "markdown" else [step.text]
+        for text in texts:
+            if section and step.kind == "markdown" and text.startswith(_BEGINNINGS):
+                yield section
+                section = []
+            section.append(step._replace(text=text))
+    yield section
+
+
+def _exercises(steps: Iterable[CellOutput]) -> list[Exercise]:
+    return [step.value.exercise for step in steps if isinstance(step.value, CheckResult)]
+
+
+def _opening(writer: LessonWriter, step: CellOutput, exercises: Sequence[Exercise]) -> str:
+    """Return the title of a lesson, its goal and what it needs, what can be done on the page, and
+    the text before its first cell.
+    """
+    title, facts, *rest = step.text.split("\n\n", 2)
+    pairs = []
+    for name, words in _FACT.findall(facts):
+        pairs.append((name, writer.phrase(" ".join(words.split()))))
+    with_fields = [exercise.number for exercise in exercises if fields_of(exercise)]
+    without = [exercise.number for exercise in exercises if not fields_of(exercise)]
+    opening = _html("opening", title.lstrip("# "), pairs, with_fields, without, writer.notebook)
+    return opening + writer.markdown("\n\n".join(rest))
+
+
+def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool) -> str:
+    """Return a section; what follows a prediction is folded with its answers."""
+    written = []
+    for k, step in enumerate(section):
+        if isinstance(step.value, Prediction):
+            folded = [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
+            folded.append(_html("code", step.text))
+            written.append(_html("guess", step.value, "\n".join(folded)))
+            break
+        written.append(_cell(writer, step, tour=tour))
+    return "\n".join(written)
 
 
 def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
@@ -192,23 +311,27 @@ def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> s
 
 
 def _slides(writer: LessonWriter, path: Path, runner: Runner) -> Iterator[str]:
-    slides: list[str] = []
-    for step in runner(path):
-        if step.kind == "markdown":
-            for part in re.split(r"\n(?=## )", step.text):
-                html = writer.markdown(part)
-                if part.startswith(("#", "**What to take home")):
-                    slides.append(html)
-                else:
-                    slides[-1] += html
-        else:
-            if _is_figure(step.value):
-                # A copy: the page of the lesson shows the figure at its own height.
-                figure = deepcopy(step.value)
-                figure.update_layout(height=_SLIDE_FIGURE, margin={"t": 60, "b": 50})
-                step = step._replace(value=figure)
-            slides[-1] += writer.shown(step)
     title = f"<small>{escape(title_of(path))}</small>"
-    yield from (
-        slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide
-    )
+    for section in _sections(step for step in runner(path) if step.text != editions.COLAB):
+        if not section[0].text.startswith("## Exercise"):
+            slide = _slide(writer, section)
+            yield slide.replace("<h2>", f"<h2>{title}", 1)
+
+
+def _slide(writer: LessonWriter, section: Sequence[CellOutput]) -> str:
+    """Return a section as a slide; what follows a prediction is folded with its answers."""
+    shown = []
+    for k, step in enumerate(section):
+        if isinstance(step.value, Prediction):
+            folded = _slide(writer, section[k + 1 :])
+            shown.append(_html("folded", step.value, folded))
+            break
+        if step.kind == "markdown":
+            shown.append(writer.markdown(step.text))
+            continue
+        if _is_figure(step.value):
+            # A copy: the page of the lesson shows the figure at its own height.
+            figure = deepcopy(in_common_form(step.value))
+            step = step._replace(value=figure.update_layout(height=_SLIDE_FIGURE))
+        shown.append(writer.shown(step))
+    return "".join(shown)

@@ -121,6 +121,7 @@ def build(
                 if page.content is not None:
                     say(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
+        editions.write(draft / "lessons", "student")
         offers = _write_families(draft, asked, say)
         _write_explorer(draft, say, article=True, offers=offers)
         index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)

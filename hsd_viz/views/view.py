@@ -14,9 +14,8 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.errors import UserError
-from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.pictures import CARTESIAN, library_of, packed
-from hsd_viz.figures.theme import CONFIG, dark_of, data_of, template
+from hsd_viz.figures.theme import CONFIG, dark_of, data_of
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.export import Exported
@@ -101,7 +100,6 @@ def figure_part(figure: go.Figure) -> dict[str, Any]:
     }
 
 
-COLOURS = [KINDS[kind].light for kind in ("database", "models", "both", "baseline", "plain")]
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
@@ -125,14 +123,13 @@ class Chart(View):
 
 def show(figure: go.Figure) -> None:
     """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's
-    default template gets that of :mod:`hsd_viz.figures`.
+    default template gets the form of :mod:`hsd_viz.figures`.
     """
-    import plotly.graph_objects as go
-    import plotly.io as pio
     from IPython.display import display
 
-    if figure.layout.template == pio.templates[pio.templates.default]:
-        figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
+    from hsd_viz.figures.charts import in_common_form
+
+    figure = in_common_form(figure)
     content = data_of(figure) | {"config": CONFIG}
     display({PLOTLY_MIME: content, "text/plain": str(content["layout"]["title"]["text"])}, raw=True)
 

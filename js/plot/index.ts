@@ -17,9 +17,12 @@ interface Layout {
   paper_bgcolor?: string;
   font?: object;
   dragmode?: unknown;
-  meta?: { head?: number };
+  meta?: { head?: number; least?: number };
 }
-/** Pixels of the narrowest figure: on a narrower page it scrolls, unless it has bars or panels. */
+/**
+ * Pixels of the narrowest figure: on a narrower page it scrolls, unless it states another width or
+ * has bars or panels.
+ */
 const LEAST = 640;
 /** Pixels above a drawing that plotly's buttons take. */
 const TOOLBAR = 30;
@@ -29,7 +32,8 @@ export function fitted(layout: Layout, width: number): Layout {
   const head = layout.meta?.head;
   const top = layout.margin?.t ?? 0;
   // Texts to the right of bars do not take their room.
-  layout.width = Math.max(LEAST, 400 + (layout.margin?.r ?? 0), width);
+  const least = layout.meta?.least ?? Math.max(LEAST, 400 + (layout.margin?.r ?? 0));
+  layout.width = Math.max(least, width);
   if (head !== undefined) {
     const t = Math.max(TOOLBAR, top - head);
     layout.height = (layout.height ?? 450) - top + t;

@@ -36,9 +36,9 @@ def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, slides):
     expect(page.locator("#lesson-2 h1")).not_to_be_in_viewport()
     expect(page.locator("#lesson-2 + section h2")).to_be_in_viewport()
     answer = page.locator("#lesson-2 + section details")
-    assert answer.locator("pre").is_hidden()
+    assert answer.locator(".answers").is_hidden()
     answer.locator("summary").click()
-    assert answer.locator("pre").is_visible()
+    assert answer.locator(".answers").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 1400
     assert problems == []
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
@@ -82,16 +82,42 @@ def test_every_slide_fits_the_screen(chromium, slides, width, height):
 def test_a_puzzle_says_whether_a_value_is_right(chromium, built_site):
     page = chromium.new_page()
     page.goto((built_site / "lessons" / "puzzles.html").as_uri())
-    label = page.locator("label", has_text="missing(p=").nth(2)
+    field = page.locator(".field", has_text="missing(p=").nth(2)
+    given = field.locator("input")
+    check = field.get_by_role("button", name="Check")
 
     def said() -> str:
-        return label.locator("b").evaluate("node => getComputedStyle(node, '::after').content")
+        return field.locator("b").evaluate("node => getComputedStyle(node, '::after').content")
+
+    def answer(text: str) -> None:
+        given.fill("")
+        given.press_sequentially(text)
 
     assert said() == "none"
-    label.locator("input").fill("[1, 1, 1]")
+    answer("[1, 1, 1]")
+    check.click()
     assert "another value" in said()
-    p, q = (
-        list(map(Fraction, row.split(", "))) for row in re.findall(r"\[(.*?)\]", label.inner_text())
-    )
-    label.locator("input").fill(", ".join(str(max(a - b, 0)) for a, b in zip(p, q, strict=True)))
+    rows = re.findall(r"\[(.*?)\]", field.locator("label").inner_text())
+    p, q = (list(map(Fraction, row.split(", "))) for row in rows)
+    answer(", ".join(str(max(a - b, 0)) for a, b in zip(p, q, strict=True)))
+    given.press("Enter")
     assert "right" in said()
+
+
+def test_a_prediction_asks_for_a_number_and_marks_its_error(chromium, built_site):
+    page = chromium.new_page()
+    page.goto((built_site / "lessons" / "1-one-pass-many-tokens.html").as_uri())
+    guess = page.locator(".guess")
+    button = guess.locator(".answer > summary")
+
+    button.click()
+
+    expect(button).to_have_text("Your number first, or press again")
+    expect(guess.locator(".answers")).to_be_hidden()
+    for slider in guess.get_by_role("slider").all():
+        slider.fill("2")
+    button.click()
+    expect(guess.locator(".answers")).to_be_visible()
+    expect(guess.locator("output").first).to_have_text("2.00 × one token: 0.82 too high")
+    expect(guess.get_by_role("slider").first).to_be_disabled()
+    page.close()

@@ -20,10 +20,13 @@ import nbformat
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.exercises import EXERCISES, check, editions, quiz
+from hsd_viz import views
+from hsd_viz.exercises import EXERCISES, check, cost_curve, editions, quiz
 from hsd_viz.exercises.check import OutOfTime
 from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import Program
+from hsd_viz.exercises.prediction import Prediction
+from hsd_viz.figures.charts import in_common_form
 from tests.rows import column
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
@@ -71,7 +74,12 @@ def test_a_lesson_asks_before_it_shows(lesson):
     steps = lessons.run(lesson, "student")[0]
 
     [guess] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
-    assert steps[guess].printed
+    prediction = steps[guess].value
+    assert isinstance(prediction, Prediction)
+    assert repr(prediction).startswith("Your numbers first")
+    low, high = prediction.between
+    for answer in prediction.answers.values():
+        assert low <= answer <= high
     assert any("?" in step.text for step in steps[:guess] if step.kind == "markdown")
 
 
@@ -131,11 +139,13 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
         cell.pop("outputs", None)
     assert expected["cells"] == committed["cells"]
     figures = column(chain(*outputs), "data")
-    assert len(figures) == (lesson in lessons.MASTERS)
+    titles = []
+    for step in lessons.run(lesson, "student")[0]:
+        if hasattr(step.value, "to_plotly_json"):
+            titles.append(in_common_form(step.value).layout.title.text)
+    assert bool(titles) == (lesson in lessons.MASTERS)
+    assert [figure["text/plain"] for figure in figures] == [[title] for title in titles]
     for figure in figures:
-        assert figure["text/plain"] == [
-            lessons.run(lesson, "student")[1]["figure"].layout.title.text
-        ]
         [picture] = figure["image/svg+xml"]
         assert picture.startswith("<svg")
         assert len(picture) < MOST_SVG
@@ -198,11 +208,31 @@ def test_the_counters_of_lesson_7_are_those_of_every_machine():
 
 def test_the_drafts_of_lesson_9_are_those_of_every_machine():
     """Arithmetic with 8-bit integers is exact, and costs are those of the shipped curves."""
-    printed = "".join(column(lessons.run("9-stopping-when-unsure", "student")[0], "printed"))
-    assert "Counter({'confidence': 40})" in printed
-    assert "probabilities ['0.62', '0.65', '0.13'] accepted 3" in printed
-    assert "below 0.2: 0.230 ms per token by the law, 0.222 by the counters" in printed
-    assert "fixed length 3: 0.224 ms" in printed
+    steps, names = lessons.run("9-stopping-when-unsure", "student")
+    rows = []
+    for step in steps:
+        if hasattr(step.value, "to_numpy"):
+            rows += step.value.to_dict("records")
+    assert names["ends"] == {"confidence": 40}
+    assert {"probabilities of the draft": "0.62 · 0.65 · 0.13 = 0.05", "accepted": 3} in rows
+    drafts_end = {}
+    for row in rows:
+        if "a draft ends" in row:
+            drafts_end[row["a draft ends"]] = (row["by the law"], row["by its own runs"])
+    assert drafts_end["below 0.2"] == ("0.230 ms", "0.222 ms")
+    assert drafts_end["after 3"] == ("0.224 ms", "-")
+
+
+def test_lesson_1_states_the_prices_of_one_more_token():
+    speaking = cost_curve("smollm2")
+    of_code = views.OneDraftWhatIf(views.recorded()).slope
+    text = " ".join(lessons.MASTERS["1-one-pass-many-tokens"].split())
+    second = speaking[2] / speaking[1] - 1
+    to_the_eighth = (speaking[8] / speaking[1] - 1) / 7
+
+    assert f"The second costs SmolLM2 {second:.0%}; " in text
+    assert f"the second to the eighth cost {to_the_eighth:.0%} each on average" in text
+    assert f"takes the code family and its second to fifth token: {of_code:.0%}." in text
 
 
 # --- mutants of the solutions ---------------------------------------------------------------------

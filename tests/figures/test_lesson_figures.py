@@ -1,0 +1,67 @@
+"""Charts of the lessons."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from hsd_viz.figures.charts import LEAST_WIDTH, Figure, in_common_form
+from hsd_viz.figures.lessons import break_even, intervals, lines
+from hsd_viz.figures.theme import dark_of
+
+
+def drawn_lines() -> Figure:
+    series = {"a": {1: 1.0, 16: 5.0}, "b": {1: 1.0, 16: 5.1}, "c": {1: 1.0, 8: 1.2}}
+    return lines(series, "three lines", x="tokens", y="cost", dashed=["c"])
+
+
+def test_each_line_has_its_name_at_its_end_and_a_computed_one_has_no_points():
+    figure = drawn_lines()
+
+    ends = {note.text: (note.x, note.y) for note in figure.layout.annotations}
+    assert ends == {"a": (16, 5.0), "b": (16, 5.1), "c": (8, 1.2)}
+    assert [line.mode for line in figure.data] == ["lines+markers", "lines+markers", "lines"]
+
+
+def test_the_names_of_lines_that_end_together_are_apart():
+    shifts = {note.text: note.yshift for note in drawn_lines().layout.annotations}
+
+    assert shifts["a"] == 0
+    # 0.1 of 5.406 on a plot of 240 pixels is 4.4 pixels.
+    assert shifts["b"] == pytest.approx(17 - 240 * 0.1 / (1.06 * 5.1))
+
+
+def test_bars_with_intervals_are_in_the_order_of_their_values():
+    frame = pd.DataFrame(
+        {"value": [1.2, 1.5], "low": [1.1, 1.4], "high": [1.3, 1.6]}, index=["qa", "rag"]
+    )
+
+    figure = intervals(frame, "by task", "tokens per pass")
+
+    table = figure.layout.meta["table"]
+    assert table[1:] == [["rag", "1.50", "1.40 to 1.60"], ["qa", "1.20", "1.10 to 1.30"]]
+
+
+def test_a_map_of_speeds_has_as_much_scale_below_1_as_above():
+    figure = break_even([0.0, 0.5], [1, 2], [[0.5, 1.0], [1.0, 4.0]], [0.2, 0.3], "m", x="α", y="γ")
+
+    heat, line = figure.data
+    assert (heat.zmin, heat.zmax) == (-2.0, 2.0)
+    assert list(line.x) == [0.2, 0.3]
+    assert [note.text for note in figure.layout.annotations] == ["break-even, 1 ×"]
+    dark = dark_of(figure)
+    assert dark.data[0].colorscale[1][1] != heat.colorscale[1][1]
+
+
+def test_a_figure_of_plotlys_template_gets_the_common_form_and_another_stays():
+    plain = go.Figure(go.Bar(x=[1], y=[2])).update_layout(title="t", height=250)
+
+    figure = in_common_form(plain)
+
+    assert figure.layout.meta["title"] == "t"
+    assert figure.layout.meta["least"] == LEAST_WIDTH
+    assert figure.layout.template.layout.title.x == 0
+    assert in_common_form(figure) is figure
+    other = go.Figure(layout={"template": "plotly_dark"})
+    assert in_common_form(other) is other
