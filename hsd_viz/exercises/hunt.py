@@ -120,7 +120,9 @@ def score(test: Callable[[Decoder], Any]) -> str:
     alarms = {name: why for name, right in RIGHT.items() if (why := rejected(test, right))}
     lines = [f"killed {len(killed)} of {len(WRONG)} mutants, {len(alarms)} false alarms"]
     lines += [f"  killed   {n}: {what}" for n, what in killed.items()]
-    lines += [f"  survived {n}" for n in range(1, len(WRONG) + 1) if n not in killed]
+    survivors = [str(n) for n in range(1, len(WRONG) + 1) if n not in killed]
+    if survivors:
+        lines.append(f"  survived {', '.join(survivors)}")
     return "\n".join(lines + [f"  false alarm: {name} ({why})" for name, why in alarms.items()])
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, LEAST_WIDTH, Figure, between, finish, plain
 from hsd_viz.figures.palette import KINDS
-from hsd_viz.results.kinds import StackKind
+from hsd_viz.results.kinds import StackKind, kind_of
 
 #: Colours of lines, in their order.
 _COLOURS = [INK.accent, KINDS["models"].light, KINDS["database"].light, INK.muted]
@@ -91,7 +91,7 @@ def intervals(
     title: str,
     unit: str,
     *,
-    form: str = "{:.2f}",
+    stacks: bool = False,
     text: str = "",
     note: str = "",
 ) -> Figure:
@@ -99,21 +99,25 @@ def intervals(
     is plain decoding.
 
     Args:
-        frame: a row per bar, its label as index; columns ``value``, ``low`` and ``high``.
+        frame: a row per bar, its label as index; columns ``value``, ``low`` and ``high``. Other
+            columns are numbers shown behind the interval.
         title: what the bars show.
         unit: the label of the axis.
-        form: the format of a value.
+        stacks: whether labels are stacks: their bars have the colours of their kinds.
         text: what is shown.
         note: where it comes from.
     """
     frame = frame.sort_values("value", ascending=False)
     rows = pd.DataFrame({"label": frame.index.astype(str)})
-    rows[""] = [form.format(value) for value in frame["value"]]
+    rows[""] = [f"{value:.2f}" for value in frame["value"]]
     rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
+    for name in frame.columns.difference(["value", "low", "high"]):
+        rows[name] = [f"{value:.2f}" for value in frame[name]]
     for end, column in {"dot": "value", "low": "low", "high": "high"}.items():
         rows[end] = frame[column].to_numpy()
-    kind = StackKind.DATABASE.value
-    parts = pd.DataFrame({"row": rows.index, "part": kind, "value": frame["value"].to_numpy()})
+    kinds = [kind_of(label) if stacks else StackKind.DATABASE for label in rows["label"]]
+    parts = pd.DataFrame({"row": rows.index, "value": frame["value"].to_numpy()})
+    parts["part"] = [kind.value for kind in kinds]
     return bars(rows, parts, title, unit, reference=1.0, legend=False, text=text, note=note)
 
 

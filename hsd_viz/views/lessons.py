@@ -272,8 +272,8 @@ def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool)
     written = []
     for k, step in enumerate(section):
         if isinstance(step.value, Prediction):
-            folded = [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
-            folded.append(_html("code", step.text))
+            folded = [_html("code", step.text)]
+            folded += [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
             written.append(_html("guess", step.value, "\n".join(folded)))
             break
         written.append(_cell(writer, step, tour=tour))

@@ -230,9 +230,9 @@ def test_lesson_1_states_the_prices_of_one_more_token():
     second = speaking[2] / speaking[1] - 1
     to_the_eighth = (speaking[8] / speaking[1] - 1) / 7
 
-    assert f"The second costs SmolLM2 {second:.0%}; " in text
-    assert f"the second to the eighth cost {to_the_eighth:.0%} each on average" in text
-    assert f"takes the code family and its second to fifth token: {of_code:.0%}." in text
+    assert f"The second costs SmolLM2 {100 * second:.0f} %; " in text
+    assert f"the second to the eighth cost {100 * to_the_eighth:.0f} % each on average" in text
+    assert f"the code family and its second to fifth token: {100 * of_code:.0f} %." in text
 
 
 # --- mutants of the solutions ---------------------------------------------------------------------
