@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tests.rows import find
-from tools import pictures
+from tools.docs import pictures
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -71,7 +71,7 @@ def test_the_command_of_the_report_is_the_one_that_was_run(part):
 @named
 def test_modules_and_files_exist(page):
     text = page.read_text(encoding="utf-8")
-    modules = set(re.findall(r"python -m ((?:benchmarks|tools)\.\w+)", text)) - {
+    modules = set(re.findall(r"python -m ((?:benchmarks|tools)[\w.]+\w)", text)) - {
         "benchmarks.NAME",
         "tools.NAME",
     }
@@ -98,7 +98,7 @@ def test_no_picture_is_older_than_its_data():
     taken = json.loads(pictures.TAKEN.read_text())
     assert set(taken) <= set(pictures.PICTURES) == set(pictures.DATA)
     old = [name for name, data in taken.items() if data != pictures.data_hash(name)]
-    assert old == [], f"run `python -m tools.pictures {' '.join(old)}`"
+    assert old == [], f"run `python -m tools.docs.pictures {' '.join(old)}`"
 
 
 def test_the_ten_files_exist():

@@ -1,5 +1,5 @@
 """Docs, docstrings, comments and messages are plain technical English, by the rules of
-``tools/wording.py``.
+``tools/language/wording.py``.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from tests.rows import column
-from tools.language import ROOT, files, findings
-from tools.wording import RULES, Rule
+from tools.language.findings import ROOT, files, findings
+from tools.language.wording import RULES, Rule
 
 pytestmark = pytest.mark.checked
 

@@ -10,7 +10,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.cli import main
-from tools import views_page
+from tools.reference import views_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -55,4 +55,4 @@ def test_a_line_of_the_catalogue_runs_and_names_its_view(line):
     assert f"hsd.views.{line.name}" in line.code
     if line.drawn:
         assert type(value).__name__ == line.name
-        assert views_page.picture_of(line).is_file(), "run `python -m tools.pictures views`"
+        assert views_page.picture_of(line).is_file(), "run `python -m tools.docs.pictures views`"

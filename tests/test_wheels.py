@@ -71,7 +71,7 @@ def test_the_installed_wheel_repeats_the_recordings_without_a_compiler(wheels, t
         "HSD_VIZ_KERNEL": kernel,
         "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
     }
-    command = [sys.executable, str(ROOT / "tools" / "wheel_check.py")]
+    command = [sys.executable, str(ROOT / "tools" / "release" / "wheel_check.py")]
     done = subprocess.run(
         command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600
     )

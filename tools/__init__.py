@@ -1,1 +1,26 @@
-"""Recording of the shipped traces, pictures of the page, page measurements; run from a checkout."""
+"""Commands for those who work on the project; run them in a checkout, as ``python -m tools.NAME``.
+
+What the checks use:
+
+- ``language``: wording to replace in docs, docstrings, comments and messages
+- ``legibility``: how easy the code is to read, and the limits of each part of the project
+- ``mutants``: faults that the tests must notice
+- ``attack``: damaged and hostile inputs at every door by which data of strangers enters
+
+What is written from the source, or from the weights:
+
+- ``reference``: reference pages, the page's types, headers of the native runtime
+- ``wasm``: the native runtime for browser tabs
+- ``record``: the recordings that are shipped
+- ``docs``: tables, figures in sentences and pictures of the documentation
+- ``int8``: a checkpoint with matrices of 8 bits
+- ``rebuild``: all of that, in order, after the weights changed
+- ``release``: checksums and a bill of materials; the check of an installed wheel
+
+What measures:
+
+- ``measure_page``: the page in a real Chromium, and the models in a browser tab
+- ``load``: many visitors and clients on the servers
+
+``browser`` serves the dashboard and opens a browser, for the others.
+"""

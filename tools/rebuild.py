@@ -23,9 +23,9 @@ from hsd_viz.ladder.torch_modules import info
 from hsd_viz.models.families import CODE, LADDER, LEVELS
 from hsd_viz.models.files import folder_hash
 from hsd_viz.terminal import Status
-from tools.record import record_side_by_side, record_traces
-from tools.results.files import BENCH
-from tools.tables import ROOT, write_tables
+from tools.docs.results.files import BENCH
+from tools.docs.tables import ROOT, write_tables
+from tools.record.traces import record_side_by_side, record_traces
 from training.card import stale_models, write_card
 from training.databases import rebuild_databases
 from training.evaluation import evaluate_ladder, suite_prompts
@@ -191,7 +191,7 @@ def _measured(job: Job, path: Path, words: Sequence[str]) -> Path:
 
 
 def _pictures(job: Job) -> list[Path]:
-    _run(["tools.pictures"])
+    _run(["tools.docs.pictures"])
     return sorted((ROOT / "docs").glob("*.png")) + sorted((ROOT / "docs").glob("*.webp"))
 
 

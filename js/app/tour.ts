@@ -1,4 +1,4 @@
-// The guided tour: stops in the bundled recordings, as tools/tour.py found them
+// The guided tour: stops in the bundled recordings, as tools/record/tour.py found them
 // (hsd_viz/views/tour.json).
 import stops from "../../hsd_viz/views/tour.json";
 

@@ -27,8 +27,9 @@ from hsd_viz.stack import split_copy
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
 from tests.rows import column, find, keyed
-from tools import answers, recipes, record
-from tools.selection import FASTER, facts, opening, speedup
+from tools.record.traces import answers, recipes
+from tools.record.traces import traces as record
+from tools.record.selection import FASTER, facts, opening, speedup
 
 NAMES = column(bundled(), "name")
 SELECTED = keyed((recipes.MIXED, *recipes.PARTS), "name")

@@ -7,11 +7,11 @@ from itertools import accumulate
 
 import pytest
 
-from tools import block_picture
+from tools.docs import block_picture
 
 
 def test_the_committed_picture_is_drawn_from_the_rule():
-    """Drawn with ``python -m tools.block_picture``."""
+    """Drawn with ``python -m tools.docs.block_picture``."""
     assert block_picture.FILE.read_text(encoding="utf-8") == block_picture.picture()
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import pytest
 
 import hsd_viz as hsd
-from tools import lab_logs
+from tools.record.traces import lab_logs
 
 
 def test_the_committed_records_are_those_of_the_tool():
-    """Written with ``python -m tools.lab_logs``."""
+    """Written with ``python -m tools.record.lab_logs``."""
     committed = {path.name: path.read_text(encoding="utf-8") for path in lab_logs.FOLDER.iterdir()}
     assert committed == lab_logs.logs()
 

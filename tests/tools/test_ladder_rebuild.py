@@ -10,9 +10,9 @@ import pytest
 
 from hsd_viz.cli import build_parser
 from tools import rebuild as tool
-from tools import tables
+from tools.docs import tables
+from tools.docs.sentences import SENTENCES, figures
 from tools.rebuild import commands
-from tools.sentences import SENTENCES, figures
 from training.__main__ import main
 
 

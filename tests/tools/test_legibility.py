@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tools import legibility
-from tools.legibility import PARTS
-from tools.line_measures import Measures, PartLimits, PathLimits, measure_text
+from tools.legibility.parts import parts as legibility
+from tools.legibility.line_measures import Measures, PartLimits, PathLimits, measure_text
+from tools.legibility.parts import PARTS
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 
 from hsd_viz.engine.replay import load_bundled
 from tests.rows import find
-from tools import tour
-from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
+from tools.record.traces import tour
+from tools.record.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
 
 GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)
 
@@ -78,7 +78,7 @@ def test_the_facts_are_those_of_the_trace():
 def test_the_stops_of_the_tour_are_those_of_the_recordings():
     stored = json.loads(tour.PATH.read_text(encoding="utf-8"))
     assert stored == tour.stops(), (
-        "after new recordings: python -m tools.tour, then npm run build in js/"
+        "after new recordings: python -m tools.record.tour, then npm run build in js/"
     )
     step = find(stored, key="chance")["step"]
     row = tour.events(load_bundled("sampled"))[step].draft

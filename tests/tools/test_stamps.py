@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tools import basis
-from tools.results import files
+from tools.docs import basis
+from tools.docs.results import files
 
 REPORTS = sorted(
     path.stem

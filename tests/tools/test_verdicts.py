@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.rows import select
-from tools import verdicts
-from tools.results import files
+from tools.docs import verdicts
+from tools.docs.results import files
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
+from tools.browser import chromium
 from tools.measure_page.first_screen import first
 from tools.measure_page.keys import keys
 from tools.measure_page.live import live
 from tools.measure_page.opening import load
-from tools.pages import chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

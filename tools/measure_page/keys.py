@@ -8,10 +8,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.views.run_data import MOST_TOKENS
-from tools.measure_live import long_trace
+from tools.browser import serving
+from tools.measure_page.live_kernel import long_trace
 from tools.measure_page.opening import arrival
 from tools.measure_page.visits import opened
-from tools.pages import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tools.measure_live import PLACE, PROMPT, RUNS, LiveRun
+from tools.browser import serving
+from tools.measure_page.live_kernel import PLACE, PROMPT, RUNS, LiveRun
 from tools.measure_page.opening import arrival
 from tools.measure_page.visits import PATIENCE, medians_of, opened
-from tools.pages import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -58,7 +58,7 @@ def notebook(folder: Path) -> Path:
     """A notebook with the dashboard of measure_live.py."""
     source = (
         f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-        "from tools.measure_live import paired_dashboard\n\npaired_dashboard()"
+        "from tools.measure_page.live_kernel import paired_dashboard\n\npaired_dashboard()"
     )
     cell = {
         "cell_type": "code",

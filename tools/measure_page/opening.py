@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from tools.browser import RunningServer, serving
 from tools.measure_page.visits import PATIENCE, medians_of, opened
-from tools.pages import RunningServer, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -1,4 +1,4 @@
-"""``python -m tools.mutants``: apply the faults; see :mod:`tools.mutants.apply`."""
+"""``python -m tools.mutants``: apply the faults; :mod:`tools.mutants.apply`."""
 
 import sys
 

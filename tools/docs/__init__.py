@@ -1,0 +1,1 @@
+"""What the documentation takes from measurements: tables, figures in sentences, and pictures."""

@@ -1,0 +1,1 @@
+"""The wording of docs, docstrings, comments and messages: what is replaced, and where it is."""

@@ -1,0 +1,1 @@
+"""What completes a release, and the check of an installed wheel."""
