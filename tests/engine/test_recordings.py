@@ -27,8 +27,8 @@ from hsd_viz.stack import split_copy
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
 from tests.rows import column, find, keyed
-from tools.record.traces import answers, recipes
-from tools.record.traces import traces as record
+from tools.record import answers, recipes
+from tools.record import traces as record
 from tools.record.selection import FASTER, facts, opening, speedup
 
 NAMES = column(bundled(), "name")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 import hsd_viz as hsd
-from tools.record.traces import lab_logs
+from tools.record import lab_logs
 
 
 def test_the_committed_records_are_those_of_the_tool():

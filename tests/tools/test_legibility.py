@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tools.legibility.parts import parts as legibility
+from tools.legibility import parts as legibility
 from tools.legibility.line_measures import Measures, PartLimits, PathLimits, measure_text
 from tools.legibility.parts import PARTS
 

@@ -12,7 +12,7 @@ import pytest
 
 from hsd_viz.version import __version__
 from tests.rows import keyed
-from tools.release.files import files as release
+from tools.release import files as release
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from hsd_viz.engine.replay import load_bundled
 from tests.rows import find
-from tools.record.traces import tour
+from tools.record import tour
 from tools.record.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
 
 GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)

@@ -1,6 +1,22 @@
 """Write the files that are generated from the source: ``python -m tools.reference`` writes all.
 
-================================  =============================================
+================================  ====================================================
+file                              source
+================================  ====================================================
+``docs/reference/cli.md``         the argument parsers
+``docs/reference/python.md``      docstrings
+``docs/reference/trace.md``       the tables of a trace (:mod:`hsd_viz.trace.tables`)
+``docs/reference/records.md``     the forms of records (:mod:`hsd_viz.records.forms`)
+``docs/reference/views.md``       :mod:`tools.reference.views_page`
+``js/lib/tables.ts``              the tables of a trace
+``js/lib/options.ts``             the settings of a decode (:mod:`hsd_viz.decoding.options`)
+``hsd_viz/trace/rows.py``         the tables of a trace
+``hsd_viz/decoding/keywords.py``  the options of a decode
+``js/traffic/spec.ts``            :mod:`hsd_viz.views.app.traffic_spec`
+``js/elements/facts.json``        the elements for pages of other sites
+headers of the native runtime     :mod:`tools.reference.native_headers`
+================================  ====================================================
+
 The output depends on the source alone, not on the terminal or the version of Python.
 """
 
@@ -12,6 +28,7 @@ from hsd_viz.disk import write_whole
 from tools.reference.commands import cli_reference
 from tools.reference.interfaces import typescript_traffic
 from tools.reference.markdown import prose
+from tools.reference.native_headers import INTERFACE, ROWS, interface_header, rows_header
 from tools.reference.options import python_keywords
 from tools.reference.python import python_reference
 from tools.reference.rows import python_rows
