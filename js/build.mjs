@@ -13,11 +13,11 @@ import { minified } from "./minify.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "../hsd_viz/views/static");
-/** Packed, because it is the largest file and is sent packed. */
+/** Compressed, because it is the largest file and is transferred compressed. */
 const LIBRARY = join(HERE, "../hsd_viz/figures/plotly.js.gz");
 const mode = process.argv[2] ?? "";
 
-/** Styles as a module: of all views, and of the elements. */
+/** Modules with styles as text: those of all views, and of the elements. */
 const STYLES = { "hsd-viz:style": "hsd-viz.css", "hsd-viz:elements-style": "elements/style.css" };
 const style = {
   name: "style",

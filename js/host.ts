@@ -1,40 +1,38 @@
-// What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file
-// (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of app/page.ts
-// draws the page. A capability that a host lacks is undefined; the page then shows a card with the
-// command that offers it.
+// The interface between the page and its host: a kernel (host/kernel.ts), the recorded runs of a
+// file (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of
+// app/page.ts draws the page. A capability that a host lacks is undefined; the page then shows a
+// card with the command that provides it.
 import type { Language } from "./game/says";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run_data";
 import type { Sources } from "./lib/stack";
 
-/** A recording that the host has. */
+/** A recording that the host can load. */
 export interface Recording {
-  /** Of one to compare: GROUP/NAME. */
+  /** Name for {@link Host.recording}; GROUP/NAME for a recording of a comparison. */
   name: string;
   title: string;
   blurb: string;
 }
-/** A target with its draft models and databases, under one name. */
+/** A target model with its draft models and databases. */
 export interface Family {
   name: string;
   title: string;
-  /** The names that stacks may use; the target is the last. */
+  /** Model names that stacks may use; the target is last. */
   models: string[];
-  /**
-   * An example of a prompt, those of the form's menu, and whether the target answers conversations.
-   */
+  /** An example prompt, the prompts of the form's menu, and whether the target is a chat model. */
   prompt: string;
   prompts: About["prompts"];
   chat: boolean;
-  /** The stack that the form has at first. */
+  /** The initial stack of the form. */
   stack?: string;
   installed: boolean;
 }
-/** A speed-up over the prompts of a suite, from a saved report. */
+/** A speed-up measured over the prompts of a suite, from a saved report. */
 export interface Suite {
   family: string;
-  /** What the suite is called, and the file of the report. */
+  /** Title of the suite, and file name of the report. */
   name: string;
   file: string;
   stack: string;
@@ -42,45 +40,42 @@ export interface Suite {
   dtype: string;
   prompts: number;
   value: number;
-  /** The 95 % interval. */
+  /** Ends of the 95 % interval. */
   low: number;
   high: number;
 }
 /**
- * What the page shows and checks before anything is asked; JSON, written by
+ * What the page shows and checks without a request to its host. JSON written by
  * hsd_viz.views.page_data.about().
  */
 export interface About {
   palette: PaletteData;
   recordings: Recording[];
-  /** Prompts of the form's menu. */
+  /** Prompts in the form's menu. */
   prompts: { title: string; blurb: string; prompt: string }[];
-  /** Stacks of the form's menu: [stack, description]. */
+  /** Stacks in the form's menu: [stack, description]. */
   stacks: [stack: string, words: string][];
   rules: string[];
-  /** Models allowed in stacks; null: any. */
+  /** Model names allowed in stacks; null: any. */
   models: string[] | null;
-  /** What can be first in a stack, with its items. */
+  /** Draft sources that can begin a stack, with their items. */
   sources: Sources;
-  /** Devices and number types that can be chosen; empty: the host has one. */
+  /** Selectable devices and number types; empty: the host has only one. */
   devices: string[];
   dtypes: string[];
   limits: { prompt: number; tokens: number };
-  /** The form's values at first: a decode request. */
+  /** The initial values of the form. */
   form: DecodeRequest;
-  /**
-   * Recordings of one prompt with several stacks, to compare; their names are those of {@link
-   * Host.recording}.
-   */
+  /** Groups of recordings of one prompt with several stacks, for comparisons. */
   races: {
     group: string;
     title: string;
     prompt: string;
     runs: (Recording & { stack: string })[];
   }[];
-  /** Speed-ups over the prompts of suites, from saved reports; none where the host has none. */
+  /** Speed-ups over the prompts of suites, from saved reports. */
   suites?: Suite[];
-  /** Texts of the game, with their recordings by the player, and which of them make one game. */
+  /** Texts of the game with their recordings by player, and the choice of texts for one game. */
   games: {
     name: string;
     title: string;
@@ -90,40 +85,38 @@ export interface About {
     runs: Record<string, string>;
   }[];
   plays: string[][];
-  /** What the game says in other languages, by their tags. */
+  /** Translations of the game, by language tag. */
   languages: Record<string, Language>;
-  /** Stacks to compare by name. */
+  /** Stacks of the comparison's buttons, by name. */
   sides: Record<string, string>;
-  /** Tabs of other packages. */
+  /** Titles of tabs that other packages add. */
   tabs: string[];
-  /**
-   * Families that the host decodes with, and the one of the form at first; none: the host has one.
-   */
+  /** Selectable families, and the initial one; absent: the host has only one. */
   families?: Family[];
   family?: string;
 }
 
-/** The body of `POST /decode` of `hsd-viz serve`, and options of the host. */
+/** The body of `POST /decode` of `hsd-viz serve`, with further options of hosts. */
 export interface DecodeRequest extends Record<SettingName, number> {
   prompt: string;
   stack: string;
   rule: string;
   chat?: boolean;
-  /** Also run plain decoding, to measure the speed-up. */
+  /** Whether to decode without drafts, too, and measure the speed-up. */
   beside_plain?: boolean;
   device?: string;
   dtype?: string;
   target?: string;
-  /** The family whose models have short names. */
+  /** Family that the short model names of the stack belong to. */
   family?: string;
-  /** The run that is continued, for its trace. */
+  /** The run that this one continues, recorded in the trace. */
   parent?: { run: string; token: number; text: string } | null;
-  /** Folder of databases; "": the shipped ones. */
+  /** Folder of the databases; "": the shipped ones. */
   databases?: string;
 }
 /**
- * Called while a decode is in progress; a `begin` has the columns of no steps yet, `append` those
- * of new ones.
+ * Callbacks during a request. For a decode, `begin` gets a run without steps, and `append` gets the
+ * columns of new steps.
  */
 export interface Progress {
   stage(text: string, done?: number | null, total?: number | null): void;
@@ -136,23 +129,27 @@ export interface File {
   bytes: ArrayBuffer;
 }
 
-/** A figure of plotly. */
-interface Plotted {
+/** A plotly figure. */
+interface PlotlyFigure {
   data: unknown[];
   layout: Record<string, unknown>;
 }
-/** A part of an answer: a paragraph, a figure, a page, or a view of this bundle with its state. */
+/** A part of an answer: a paragraph, a figure, a page, a view with its traits, or a widget. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
-  /** For a light page, and for a dark one (empty: the same). `folded`: closed, below its title. */
-  | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> }; folded?: boolean }
-  /** A whole page of HTML without scripts. */
+  /** `dark` is the figure of a dark page (empty: the same). `folded`: closed below its title. */
+  | {
+      kind: "figure";
+      figure: { drawn: PlotlyFigure; dark: Partial<PlotlyFigure> };
+      folded?: boolean;
+    }
+  /** A page of HTML without scripts. */
   | { kind: "page"; title: string; html: string; folded?: boolean }
   | { kind: "view"; view: string; state: Record<string, unknown> }
-  /** A widget of another package, by the id of its model in the kernel. */
+  /** A widget of another package; `model` is the id of its model in the kernel. */
   | { kind: "widget"; model: string };
 export interface Answer {
-  /** Options of the question: menus above its answer. */
+  /** Options of the question, shown as menus above its answer. */
   choices?: {
     name: string;
     label: string;
@@ -160,22 +157,22 @@ export interface Answer {
     value: string;
   }[];
   parts: Part[];
-  /** Files to save: [name, words of the button, content]. */
+  /** Files that can be saved: [name, label of the button, content]. */
   files?: [name: string, words: string, content: string][];
 }
 
-/** A question about a run, a report, a log or a machine that is not at hand. */
+/** A question about a run, a report, a log or another machine. */
 export interface Question {
   about: string;
-  /** The run it is about. */
+  /** The run that the question is about. */
   run?: Snapshot;
   options?: Record<string, unknown>;
   files?: File[];
 }
 
 /**
- * The error of a request whose host was lost: the page says so once, above everything. By name,
- * because bundles share no class.
+ * Name of the error of a request whose host was lost; the page reports that in one banner. Errors
+ * are recognized by name because each bundle has its own classes.
  */
 const LOST = "HostLost";
 export const lostError = (why: string) => Object.assign(new Error(why), { name: LOST });
@@ -183,29 +180,29 @@ export const isLost = (error: unknown) => error instanceof Error && error.name =
 
 export interface Host {
   readonly about: About;
-  /** Return a recording's run. */
+  /** Load a recording. */
   recording(name: string): Promise<Snapshot>;
-  /** Read a trace file. Rejects with a one-line message if it is not one. */
+  /** Read a trace file. Rejects with a one-line message if it is invalid. */
   open?(file: File): Promise<Snapshot>;
-  /** Make a file: of a run "trace" or "page", of several "comparison". */
+  /** Write a file: "trace" or "page" of a run, "comparison" of several. */
   file?(question: Question): Promise<File>;
   /**
-   * Decode; resolves with the final head of the run, also when `signal` cancelled it after the
-   * first token.
+   * Decode; resolves with the final head of the run. If `signal` cancels after the first token, it
+   * resolves as well.
    */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /**
-   * Topics that {@link ask} can answer: "doctor" "law" (of a run), "report" (options.name, or a
-   * file), "replay" (files: a log and perhaps a tokenizer), "record" (a file), "predict", and the
+   * Topics that {@link ask} can answer: "doctor" and "law" (about a run), "report" (options.name or
+   * a file), "replay" (files: a log, optionally a tokenizer), "record" (a file), "predict", and the
    * tabs of other packages.
    */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;
-  /** What is shown below a family that is chosen in the form; null: nothing. */
+  /** Return the element below a family selected in the form; null: none. */
   panel?(family: string): HTMLElement | null;
-  /** Return plotly's module, packed by gzip. */
+  /** Return the text of plotly's module, compressed with gzip. */
   plotly?(): Promise<BlobPart>;
-  /** Draw a widget of another package into an element; a linked one joins the page's group. */
+  /** Draw a widget of another package into an element. A linked widget joins the page's group. */
   widget?(model: string, el: HTMLElement, group: string): Promise<() => void>;
   /** Call `heard` with a reason when the host is lost, and with "" when it is back. */
   watch?(heard: (why: string) => void): () => void;

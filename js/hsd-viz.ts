@@ -1,6 +1,6 @@
-// All views and the page in one module: hsd_viz/views/static/hsd-viz.js. loader.ts draws a widget's
-// view by it; an exported page starts itself. A view of another package imports it to share a run
-// and a cursor (docs/how-to/figures.md).
+// The entry point of hsd_viz/views/static/hsd-viz.js, the module of all views and the page.
+// loader.ts imports it to draw a widget's view; an exported page starts itself. Views of other
+// packages import it to share a run and a cursor (docs/how-to/figures.md).
 
 import style from "hsd-viz:style";
 import app from "./app";
@@ -25,8 +25,8 @@ export { mount, widgetOf } from "./views";
 VIEWS.app = app as (typeof VIEWS)[string];
 
 setStyles(style);
-// Where views of other packages find this module; loader.ts makes the map first on a page with a
-// kernel.
+// The map in which views of other packages find this module. On a page with a kernel, loader.ts has
+// created it.
 Object.assign(globalThis, {
   hsd_viz: Reflect.get(globalThis, "hsd_viz") ?? new Map([["", Promise.resolve(views)]]),
 });

@@ -1,6 +1,6 @@
-// The script of every widget of this package: it draws the widget's `view` by the one module of all
+// The script of every widget of this package. It draws the widget's `view` with the module of all
 // views, which a page loads once per kernel. The module's text is in a model of the kernel, so that
-// it arrives once and is saved with a notebook's widgets.
+// it is sent once, and is saved with the widgets of a notebook.
 import { moduleOf, unpacked } from "./lib/dom";
 import type { Drawing, Model, Widget } from "./lib/widget";
 
@@ -18,8 +18,8 @@ page.hsd_viz ??= new Map();
 const modules = page.hsd_viz;
 
 /**
- * The packed module. Models may be announced in any order; a host without models of its own is
- * asked by a message.
+ * Return the compressed module from its model, which may be announced later than the widget. A host
+ * that lacks a widget manager sends the module in a message.
  */
 async function packed(model: Model<Traits>, id: string): Promise<BlobPart> {
   const manager = (model as { widget_manager?: Manager }).widget_manager;

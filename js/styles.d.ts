@@ -1,9 +1,9 @@
-/** The views' styles as text, from build.mjs. */
+/** Styles of the views as text, from build.mjs. */
 declare module "hsd-viz:style" {
   const text: string;
   export default text;
 }
-/** Those of the elements for pages of others. */
+/** Styles of the elements for other pages. */
 declare module "hsd-viz:elements-style" {
   const text: string;
   export default text;

@@ -1,4 +1,4 @@
-// The views by name.
+// The registry of views by name.
 import doctor from "./doctor";
 import drafter from "./drafter";
 import hierarchy from "./hierarchy";
@@ -18,16 +18,19 @@ import diagnosis from "./traffic/diagnosis";
 import drafters from "./traffic/drafters";
 import versus from "./versus";
 
-type Made = Partial<Widget<never>>;
+type WidgetDefinition = Partial<Widget<never>>;
 const LINKED = { drafter, locality_map, panels, scene, staircase, stream, timeline, versus };
 const OTHERS = { diagnosis, doctor, drafters, hierarchy, one_draft, plot, rule_lab };
-export const VIEWS = { ...LINKED, ...OTHERS } as unknown as Record<string, Made | (() => Made)>;
+export const VIEWS = { ...LINKED, ...OTHERS } as unknown as Record<
+  string,
+  WidgetDefinition | (() => WidgetDefinition)
+>;
 
-/** A widget for the view of this name, with state of its own. */
-export function widgetOf(view: string): Made {
-  const made = VIEWS[view];
-  if (!made) throw new Error(`there is no view named '${view}'`);
-  const widget = typeof made === "function" ? made() : made;
+/** Return a widget for the view of this name, with its own state. */
+export function widgetOf(view: string): WidgetDefinition {
+  const definition = VIEWS[view];
+  if (!definition) throw new Error(`there is no view named '${view}'`);
+  const widget = typeof definition === "function" ? definition() : definition;
   return {
     ...widget,
     render(drawing: Drawing<never>) {
@@ -42,16 +45,16 @@ export interface Mounted {
   model: Model<Record<string, never>>;
   close(): void;
 }
-/** Draw a view without a kernel: its traits are `state`, and those that every view has. */
+/** Draw a view without a kernel, with the traits `state`. */
 export function mount(
   view: string,
   state: Record<string, unknown>,
   el: HTMLElement = document.createElement("div"),
 ): Mounted {
-  const made = widgetOf(view) as Partial<Widget<Record<string, never>>>;
+  const widget = widgetOf(view) as Partial<Widget<Record<string, never>>>;
   const model = standIn<Record<string, never>>({ data: {}, ...state });
-  const forget = made.initialize?.({ model });
-  const close = made.render?.({ model, el });
+  const forget = widget.initialize?.({ model });
+  const close = widget.render?.({ model, el });
   return {
     el,
     model,

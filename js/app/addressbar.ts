@@ -1,20 +1,20 @@
-// The address of the page: written as the visitor moves, and followed when it is opened or gone
-// back to.
+// Keeps the browser's address in step with the page: writes it when the visitor navigates, and
+// follows it when the page opens or the visitor goes back.
 import { sentence } from "../lib/words";
 import { addressOf, parameters, read, slug } from "./address";
 import type { Playing } from "./playing";
 import type { Runs } from "./runs";
 import type { Shell } from "./shell";
-import { changedIn, HERE, kept, OPENED } from "./state";
+import { changedIn, HERE, OPENED, withStorage } from "./state";
 import { KEYS } from "./tour";
 import type { Touring } from "./touring";
 
-type Asked = ReturnType<typeof read>;
+type AddressQuery = ReturnType<typeof read>;
 const GONE = "the run is no longer stored in this browser: press Run to decode it again";
 
 export class AddressBar {
-  /** The address as it was last written or followed. */
-  private wrote = "";
+  /** The address that was last written or followed. */
+  private lastAddress = "";
 
   constructor(
     private readonly shell: Shell,
@@ -27,57 +27,58 @@ export class AddressBar {
     return this.shell.host.about.recordings.map(({ name }) => name);
   }
 
-  /** What the address says of the page as it is. */
+  /** Return the parameters that describe the present state of the page. */
   private parameters(): Record<string, string> {
     const { shown, form, filled, tab, tour } = this.shell.store.state;
     const query = tour ? {} : parameters(shown === HERE ? form : changedIn(form, filled));
-    const usual = ["", OPENED, this.recordings[0]];
-    if (!usual.includes(shown)) query.trace = shown;
+    const defaults = ["", OPENED, this.recordings[0]];
+    if (!defaults.includes(shown)) query.trace = shown;
     if (tab) query.tab = slug(this.shell.tabs[tab].title);
     return query;
   }
-  /** Write the address; `push`: another run, tab or stop is a step of the history. */
+  /** Write the address. With `push`, another run, tab or stop adds an entry to the history. */
   write(push = true) {
     const { address, store } = this.shell;
     if (!address || store.state.busy) return;
     const { href, step } = addressOf(location.href, this.parameters());
-    if (href === this.wrote) return;
-    const change = push && step && this.wrote ? "pushState" : "replaceState";
-    // A file's address cannot be changed.
-    kept(() => {
+    if (href === this.lastAddress) return;
+    const change = push && step && this.lastAddress ? "pushState" : "replaceState";
+    // A page opened from a file cannot change its address: the browser throws.
+    withStorage(() => {
       history[change](null, "", href);
-      this.wrote = href;
+      this.lastAddress = href;
     }, undefined);
   }
 
-  /** What a query asks for, for this page. */
-  read(query: string): Asked {
+  /** Read a query with the recordings, tabs and tour stops of this page. */
+  read(query: string): AddressQuery {
     const titles = this.shell.tabs.map(({ title }) => title);
     return read(query, this.recordings, titles, KEYS);
   }
-  /** Show what a query asks for; `back`: the visitor went back to it. */
+  /** Open what a query names. `back`: the visitor went back to this address. */
   async follow(query: string, back = false) {
     const { store, tabs } = this.shell;
-    const asked = this.read(query);
+    const target = this.read(query);
     this.runs.refuseWhileBusy();
-    const ignored = [...asked.ignored];
-    const isGone = asked.trace === HERE && !store.state.here;
+    const ignored = [...target.ignored];
+    const isGone = target.trace === HERE && !store.state.here;
     if (isGone) ignored.push(GONE);
-    const usual = back || !store.state.shown ? (this.recordings[0] ?? "") : "";
-    const shown = isGone ? usual : asked.trace || usual;
+    const fallback = back || !store.state.shown ? (this.recordings[0] ?? "") : "";
+    const shown = isGone ? fallback : target.trace || fallback;
     const before = store.state.tab;
     if (shown) await this.runs.open(shown);
-    if (Object.keys(asked.form).length) store.set({ form: { ...store.state.form, ...asked.form } });
-    // A tab that the visitor has picked meanwhile stays.
-    const tab = tabs.findIndex(({ title }) => slug(title) === asked.tab);
+    if (Object.keys(target.form).length)
+      store.set({ form: { ...store.state.form, ...target.form } });
+    // Keep a tab that the visitor picked while the recording loaded.
+    const tab = tabs.findIndex(({ title }) => slug(title) === target.tab);
     if (store.state.tab === before) store.set({ tab: Math.max(0, tab) });
-    ignored.push(...this.pin(asked.step));
-    if (asked.tour) await this.tour.stop(asked.tour);
-    if (asked.game !== null) this.game.play(asked.game);
+    ignored.push(...this.pin(target.step));
+    if (target.tour) await this.tour.stop(target.tour);
+    if (target.game !== null) this.game.play(target.game);
     if (ignored.length)
       store.set({ trouble: { message: sentence(ignored.join("; ")), caution: true } });
   }
-  /** Pin an event by its number; returns what is wrong with it. */
+  /** Pin an event by its number, from 1; return a sentence if there is no such event. */
   private pin(step: number): string[] {
     const { group } = this.shell;
     const events = group.store.index().events.length;
@@ -85,9 +86,9 @@ export class AddressBar {
     if (step) group.pin({ step: step - 1 });
     return [];
   }
-  /** Follow the address after the visitor went back. */
+  /** Follow the address when the visitor goes back or forward. */
   goBack = () => {
-    this.wrote = location.href;
+    this.lastAddress = location.href;
     this.shell.tried(() => this.follow(location.search, true))();
   };
 }

@@ -1,5 +1,5 @@
-// An answer of the host on the page: it is asked when its tab is shown, and again when the run or
-// one of its menus changes.
+// A section of the page with an answer of the host. The host is asked when the tab is first shown,
+// and again when the run or a menu of the section changes.
 import { html, render } from "lit-html";
 import type { Answer, File, Host, Part, Question } from "../host";
 import { make } from "../lib/dom";
@@ -12,7 +12,7 @@ import { folded } from "../lib/table";
 import { type Mounted, mount } from "../views";
 import { foldSections } from "./sections";
 
-/** What to run in Python where a host lacks an answer. */
+/** Commands that compute an answer for visitors whose host cannot. */
 export const ELSEWHERE: Record<string, string> = {
   decode: "hsd-viz dashboard",
   doctor: "hsd-viz doctor TRACE",
@@ -23,7 +23,7 @@ export const ELSEWHERE: Record<string, string> = {
   record: "hsd-viz doctor FILE",
 };
 
-/** A card that says what to run elsewhere. */
+/** A card that names the command which computes an answer that this host lacks. */
 export function elsewhere(about: string, words: string) {
   return html`<div class="hsd-elsewhere">
     <p>${words} needs Python, which this page does not have.</p>
@@ -32,10 +32,10 @@ export function elsewhere(about: string, words: string) {
 }
 
 /**
- * A page in a frame of its own height. Its scripts do not run; it has the origin of this page only
- * to be measured.
+ * Return a frame that shows a page at its full height. The scripts of the framed page do not run;
+ * it has this page's origin only so that its height can be measured.
  */
-function framed(title: string, page: string) {
+function frameOf(title: string, page: string) {
   const el = make("iframe", "hsd-frame", "", { title, sandbox: "allow-same-origin", srcdoc: page });
   const fit = () => {
     const root = el.contentDocument?.documentElement;
@@ -46,35 +46,38 @@ function framed(title: string, page: string) {
     Object.assign(root.querySelector("h1")?.style ?? {}, { fontSize: "18px" });
     el.style.height = `${root.offsetHeight}px`;
   };
-  const seen = new ResizeObserver(fit);
-  seen.observe(el);
+  const observer = new ResizeObserver(fit);
+  observer.observe(el);
   el.addEventListener("load", () => {
     const main = el.contentDocument?.querySelector("main");
     if (main) {
       foldSections(main);
-      seen.observe(main);
+      observer.observe(main);
     }
     fit();
   });
-  return { el, close: () => seen.disconnect() };
+  return { el, close: () => observer.disconnect() };
 }
 
-interface Titled {
+interface FoldText {
   title?: string;
   text?: string;
 }
-const WHAT_IF: Titled = {
+const WHAT_IF: FoldText = {
   title: "What if: one draft model",
   text: "Its speed at each lookahead, for the acceptance and the costs that you set.",
 };
-/** A part that is closed at first. */
-function within({ title = "", text = "" }: Titled, { el, close }: Pick<Mounted, "el" | "close">) {
+/** Put a part into a fold that is closed at first. */
+function foldedPart(
+  { title = "", text = "" }: FoldText,
+  { el, close }: Pick<Mounted, "el" | "close">,
+) {
   const folder = foldOf(title, text);
   folder.append(el);
   return { el: folder, close };
 }
 
-/** A part as an element, with what ends it. */
+/** Return the element of a part, and the function that removes it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
     return {
@@ -83,16 +86,16 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
-    const drawn = mount("plot", { ...part.figure, config, library: "cartesian" });
-    if (!part.folded) return drawn;
-    return within((part.figure.drawn.layout.meta ?? {}) as Titled, drawn);
+    const plot = mount("plot", { ...part.figure, config, library: "cartesian" });
+    if (!part.folded) return plot;
+    return foldedPart((part.figure.drawn.layout.meta ?? {}) as FoldText, plot);
   }
   if (part.kind === "page") {
-    const made = framed(part.title, part.html);
-    if (!part.folded) return made;
+    const frame = frameOf(part.title, part.html);
+    if (!part.folded) return frame;
     const folder = make("div");
-    render(folded(part.title, made.el), folder);
-    return { ...made, el: folder };
+    render(folded(part.title, frame.el), folder);
+    return { ...frame, el: folder };
   }
   if (part.kind === "widget") {
     const el = make("div");
@@ -103,17 +106,17 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     );
     return { el, close: () => close() };
   }
-  const made = mount(part.view, { ...state, ...part.state });
-  return part.view === "one_draft" ? within(WHAT_IF, made) : made;
+  const view = mount(part.view, { ...state, ...part.state });
+  return part.view === "one_draft" ? foldedPart(WHAT_IF, view) : view;
 }
 
-export interface Asking {
-  /** The topic, and what it is called in a sentence. */
+export interface QuestionSource {
+  /** The topic of the question, and its name within a sentence. */
   about: string;
   words: string;
-  /** The run it is about; null: it is about none. */
+  /** Return the run that the question is about; null: none is shown. */
   run?: () => Snapshot | null;
-  /** Options besides those of the menus. */
+  /** Return options of the question besides those of its menus. */
   options?: () => Record<string, unknown>;
 }
 
@@ -124,63 +127,63 @@ export class AnswerView {
   private readonly status = make("p", "hsd-stage hsd-note hsd-number", "", { role: "status" });
   private readonly trouble = make("div", "", "", { hidden: "" });
   private readonly body = make("div", "hsd-views");
-  private readonly can: boolean;
-  /** What is chosen in its menus, and the files that it is about. */
-  private chosen: Record<string, string> = {};
+  private readonly isAnswered: boolean;
+  /** The values selected in the menus, by name, and the files that the question is about. */
+  private selection: Record<string, string> = {};
   private files: File[] = [];
   private answer: Answer | null = null;
   private parts: Pick<Mounted, "el" | "close">[] = [];
-  /** What was asked last. */
-  private asked = "";
+  /** The key of the last question. */
+  private lastKey = "";
   private control: AbortController | null = null;
 
   constructor(
     private readonly host: Host,
-    private readonly asking: Asking,
+    private readonly topic: QuestionSource,
     private readonly state: Record<string, unknown>,
   ) {
-    const { about, words } = asking;
+    const { about, words } = topic;
     this.root.dataset.about = about;
     this.root.append(this.menus, this.status, this.trouble, this.body);
-    this.can = Boolean(host.ask) && host.answers.includes(about);
-    if (!this.can) render(elsewhere(about, words), this.body);
+    this.isAnswered = Boolean(host.ask) && host.answers.includes(about);
+    if (!this.isAnswered) render(elsewhere(about, words), this.body);
   }
 
-  // --- asking
+  // --- questions
 
-  /** Ask, if anything has changed since. */
+  /** Ask if the question has changed since the last one. */
   refresh = async () => {
-    const { run } = this.asking;
-    const now = this.key();
-    if (now === this.asked || (run && !run())) return;
-    this.asked = now;
+    const { run } = this.topic;
+    const questionKey = this.key();
+    if (questionKey === this.lastKey || (run && !run())) return;
+    this.lastKey = questionKey;
     await this.askNow();
   };
-  /** Ask again, about these files. */
+  /** Ask again, about other files. */
   ask(files: File[]) {
     this.files = files;
-    this.chosen = {};
-    this.asked = this.key();
+    this.selection = {};
+    this.lastKey = this.key();
     return this.askNow();
   }
   cancel() {
     this.control?.abort();
   }
   private options(): Record<string, unknown> {
-    return { ...this.asking.options?.(), ...this.chosen };
+    return { ...this.topic.options?.(), ...this.selection };
   }
-  /** What the next question is about. */
+  /** Return a key that differs between different questions. */
   private key(): string {
-    const run = this.asking.run?.()?.run ?? "";
+    const run = this.topic.run?.()?.run ?? "";
     return JSON.stringify([run, this.options(), this.files.map(({ name }) => name)]);
   }
   private question(): Question {
-    const { about, run } = this.asking;
+    const { about, run } = this.topic;
     return { about, run: run?.() ?? undefined, options: this.options(), files: this.files };
   }
   private async askNow() {
     const { host } = this;
-    if (!this.can || !host.ask) return;
+    if (!this.isAnswered || !host.ask) return;
     this.cancel();
     const mine = new AbortController();
     this.control = mine;
@@ -196,7 +199,7 @@ export class AnswerView {
     }
   }
 
-  // --- what is shown
+  // --- drawing
 
   private wait() {
     drawNotice(this.trouble, { message: "" });
@@ -213,19 +216,19 @@ export class AnswerView {
     this.answer = answer;
     this.draw();
   }
-  /** The menus stay: another choice may have an answer. */
+  /** Show an error. The menus stay, because another choice may have an answer. */
   private showNothing(error: unknown) {
     this.show({ choices: this.answer?.choices, parts: [] });
     this.fail(error);
   }
   fail = (error: unknown) => {
     const trouble = troubleOf(error);
-    const title = trouble.details ? `${this.asking.words} failed` : "";
+    const title = trouble.details ? `${this.topic.words} failed` : "";
     drawNotice(this.trouble, { ...trouble, title, caution: !trouble.details });
   };
-  /** Mark it as of the run before. */
+  /** Mark the answer as that of the previous run. */
   stale(on: boolean) {
-    this.root.classList.toggle("hsd-stale", on && Boolean(this.asking.run));
+    this.root.classList.toggle("hsd-stale", on && Boolean(this.topic.run));
   }
   private draw() {
     const { parts = [], files = [], choices = [] } = this.answer ?? {};
@@ -233,8 +236,8 @@ export class AnswerView {
     this.parts = parts.map((part) => partOf(this.host, part, this.state));
     const saves = make("div", "hsd-files");
     saves.append(...files.map(saveButton));
-    const all = this.parts.map(({ el }) => el);
-    this.body.replaceChildren(...all, ...(files.length ? [saves] : []));
+    const elements = this.parts.map(({ el }) => el);
+    this.body.replaceChildren(...elements, ...(files.length ? [saves] : []));
     render(
       choices.map((choice) => this.menuOf(choice)),
       this.menus,
@@ -242,17 +245,17 @@ export class AnswerView {
   }
   private menuOf({ name, label, options, value }: NonNullable<Answer["choices"]>[number]) {
     const take = (picked: string) => {
-      this.chosen = { ...this.chosen, [name]: picked };
-      // A report of a name is not that of the file.
+      this.selection = { ...this.selection, [name]: picked };
+      // A report selected by name replaces that of an opened file.
       if (name === "name") this.files = [];
       void this.refresh();
     };
-    const named = options.map(([words, v]) => [v, words]);
-    return field(label, menu(named, this.chosen[name] ?? value, take));
+    const entries = options.map(([words, v]) => [v, words]);
+    return field(label, menu(entries, this.selection[name] ?? value, take));
   }
 }
 
-/** The button that saves a file of an answer. */
+/** Return a button that saves a file of an answer. */
 function saveButton([name, label, content]: NonNullable<Answer["files"]>[number]) {
   const button = make("button", "hsd-quiet", label, { type: "button" });
   const type = name.endsWith(".html") ? "text/html" : "application/json";

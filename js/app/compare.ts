@@ -17,7 +17,7 @@ import { type Chip, chipsOf, suiteChips } from "./origin";
 import type { Context, Section } from "./section";
 import { requestOf } from "./state";
 
-/** Buttons that add or remove a stack: label, and name in `about.sides`. */
+/** Buttons that add or remove a stack: the label, and the stack's name in `about.sides`. */
 const PRESETS = [
   ["Plain", "plain"],
   ["HD", "published"],
@@ -28,7 +28,7 @@ const PRESETS = [
 const OPENING = ["plain", "databases", "both"];
 /** Untimed tokens decoded first with each stack, to exclude one-time costs. */
 const WARM_UP = 8;
-/** Characters of the prompt beside the headline. */
+/** Maximum length of the prompt beside the headline, in characters. */
 const SHORT = 30;
 
 const toggled = (all: string[], one: string) =>
@@ -40,7 +40,7 @@ const chip = (words: unknown, on: boolean, act: () => void, title = "") =>
     ${words}
   </button>`;
 
-/** What stacks are called within a sentence: by the form, else by their recordings. */
+/** Return the names of stacks within a sentence: from the form, else from their recordings. */
 function titlesOf({ races, stacks }: About): Record<string, string> {
   const recorded = races.flatMap(({ runs }) => runs);
   const titles = recorded.map(({ stack, title }) => [
@@ -55,17 +55,17 @@ class Comparison {
   private readonly form = make("div", "hsd-form hsd-measure hsd-compare");
   private readonly trouble = make("div", "", "", { hidden: "" });
   private readonly versus: Mounted;
-  /** What stacks are called. */
+  /** Names of stacks within a sentence. */
   private readonly titles: Record<string, string>;
-  /** The runs compared, and what is said of them first; null: they cannot be compared. */
+  /** The compared runs, and their headline; null: they cannot be compared. */
   private runs: Snapshot[] = [];
   private headline: Headline | null = null;
   private origin: Chip[] = [];
-  /** The group of recordings, and those of it that are chosen: none after a decode. */
+  /** The group of recordings, and the names of those selected; none after a decode. */
   private race: Context["host"]["about"]["races"][number] | undefined;
   private chosen: string[] = [];
   private readonly isSmall = matchMedia("(max-width: 700px)").matches;
-  /** Stacks to decode, one per line; what ends their decode, and how far it is. */
+  /** Stacks to decode, one per line; the controller of their decode, and its progress. */
   private text: string;
   private busy: AbortController | null = null;
   private said = "";
@@ -81,8 +81,8 @@ class Comparison {
       sources: about.sources,
     };
     this.versus = mount("versus", state);
-    const usual = String(about.form.temperature);
-    this.race = about.races.find(({ title }) => title.includes(usual)) ?? about.races[0];
+    const formTemperature = String(about.form.temperature);
+    this.race = about.races.find(({ title }) => title.includes(formTemperature)) ?? about.races[0];
     this.text = OPENING.map((name) => about.sides[name]).join("\n");
     this.paint();
     this.openRace();
@@ -99,13 +99,13 @@ class Comparison {
     const kind = this.chosen.length ? "recording" : "finished";
     this.runs = runs;
     this.headline = refusalOf(stores) ? null : fastestOf(stores, this.titleOf);
-    // What is known of the first run stands for all.
+    // The origin of the first run represents that of all.
     const [first] = stores;
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
     const { suites = [], families } = this.context.host.about;
     this.origin = first ? chipsOf(first, prompt, kind, { families }) : [];
     if (this.headline) this.origin.push(...suiteChips(bestOf(stores), suites));
-    // Before the first choice there is nothing to refuse.
+    // Without a selection yet, a notice about it would be premature.
     this.root.append(this.versus.el);
     this.versus.model.set("runs", runs as never);
     this.paint();
@@ -113,27 +113,27 @@ class Comparison {
 
   // --- recordings
 
-  /** Compare the runs of the group that show most, or its first two. */
+  /** Compare the most instructive runs of the group, or its first two. */
   private openRace() {
     const { race } = this;
     if (!race) return;
-    const own = race.runs.filter(({ name }) => OPENING.includes(name.split("/")[1]));
-    const opening = own.length > 1 ? own : race.runs.slice(0, 2);
+    const openingRuns = race.runs.filter(({ name }) => OPENING.includes(name.split("/")[1]));
+    const opening = openingRuns.length > 1 ? openingRuns : race.runs.slice(0, 2);
     this.choose(opening.map(({ name }) => name));
   }
   private choose(names: string[]) {
     this.load(names).catch((error) => this.fail(error));
   }
   private async load(names: string[]) {
-    const all = this.race?.runs.map(({ name }) => name) ?? [];
-    const asked = all.filter((name) => names.includes(name));
-    this.chosen = asked;
+    const raceNames = this.race?.runs.map(({ name }) => name) ?? [];
+    const requested = raceNames.filter((name) => names.includes(name));
+    this.chosen = requested;
     this.paint();
     drawNotice(this.trouble, { message: "" });
     const { host } = this.context;
-    const runs = await Promise.all(asked.map((name) => host.recording(name)));
-    // The view says when there are too few or too many. A newer choice has its own.
-    if (this.chosen === asked) this.show(runs);
+    const runs = await Promise.all(requested.map((name) => host.recording(name)));
+    // The view reports too few or too many runs. Drop the runs of an outdated selection.
+    if (this.chosen === requested) this.show(runs);
   }
   private recordings() {
     const { races } = this.context.host.about;
@@ -145,10 +145,10 @@ class Comparison {
     };
     const groups = races.map(({ group, title }) => [group, title]);
     const stacks = race.runs.map(({ name, title, stack, blurb }) => {
-      const at = chosen.indexOf(name);
-      const letter = at < 0 ? nothing : html`<b class="hsd-vs-letter">${letterOf(at)}</b> `;
+      const index = chosen.indexOf(name);
+      const letter = index < 0 ? nothing : html`<b class="hsd-vs-letter">${letterOf(index)}</b> `;
       const act = () => this.choose(toggled(chosen, name));
-      return chip(html`${letter}${title}`, at >= 0, act, `${stack}: ${blurb}`);
+      return chip(html`${letter}${title}`, index >= 0, act, `${stack}: ${blurb}`);
     });
     const label = "Prompt and sampling";
     const group =
@@ -257,19 +257,20 @@ class Comparison {
     const question = { about: "comparison", options: { runs: this.runs } };
     download(this.context.host, question).catch((error) => this.fail(error, "Save failed"));
   };
-  /** What of the runs is other than of the run that the other tabs show. */
-  private others(): string[] {
+  /** List how the compared runs differ from the run of the other tabs. */
+  private differencesFromRun(): string[] {
     const { prompt, meta } = this.context.group.store;
     const familyOf = (one: Snapshot["meta"]) => one.family ?? "";
-    const others: string[] = [];
-    if (this.runs.some((one) => familyOf(one.meta) !== familyOf(meta))) others.push("other models");
-    if (this.runs.some((one) => one.prompt !== prompt)) others.push("another prompt");
-    return others;
+    const differences: string[] = [];
+    if (this.runs.some((one) => familyOf(one.meta) !== familyOf(meta)))
+      differences.push("other models");
+    if (this.runs.some((one) => one.prompt !== prompt)) differences.push("another prompt");
+    return differences;
   }
   paint = () => {
     const { host } = this.context;
     const { headline } = this;
-    const others = this.others();
+    const differences = this.differencesFromRun();
     const button = html`<button
       type="button"
       class="hsd-quiet"
@@ -281,8 +282,8 @@ class Comparison {
     render(
       html`<p class="hsd-headline" ?hidden=${!headline}>${headlineOf(headline, this.origin)}</p>
         ${host.file && headline ? button : nothing}
-        <p class="hsd-warning hsd-separate" ?hidden=${!others.length}>
-          <strong>Not the run of the other tabs:</strong> ${others.join(" and ")}.
+        <p class="hsd-warning hsd-separate" ?hidden=${!differences.length}>
+          <strong>Not the run of the other tabs:</strong> ${differences.join(" and ")}.
         </p>
         ${this.recordings()}${
           host.decode

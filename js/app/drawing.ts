@@ -1,8 +1,8 @@
-// Vector pictures of the page's own charts: SVG with its styles written out, without HTML, one
-// chart below the other.
+// Exports the page's own charts as one SVG file that needs no style sheet and no HTML, one chart
+// below the other.
 import { draw, setAttributes } from "../lib/dom";
 
-/** Styles that the charts use, as attributes of SVG. */
+/** CSS properties of the charts that are written as SVG attributes. */
 const STYLES = [
   ...[
     "fill",
@@ -23,12 +23,12 @@ const STYLES = [
     "paint-order",
   ],
 ];
-/** Drawings that are controls, of another library, or lines over a text. */
+/** SVG elements that are not charts: icons of buttons, plotly's figures, lines over a text. */
 const NO_CHARTS = "button svg, .js-plotly-plot svg, .hsd-rounds, .hsd-link";
-/** Pixels between charts: labels may be above their chart. */
+/** Pixels between charts, with room for labels above a chart. */
 const GAP = 36;
 
-/** A mixed colour as programs other than browsers read it. */
+/** Convert a mixed colour to a form that programs other than browsers read. */
 const plain = (value: string) =>
   value.replace(
     /color\(srgb ([\d.e+-]+) ([\d.e+-]+) ([\d.e+-]+)(?: \/ ([\d.]+))?\)/g,
@@ -38,8 +38,8 @@ const plain = (value: string) =>
     },
   );
 
-/** A copy of a chart that needs no style sheet. */
-function standing(chart: SVGSVGElement): SVGSVGElement {
+/** Return a copy of a chart with its styles as attributes. */
+function standaloneChart(chart: SVGSVGElement): SVGSVGElement {
   const copy = chart.cloneNode(true) as SVGSVGElement;
   const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
   const hidden: Element[] = [];
@@ -62,15 +62,15 @@ function standing(chart: SVGSVGElement): SVGSVGElement {
   });
 }
 
-/** The names of the rows beside a chart, as texts of SVG at their places relative to it. */
+/** Return the names of the rows beside a chart as SVG texts, positioned relative to the chart. */
 const namesBeside = (chart: Element) => {
   const { left, top } = chart.getBoundingClientRect();
   return [...(chart.closest(".hsd-tl-chart")?.querySelectorAll(".hsd-tl-who") ?? [])].map(
     (name) => {
       const [box, style] = [name.getBoundingClientRect(), getComputedStyle(name)];
-      const place = { x: box.left - left, y: box.bottom - top - 5, fill: plain(style.color) };
+      const attributes = { x: box.left - left, y: box.bottom - top - 5, fill: plain(style.color) };
       const text = draw("text", {
-        ...place,
+        ...attributes,
         "font-family": style.fontFamily,
         "font-size": style.fontSize,
       });
@@ -80,7 +80,7 @@ const namesBeside = (chart: Element) => {
   );
 };
 
-/** The charts that `page` shows as one SVG; "" without any. */
+/** Return the charts that `page` shows as the text of one SVG file; "" without charts. */
 export function drawingOf(page: HTMLElement): string {
   const charts = [...page.querySelectorAll<SVGSVGElement>(`svg:not(${NO_CHARTS})`)].filter(
     (svg) => svg.checkVisibility() && svg.clientWidth > 100,
@@ -88,7 +88,7 @@ export function drawingOf(page: HTMLElement): string {
   if (!charts.length) return "";
   let top = GAP;
   const parts = charts.map((chart) => {
-    const [part, names] = [standing(chart), namesBeside(chart)];
+    const [part, names] = [standaloneChart(chart), namesBeside(chart)];
     part.append(...names);
     const wide = names.length
       ? Math.max(...names.map((name) => -Number(name.getAttribute("x"))))
@@ -101,11 +101,11 @@ export function drawingOf(page: HTMLElement): string {
     (part) => Number(part.getAttribute("x")) + Number(part.getAttribute("width")),
   );
   const size = { width: Math.max(...ends) + GAP, height: top };
-  const whole = draw("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
+  const picture = draw("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
   const ground = getComputedStyle(document.body).backgroundColor;
-  whole.append(
+  picture.append(
     draw("rect", { ...size, fill: /, 0\)$/.test(ground) ? "#ffffff" : plain(ground) }),
     ...parts,
   );
-  return new XMLSerializer().serializeToString(whole);
+  return new XMLSerializer().serializeToString(picture);
 }

@@ -1,11 +1,11 @@
-// Files of the visitor: read, dropped and saved.
+// Choosing, dropping, reading and saving files of the visitor.
 import { html } from "lit-html";
 import type { File, Host, Question } from "../host";
 import { make } from "../lib/dom";
 import { save } from "../lib/save";
 import { megabytes } from "../lib/words";
 
-/** Most bytes of a file sent to a kernel: the web server refuses messages of 10 MiB. */
+/** Maximum size of a file sent to a kernel, in bytes: the web server refuses messages of 10 MiB. */
 export const MOST_BYTES = 8_000_000;
 
 export async function read(file: globalThis.File): Promise<File> {
@@ -17,7 +17,7 @@ export async function read(file: globalThis.File): Promise<File> {
   return { name: file.name, type: file.type, bytes: await file.arrayBuffer() };
 }
 
-/** Let the visitor choose a file. */
+/** Open the browser's file dialog. */
 export function choose(accept: string, take: (file: globalThis.File) => void) {
   const field = make("input");
   field.type = "file";
@@ -26,17 +26,15 @@ export function choose(accept: string, take: (file: globalThis.File) => void) {
   field.click();
 }
 
-/** Make a file and start its download. */
+/** Ask the host for a file and start its download. */
 export async function download(host: Host, question: Question) {
   if (!host.file)
     throw new Error("saving needs Python, which this page does not have: use hsd-viz export");
   save(await host.file(question));
 }
-/**
- * Open a file that is dropped on `page`, unless a field takes it. Returns a function that stops.
- */
+/** Call `drop` with a file dropped on `page` outside of a field. Returns a function that stops. */
 export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => void) {
-  const heard = (e: DragEvent) => {
+  const listener = (e: DragEvent) => {
     const fits =
       [...(e.dataTransfer?.types ?? [])].includes("Files") &&
       !(e.target as Element).closest("input[type=file]");
@@ -47,9 +45,9 @@ export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => voi
     if (file && e.type === "drop") drop(file);
   };
   const kinds = ["dragover", "dragleave", "drop"] as const;
-  for (const kind of kinds) page.addEventListener(kind, heard);
+  for (const kind of kinds) page.addEventListener(kind, listener);
   return () => {
-    for (const kind of kinds) page.removeEventListener(kind, heard);
+    for (const kind of kinds) page.removeEventListener(kind, listener);
   };
 }
 

@@ -1,4 +1,4 @@
-// The form of a new run: a decode request (host.ts), field by field.
+// The form of a new run: the fields of a decode request (host.ts).
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { Host } from "../host";
@@ -16,15 +16,15 @@ const GREEDY =
   "Speed-ups are those of a loop, not of typical text.";
 type Field = { target: HTMLInputElement };
 
-/** Return the form's template. `run` starts a decode, `cancel` ends it. */
+/** Return the form's template and its checks. `run` starts a decode, `cancel` ends it. */
 export function formOf(store: Store, { about, panel }: Host, run: () => void, cancel: () => void) {
   const families = (about.families?.length ?? 0) > 1 ? (about.families ?? []) : [];
   const familyOf = ({ family }: Form) =>
     families.find((one) => one.name === (family || about.family));
-  /** Models that stacks may name: those of the family, where the page does not allow all. */
+  /** Return the models that stacks may name: those of the family if the page limits them. */
   const allowed = (form: Form) =>
     about.models === null ? null : (familyOf(form)?.models ?? about.models);
-  /** Choose a family: its example and its conversation, and a stack that it has. */
+  /** Choose a family: take its example prompt and its chat setting, and a stack of its models. */
   function chooseFamily(name: string) {
     const chosen = families.find((one) => one.name === name);
     if (!chosen) return;
@@ -45,7 +45,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     change.stack = stacks.find((text) => isOf(text, chosen.models)) ?? "target";
     set(change);
   }
-  /** Whether a text is a stack of these models. */
+  /** Return whether a text is a valid stack of these models. */
   function isOf(text: string, models: readonly string[]) {
     try {
       return refusalOf(parseStack(text, about.sources), models) === "";
@@ -57,7 +57,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
   const ranges = rangesOf(about.limits.tokens);
   const set = (change: Partial<Form>) =>
     store.set({ form: { ...store.state.form, ...change }, trouble: null });
-  /** Why the text is not a stack, or not one of this page; "" if it is. */
+  /** Return why the text is not a stack of this page; "" if it is. */
   function error() {
     try {
       return refusalOf(
@@ -78,7 +78,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
       label,
       menu(options, store.state.form[name], (value) => set({ [name]: value })),
     );
-  const named = (names: string[]) => [["", "automatic"], ...names.map((name) => [name, name])];
+  const optionsOf = (names: string[]) => [["", "automatic"], ...names.map((name) => [name, name])];
   const line = (label: string, name: "stack" | "target" | "databases", hint = "") =>
     field(
       label,
@@ -121,9 +121,9 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const wrong = error();
     const allowedNames = about.models?.join(", ") ?? "a ladder name, hub id or path";
     const target = `Target model (${allowedNames})`;
-    const others = about.models ? "; others need --allow-models" : "";
-    const folder = `Folder of databases (empty: shipped${others})`;
-    const most = about.models === null || about.devices.length > 0;
+    const note = about.models ? "; others need --allow-models" : "";
+    const folder = `Folder of databases (empty: shipped${note})`;
+    const hasFiles = about.models === null || about.devices.length > 0;
     const family = familyOf(form);
     const missing = family && !family.installed;
     const installs = `hsd-viz models install ${family?.name}`;
@@ -196,9 +196,9 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
       )}
       <div class="hsd-fields">
         ${NUMBERS.map((name) => number(name, form))}
-        ${choice("Verification rule", "rule", named(about.rules).slice(1))}
-        ${about.devices.length ? choice("Device", "device", named(about.devices)) : nothing}
-        ${about.dtypes.length ? choice("Number type", "dtype", named(about.dtypes)) : nothing}
+        ${choice("Verification rule", "rule", optionsOf(about.rules).slice(1))}
+        ${about.devices.length ? choice("Device", "device", optionsOf(about.devices)) : nothing}
+        ${about.dtypes.length ? choice("Number type", "dtype", optionsOf(about.dtypes)) : nothing}
       </div>
       ${
         numberOf(form.temperature, ranges.temperature) === 0
@@ -210,7 +210,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
         <summary>More settings</summary>
         <div>
           ${check("hsd-check", CHAT, form.chat, (chat) => set({ chat }))}
-          ${most ? [line(target, "target"), line(folder, "databases", DATABASES)] : nothing}
+          ${hasFiles ? [line(target, "target"), line(folder, "databases", DATABASES)] : nothing}
         </div>
       </details>
       <button

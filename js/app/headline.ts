@@ -1,4 +1,4 @@
-// The sentence with which a run and its tabs begin: its figure first, and where that comes from.
+// Headlines of a run and its tabs: a sentence that begins with a figure, and the figure's origin.
 import { html, nothing } from "lit-html";
 import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
@@ -14,7 +14,7 @@ export interface Headline {
 
 const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0)} %`;
 
-/** A headline with the origin of its figure; nothing without one. */
+/** Return the template of a headline with the origin of its figure; nothing without a headline. */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
   const chip = ({ words, figure, warns, title }: Chip) =>
@@ -25,7 +25,7 @@ export function headlineOf(found: Headline | null | undefined, origin: readonly 
     <span class="hsd-chips">${origin.map(chip)}</span>`;
 }
 
-/** How fast a run was, and why; null before its first token. */
+/** Describe the speed of a run and its cause; null before its first token. */
 export function speedOf(run: Run): Headline | null {
   const m = metricsOf(run);
   if (!m.tokens || !m.rounds) return null;
@@ -49,7 +49,7 @@ export function speedOf(run: Run): Headline | null {
   return { figure: times, words };
 }
 
-/** How many of the drafts were accepted. */
+/** Describe how many draft tokens were accepted. */
 export function acceptedOf(run: Run): Headline | null {
   const m = metricsOf(run);
   if (!m.tokens || m.acceptance_rate === null) return null;
@@ -57,7 +57,7 @@ export function acceptedOf(run: Run): Headline | null {
   return { figure: percent(m.acceptance_rate), words };
 }
 
-/** How much of the text is copied. */
+/** Describe how much of the text is copied from earlier text. */
 export function copiesOf(run: Run): Headline | null {
   const { passages } = textOf(run);
   const tokens = passages.reduce((sum, passage) => sum + passage.length, 0);
@@ -68,16 +68,17 @@ export function copiesOf(run: Run): Headline | null {
   return { figure: percent(tokens / written), words };
 }
 
-/** Where the time of a run went. */
+/** Describe how the time of a run is divided. */
 export function timeOf(run: Run): Headline | null {
   const top = Math.max(0, ...run.calls.map((call) => call.level));
-  const own = run.calls.filter((call) => call.level === top);
-  const sum = (calls: typeof own) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
-  // That of the lanes of the timeline.
-  const whole = 1e9 * metricsOf(run).seconds + (run.meta.prefill_ns ?? 0);
-  if (!own.length || !whole) return null;
-  const rest = sum(run.calls) - sum(own);
-  const drafting = run.calls.length > own.length ? `, drafting ${percent(rest / whole)}` : "";
-  const words = `of ${duration(whole)}, prefill included, is the target’s passes${drafting}.`;
-  return { figure: percent(sum(own) / whole), words };
+  const targetCalls = run.calls.filter((call) => call.level === top);
+  const sum = (calls: typeof targetCalls) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
+  // The same total as that of the timeline's lanes, in nanoseconds.
+  const total = 1e9 * metricsOf(run).seconds + (run.meta.prefill_ns ?? 0);
+  if (!targetCalls.length || !total) return null;
+  const draftingTime = sum(run.calls) - sum(targetCalls);
+  const drafting =
+    run.calls.length > targetCalls.length ? `, drafting ${percent(draftingTime / total)}` : "";
+  const words = `of ${duration(total)}, prefill included, is the target’s passes${drafting}.`;
+  return { figure: percent(sum(targetCalls) / total), words };
 }

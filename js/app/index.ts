@@ -1,4 +1,4 @@
-// The page as a widget: its host is the widget's kernel.
+// The page as a widget, with the widget's kernel as its host.
 import type { Host } from "../host";
 import { kernelHost, type Traits } from "../host/kernel";
 import { moduleOf, unpacked } from "../lib/dom";
@@ -7,7 +7,7 @@ import type { Drawing } from "../lib/widget";
 import { type Plotly, provide } from "../plot/library";
 import { openPage } from "./page";
 
-/** Let figures load plotly from a host when the first one is drawn. */
+/** Let the first figure that is drawn load plotly from a host. */
 export function plotlyOf(host: Host) {
   provide("cartesian", async () => {
     if (!host.plotly) throw new Error("this page has no plotly: figures are drawn in Python");
@@ -18,8 +18,8 @@ export function plotlyOf(host: Host) {
 function render({ model, el }: Drawing<Traits>) {
   const host = kernelHost(model);
   plotlyOf(host);
-  // Voilà's page has an address of its own, and themes (voila/templates/hsd); a notebook's belongs
-  // to JupyterLab.
+  // Under Voilà the address and the theme belong to the page (voila/templates/hsd); in a notebook
+  // they belong to JupyterLab.
   const served = "hsdTheme" in window;
   const close = openPage(el, host, { address: served, first: served });
   return () => {

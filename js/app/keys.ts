@@ -1,15 +1,15 @@
-// The sheet of keys and words: a dialog that ? opens.
+// The dialog of keyboard shortcuts and definitions that ? opens.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import KEYS from "./keys.json";
 import WORDS from "./words.json";
 
-/** Whether a key is not the page's: of a field, or of the notebook around the page. */
+/** Return whether a key press belongs to a field or to the notebook around the page. */
 export function typed(e: KeyboardEvent, app: Element | null) {
   const target = e.target as Element;
   if (e.ctrlKey || e.metaKey || e.altKey || !app) return true;
-  const alone = target === document.body && app.closest("#rendered_cells") !== null;
-  if (!alone && !app.contains(target)) return true;
+  const isOutside = target === document.body && app.closest("#rendered_cells") !== null;
+  if (!isOutside && !app.contains(target)) return true;
   return Boolean(
     target.closest(
       "input:not([type=checkbox], [type=range]), textarea, select, [contenteditable], dialog",
@@ -17,7 +17,7 @@ export function typed(e: KeyboardEvent, app: Element | null) {
   );
 }
 
-/** The dialog, closed. */
+/** Return the dialog, closed. */
 export function keySheet() {
   const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys and words" });
   const list = (keys: object) =>
@@ -48,7 +48,7 @@ export function keySheet() {
       </section>`,
     dialog,
   );
-  // A click beside it closes it.
+  // A click on the backdrop closes the dialog.
   dialog.addEventListener("click", (e) => e.target === dialog && dialog.close());
   return dialog;
 }

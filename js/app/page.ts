@@ -1,6 +1,6 @@
-// The page: one program over one state (state.ts), drawn for any host (host.ts). What it does is in
-// the modules beside it: the run (runs.ts), the tour (touring.ts), the game (playing.ts) and the
-// address (addressbar.ts). What it shows is in parts.ts and tabs.ts.
+// Draws the page from its state (state.ts), for any host (host.ts). Its actions are in the modules
+// beside this one: the run (runs.ts), the tour (touring.ts), the game (playing.ts) and the address
+// (addressbar.ts). Its parts are in parts.ts and tabs.ts.
 import { html, nothing, render } from "lit-html";
 import { classMap } from "lit-html/directives/class-map.js";
 import { openBranches } from "../branch";
@@ -19,19 +19,19 @@ import { Playing } from "./playing";
 import { runBar, status } from "./runbar";
 import { Runs } from "./runs";
 import { shellOf } from "./shell";
-import * as kept from "./state";
-import { type Built, built } from "./tabs";
+import * as pageState from "./state";
+import { buildTab, type OpenTab } from "./tabs";
 import { Touring } from "./touring";
 
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
-/** An address that asks for something: a newcomer who follows it does not get the game. */
+/** Matches an address that opens something: a newcomer who follows it does not get the game. */
 const ASKS = /[?&](?!theme=)\w+=/;
 
 class OpenPage {
   private readonly page: Page;
   private readonly bar: AddressBar;
-  // Parts that stay: what is around them is drawn again.
+  // Elements that persist while the templates around them are drawn again.
   private readonly player: Mounted;
   private readonly stairs: Mounted;
   private readonly stream: Mounted;
@@ -39,14 +39,14 @@ class OpenPage {
   private readonly branches: ReturnType<typeof openBranches>;
   private readonly notice = make("div", "", "", { hidden: "" });
   private readonly forks = make("div", "hsd-forks");
-  /** The tabs that were opened, by their place. */
-  private readonly panels = new Map<number, Built>();
-  /** When the page was drawn last, and the timer of the next time; 0: none. */
-  private drawn = 0;
+  /** The tabs that were opened, by index. */
+  private readonly panels = new Map<number, OpenTab>();
+  /** Time of the last drawing in milliseconds, and the timer of the next one; 0: none. */
+  private drawnAt = 0;
   private waiting = 0;
   private closed = false;
-  /** Called when the page closes. */
-  private readonly ends: (() => void)[] = [];
+  /** Functions to call when the page closes. */
+  private readonly closers: (() => void)[] = [];
 
   constructor(el: HTMLElement, host: Host, address: boolean) {
     const shell = shellOf(el, host, address, (now, was) => this.closed || this.changed(now, was));
@@ -72,9 +72,9 @@ class OpenPage {
     return this.page.store.state;
   }
 
-  // --- life
+  // --- life cycle
 
-  /** Draw the page, follow its address, and show a newcomer the game where it is `first`. */
+  /** Draw the page and follow its address. With `first`, show the game to a newcomer. */
   open(first: boolean) {
     this.listen();
     this.paint();
@@ -82,10 +82,10 @@ class OpenPage {
   }
   private async begin(first: boolean) {
     const { store, host, address, game } = this.page;
-    const written = kept.keptForm(kept.formOf(host.about.form));
+    const written = pageState.keptForm(pageState.formOf(host.about.form));
     const query = address ? location.search : "";
     await this.bar.follow(query);
-    // What the visitor wrote before, unless the address says something else.
+    // Restore what the visitor typed before, unless the address fills the form.
     const isAsked = Object.keys(this.bar.read(query).form).length > 0;
     if (!isAsked) store.set({ form: { ...store.state.form, ...written } });
     this.bar.write(false);
@@ -98,8 +98,8 @@ class OpenPage {
     root.addEventListener("keydown", this.runByKey);
     document.addEventListener("keydown", this.help);
     if (address) addEventListener("popstate", this.bar.goBack);
-    this.ends.push(dropZone(root, open));
-    if (host.watch) this.ends.push(host.watch((why) => store.set({ lost: why })));
+    this.closers.push(dropZone(root, open));
+    if (host.watch) this.closers.push(host.watch((why) => store.set({ lost: why })));
   }
   close() {
     const { root, runs, tour, game } = this.page;
@@ -107,70 +107,70 @@ class OpenPage {
     clearTimeout(this.waiting);
     document.removeEventListener("keydown", this.help);
     removeEventListener("popstate", this.bar.goBack);
-    for (const end of this.ends) end();
+    for (const end of this.closers) end();
     runs.abort();
     const parts = [this.player, this.stairs, this.stream, tour, game, this.branches];
     for (const part of parts) part.close();
     root.remove();
   }
 
-  // --- what follows a change of the state
+  // --- reactions to a change of the state
 
-  private changed(now: kept.State, was: kept.State) {
+  private changed(now: pageState.State, was: pageState.State) {
     const isOther = now.shown !== was.shown || now.kind !== was.kind || now.tab !== was.tab;
     const focused = document.activeElement as HTMLElement | null;
     if (now.kind !== was.kind) this.stream.model.set("live", (now.kind === "live") as never);
-    // The tour is about them.
+    // The tour explains the details.
     if (now.tour && !was.tour) this.stream.model.set("details", true as never);
-    // During a run only the stage and the tiles change.
+    // During a run only its status and the tiles change.
     if (now.busy && was.busy && !isOther) this.paintSoon();
     else this.paint();
     if (now.busy !== was.busy) this.moveFocus(focused);
     if (now.form !== was.form || now.filled !== was.filled)
-      kept.keepForm(kept.changedIn(now.form, now.filled));
+      pageState.keepForm(pageState.changedIn(now.form, now.filled));
     const moved = now.shown !== was.shown || now.tab !== was.tab || now.busy !== was.busy;
     if (moved || now.form !== was.form) this.bar.write();
     if (moved || now.form.temperature !== was.form.temperature) this.refresh();
   }
-  /** From a button that was disabled as a run began or ended to the one that takes its place. */
+  /** Move the focus from a button disabled at the start or end of a run to its replacement. */
   private moveFocus(from: HTMLElement | null) {
     const { root } = this.page;
     if (!from?.matches(":disabled") || !root.contains(from)) return;
     const next = this.now.busy ? ".hsd-cancel" : ".hsd-primary";
     root.querySelector<HTMLElement>(`.hsd-controls ${next}`)?.focus({ preventScroll: true });
   }
-  /** The open tab asks for what is of the run shown; during a run it waits. */
+  /** Let the open tab ask for its answers about the run shown; not during a run. */
   private refresh() {
     const { busy, tab } = this.now;
     for (const { sections } of this.panels.values())
       for (const section of sections) section.stale?.(busy);
     if (!busy) for (const section of this.panelOf(tab).sections) section.refresh?.();
   }
-  private panelOf(tab: number): Built {
+  private panelOf(tab: number): OpenTab {
     const opened = this.panels.get(tab);
     if (opened) return opened;
-    const made = built(this.page.tabs[tab], this.page);
-    this.panels.set(tab, made);
-    return made;
+    const panel = buildTab(this.page.tabs[tab], this.page);
+    this.panels.set(tab, panel);
+    return panel;
   }
 
   // --- the run
 
-  /** Decode what the form says, or show which of its fields is wrong. */
+  /** Decode the request of the form, or show which of its fields is wrong. */
   private readonly start = () => {
     const { host, runs, tried } = this.page;
     const { limits } = host.about;
     const act = () => {
       if (!host.decode || this.now.busy) return;
-      // A field says what is wrong with it.
+      // The field shows its own error.
       if (this.form?.error()) return this.showField(".hsd-stack-field");
-      if (kept.hasWrongNumber(this.now.form, limits.tokens))
+      if (pageState.hasWrongNumber(this.now.form, limits.tokens))
         return this.showField('[aria-invalid="true"]');
-      return runs.decode(kept.requestOf(this.now.form, limits));
+      return runs.decode(pageState.requestOf(this.now.form, limits));
     };
     tried(act, "Run failed")();
   };
-  /** Open the form at a field that is wrong. */
+  /** Open the form at an invalid field. */
   private showField(selector: string) {
     const { root, store } = this.page;
     store.set({ drawer: true });
@@ -186,12 +186,12 @@ class OpenPage {
   private readonly runByKey = (e: KeyboardEvent) => {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
     const field = e.target as HTMLElement;
-    const own = field.closest(".hsd-measure");
-    const button = own?.querySelector<HTMLButtonElement>(".hsd-primary");
-    if (own ? !button || button.disabled : !this.page.host.decode) return;
+    const enclosing = field.closest(".hsd-measure");
+    const button = enclosing?.querySelector<HTMLButtonElement>(".hsd-primary");
+    if (enclosing ? !button || button.disabled : !this.page.host.decode) return;
     e.preventDefault();
     field.dispatchEvent(new Event("change", { bubbles: true }));
-    if (own) button?.click();
+    if (enclosing) button?.click();
     else this.start();
   };
   private readonly help = (e: KeyboardEvent) => {
@@ -204,11 +204,11 @@ class OpenPage {
   // --- drawing
 
   private paintSoon() {
-    const left = Math.max(0, TILES - (performance.now() - this.drawn));
-    this.waiting ||= window.setTimeout(() => this.paint(), left);
+    const delay = Math.max(0, TILES - (performance.now() - this.drawnAt));
+    this.waiting ||= window.setTimeout(() => this.paint(), delay);
   }
   private paint() {
-    this.drawn = performance.now();
+    this.drawnAt = performance.now();
     clearTimeout(this.waiting);
     this.waiting = 0;
     const { root, host, group } = this.page;
@@ -221,8 +221,8 @@ class OpenPage {
     render(this.template(), root);
     this.paintNotice();
   }
-  /** The error shown, so that it is drawn and scrolled to once. */
-  private trouble: kept.State["trouble"] = null;
+  /** The error last shown, so that each is drawn and scrolled to once. */
+  private trouble: pageState.State["trouble"] = null;
   private paintNotice() {
     const { trouble } = this.now;
     if (trouble === this.trouble) return;
@@ -249,13 +249,13 @@ class OpenPage {
       <div class="hsd-layout">${form}${this.main()}</div>
       ${page.tour.root}`;
   }
-  /** The tabs first: below them the run, and what the open tab shows of it. */
+  /** Return the template of the main column: the tabs, the run, and the open tab. */
   private main() {
     const { page } = this;
     const { tab, text, tour, busy, kind } = this.now;
     const { isApart = false } = page.tabs[tab];
     const isWatch = tab === 0;
-    // The tour outlines tokens, and a run is watched.
+    // Keep the text open for the tour, which outlines tokens, and while a run grows.
     const folds = !isWatch && !isApart && !tour && !busy;
     const kinds = {
       "hsd-main": true,
@@ -278,8 +278,8 @@ class OpenPage {
 }
 
 /**
- * Draw the page into `el`. `address`: the browser's address belongs to it. `first`: a newcomer sees
- * the game first. Returns a function that closes it.
+ * Draw the page into `el` and return a function that closes it. `address`: the page owns the
+ * browser's address. `first`: a newcomer sees the game first.
  */
 export function openPage(
   el: HTMLElement,

@@ -1,4 +1,4 @@
-// The parts of the page around the run: header, headline, tabs, and the banner of a lost host. The
+// Templates of the page around the run: header, headline, tabs, and the banner of a lost host. The
 // bar of the run is in runbar.ts.
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
@@ -15,11 +15,11 @@ import type { Touring } from "./touring";
 
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
 const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
-/** Pixels by which the tabs may be below the top of their bar where that is in its place. */
+/** Pixels of tolerance when deciding whether the sticky bar of tabs has left its place. */
 const SLACK = 12;
-/** What the parts are drawn from, and what their controls do. */
+/** The data that the parts show, and the actions of their controls. */
 export interface Page extends Shell {
-  /** The sheet of keys. */
+  /** The dialog of keys and words. */
   sheet: HTMLDialogElement;
   runs: Runs;
   tour: Touring;
@@ -76,7 +76,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
     ${sheet}
   </div>`;
 }
-/** What the run shown says at once, on the first tab alone; hidden while it grows. */
+/** The headline of the run shown: on the first tab only, and not while the run grows. */
 export function headline(page: Page) {
   const { store, group } = page;
   const { busy, tab, blurb } = store.state;
@@ -85,7 +85,7 @@ export function headline(page: Page) {
     ${headlineOf(speed, originOf(page))} <span class="hsd-blurb">${blurb}</span>
   </p>`;
 }
-/** The tabs, and links to the parts of the open one. */
+/** The tabs, and links to the parts of the open tab. */
 export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
   const { tab } = store.state;
   const pick = (k: number) => {
@@ -93,7 +93,7 @@ export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
     button?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    // Where the bar has left its place, it is at the top: so begins the tab.
+    // If the bar sticks to the top of the window, scroll to the beginning of the tab.
     const main = root.querySelector<HTMLElement>(".hsd-main");
     const list = button?.parentElement;
     const topOf = (node?: HTMLElement | null) => node?.getBoundingClientRect().top ?? 0;
@@ -122,7 +122,7 @@ export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
     ${parts}
   </div>`;
 }
-/** What the open tab shows. */
+/** The panel of the open tab. */
 export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElement) {
   const { tab, busy } = store.state;
   const first =
@@ -139,10 +139,10 @@ export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElem
     ${first}${content}
   </div>`;
 }
-/** Why the host is lost; `address`: a reload of the page asks again. */
+/** The banner of a lost host; `address`: reloading the page connects again. */
 export function lost(why: string, address: boolean) {
   if (!why) return nothing;
-  const kept =
+  const recovery =
     "A run in progress was interrupted. " +
     "Prompt, stack, settings and finished runs are kept in this browser.";
   const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>
@@ -151,7 +151,7 @@ export function lost(why: string, address: boolean) {
   return html`<div class="hsd-lost" role="alert">
     <strong>${why}</strong>${
       address
-        ? html`<span>${kept}</span>${reload}`
+        ? html`<span>${recovery}</span>${reload}`
         : html`<span>Run the cell again to continue.</span>`
     }
   </div>`;

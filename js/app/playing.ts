@@ -1,4 +1,4 @@
-// The game on the page: its first screen for a newcomer, alone until it is left.
+// Opens the game over the page. It is the first screen of a newcomer.
 import { openGame } from "../game";
 import { seedOf } from "../game/score";
 import { make } from "../lib/dom";
@@ -6,13 +6,13 @@ import type { Snapshot } from "../lib/run_data";
 import { saveDrawing } from "../lib/save";
 import type { Runs } from "./runs";
 import type { Shell } from "./shell";
-import { kept, YOUR_GAME } from "./state";
+import { withStorage, YOUR_GAME } from "./state";
 
 const SEEN = "hsd_viz.game";
 
 export class Playing {
   readonly root = make("div", "hsd-stage-game");
-  /** Ends the game in progress; null: there is none. */
+  /** Function that ends the game in progress; null: none is in progress. */
   private end: (() => void) | null = null;
 
   constructor(
@@ -20,12 +20,12 @@ export class Playing {
     private readonly runs: Runs,
   ) {}
 
-  /** Whether the visitor has not seen the game yet. */
+  /** Whether this browser has not shown the game yet. */
   get isNew() {
-    return kept(() => localStorage.getItem(SEEN) !== "yes", false);
+    return withStorage(() => localStorage.getItem(SEEN) !== "yes", false);
   }
 
-  /** Play the texts of a seed: those of today. */
+  /** Play the texts that a seed selects; by default those of today. */
   play(seed = seedOf(new Date())) {
     const { host, store, root } = this.shell;
     const { about } = host;
@@ -46,18 +46,18 @@ export class Playing {
       languages: about.languages,
     });
   }
-  /** The address that opens a game; "": the page has none that others can open. */
+  /** Return the address that opens a game; "": the page has no address that others can open. */
   private addressOf(seed: number) {
     const here = new URL(location.href);
     here.search = `?game=${seed}`;
     here.hash = "";
     return this.shell.address && here.protocol.startsWith("http") ? here.href : "";
   }
-  /** Leave the game; with a run, show it. */
+  /** Leave the game, and show its run if there is one. */
   private leave(played?: Snapshot) {
     const { root, tried } = this.shell;
     this.close();
-    kept(() => localStorage.setItem(SEEN, "yes"), undefined);
+    withStorage(() => localStorage.setItem(SEEN, "yes"), undefined);
     if (played) tried(() => this.runs.adopt(YOUR_GAME, played))();
     root.scrollIntoView?.({ block: "start" });
     root.querySelector<HTMLElement>(".hsd-main select")?.focus({ preventScroll: true });

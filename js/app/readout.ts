@@ -1,5 +1,5 @@
-// The run's metrics as tiles, with the verdict on its speed. Computed from the columns, also while
-// the run is in progress.
+// Tiles with the metrics of a run, and the caveats of its speed-up. Computed from the columns, also
+// while the run is in progress.
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
@@ -21,8 +21,8 @@ const STOPS: Record<string, string> = {
 const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
 
 /**
- * What a speed-up is over: the speed of the plain run of the pair shown, which divides the run's
- * own speed to that pair's speed-up alone.
+ * Describe the baseline of a speed-up. Over several pairs of runs, the speed-up is the median of
+ * their ratios, and not the ratio of the two speeds shown.
  */
 function overPlain(
   run: Run,
@@ -37,7 +37,7 @@ function overPlain(
 }
 
 type Tile = [label: keyof typeof DEFINITIONS, value: string, unit: string, note: string];
-/** The metrics of a run. */
+/** Return the tiles of a run. */
 export function tilesOf(run: Run) {
   const m = metricsOf(run);
   const gain = gainOf(run, m);
@@ -48,14 +48,14 @@ export function tilesOf(run: Run) {
     if (m.repetition_share >= REPETITIVE) note = "the text repeats itself, which favours drafting";
     else note = overPlain(run, gain, m.mean_acceptance_length);
   }
-  const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
+  const showsGain = gain && !gain.impossible && !isPlain(run.meta.stack);
   const speed = fixed(m.tokens_per_second, 0);
   const rate = m.acceptance_rate === null ? "–" : `${Math.round(100 * m.acceptance_rate)}%`;
   const passes = `tokens per target forward pass; ${plural(m.rounds, "pass")}`;
   const finding = m.draft_seconds_per_round ? (m.draft_seconds_per_round * 1e6).toFixed(0) : "–";
   const tiles: Tile[] = [
     ["Speed", speed, "tokens/s", `${plural(m.tokens, "token")}, without prefill`],
-    ["Speed-up", shown ? gain.value.toFixed(2) : "–", "×", note],
+    ["Speed-up", showsGain ? gain.value.toFixed(2) : "–", "×", note],
     ["Mean acceptance length", fixed(m.mean_acceptance_length, 2), "", passes],
     ["Acceptance rate", rate, "", `${m.accepted} of ${plural(m.drafted, "draft token")}`],
     ["Drafting latency", finding, "µs", "per round, without model forward passes"],
@@ -63,35 +63,33 @@ export function tilesOf(run: Run) {
   return tiles;
 }
 
-/**
- * What is to be known of a speed-up: its spread, and reasons for doubt; "" without tokens.
- */
+/** Describe the range of a speed-up and reasons to doubt it; "" without tokens. */
 export function verdictOf(run: Run): string {
   const m = metricsOf(run);
   if (!m.tokens) return "";
   const gain = gainOf(run, m);
   const { meta } = run;
-  const said: string[] = [];
+  const sentences: string[] = [];
   if (gain && m.rounds) {
     if (meta.modelled)
-      said.push("Modelled: each pass costs what recorded ones over as many tokens do.");
+      sentences.push("Modelled: each pass costs what recorded ones over as many tokens do.");
     else if (gain.pairs > 1)
-      said.push(
+      sentences.push(
         `${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`,
       );
     else if ((meta.fastest_of ?? 0) > 1)
-      said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
-    else said.push("One pair of runs: spread unknown.");
+      sentences.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
+    else sentences.push("One pair of runs: spread unknown.");
   }
   const load = loadWords(meta);
-  if (load) said.push(`Busy machine: ${load}.`);
+  if (load) sentences.push(`Busy machine: ${load}.`);
   const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
   if (m.repetition_share >= REPETITIVE)
-    said.push(`Repetitive: ${repeated}, which favours drafting.`);
+    sentences.push(`Repetitive: ${repeated}, which favours drafting.`);
   const ended = meta.stop_reason ?? "";
   const stop = STOPS[meta.cancelled && !Object.hasOwn(STOPS, ended) ? "cancelled" : ended];
-  if (stop) said.push(`Stopped: ${stop}.`);
-  return said.join(" ");
+  if (stop) sentences.push(`Stopped: ${stop}.`);
+  return sentences.join(" ");
 }
 
 export function readout(run: Run, running: boolean, sources: Sources, uid: string) {

@@ -1,5 +1,5 @@
-// The bar of the run: which one is shown, its player, and the menu of what else there is to it.
-// Below the tabs on every tab that is about the run.
+// The bar of the run: the choice of the run, its player, and its menu. It is below the tabs on
+// every tab that is about the run.
 import { html, nothing } from "lit-html";
 import { menu } from "../lib/fields";
 import type { Page } from "./parts";
@@ -13,10 +13,10 @@ const BADGES = {
   finished: "Finished run",
 };
 
-/** A title whose speed-up is first, where it is not cut: "1.62× A summary". */
+/** Move the speed-up of a title to its front, where it is not cut: "1.62× A summary". */
 export const speedFirst = (title: string) => title.replace(/^(.+) \(([\d.]+×).*\)$/, "$2 $1");
 
-/** The runs that can be shown: [name, title]. */
+/** Return the runs that can be shown: [name, title]. */
 function runsOf({ host, store }: Page): string[][] {
   const { here, opened, kind } = store.state;
   const options = host.about.recordings.map(({ name, title }) => [name, speedFirst(title)]);
@@ -28,7 +28,7 @@ function runsOf({ host, store }: Page): string[][] {
   return options;
 }
 
-/** The bar around the `player`; `folds`: the tab has the text closed. */
+/** The bar around the `player`; `folds`: the open tab folds the text. */
 export function runBar(page: Page, player: HTMLElement, folds: boolean) {
   const { store, runs, tried } = page;
   const { shown, busy } = store.state;
@@ -45,10 +45,10 @@ export function runBar(page: Page, player: HTMLElement, folds: boolean) {
   </div>`;
 }
 
-/** What kind of run is shown and how far it is: drawn while one is in progress. */
+/** The kind of the run shown, and the progress of a run. */
 export function status({ store }: Page) {
   const { kind, busy, stage } = store.state;
-  const known = Boolean(stage.total) && typeof stage.done === "number";
+  const hasShare = Boolean(stage.total) && typeof stage.done === "number";
   return html`<div class="hsd-now" ?hidden=${!busy}>
     <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
     <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
@@ -57,8 +57,8 @@ export function status({ store }: Page) {
         ? html`<progress
             class="hsd-meter"
             aria-label="Progress"
-            max=${known ? stage.total : nothing}
-            value=${known ? stage.done : nothing}
+            max=${hasShare ? stage.total : nothing}
+            value=${hasShare ? stage.done : nothing}
           ></progress>`
         : nothing
     }

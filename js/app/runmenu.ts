@@ -1,4 +1,4 @@
-// The menu of the run: its files, the tour, and the text beside a tab.
+// The menu of the run: opening and saving files, the tour, and unfolding the text.
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
 import { menu } from "../lib/fields";
@@ -9,14 +9,14 @@ import { choose, download } from "./files";
 import type { Page } from "./parts";
 import { KEYS, STOPS } from "./tour";
 
-/** What a run is saved as. */
+/** A file format for saving a run. */
 interface Form {
   topic: string;
   words: string;
   ending: string;
   hint: string;
 }
-/** Forms of a saved run. */
+/** Formats of a run that Python writes. */
 const FORMS: Form[] = [
   {
     topic: "trace",
@@ -31,7 +31,7 @@ const FORMS: Form[] = [
     hint: "interactive; opens in any browser, offline",
   },
 ];
-/** Forms of what is shown, which need no Python. */
+/** Formats of the charts shown, which need no Python. */
 const PICTURES: Form[] = [
   {
     topic: "drawing",
@@ -55,7 +55,7 @@ function saveAs({ host, root, run }: Page, topic: string) {
   save({ name: "hsd_viz_charts.svg", type: "image/svg+xml", bytes: drawingOf(root) });
 }
 
-/** An item: what it does, and its words. */
+/** An item of the menu. */
 interface Item {
   act: () => void;
   words: unknown;
@@ -79,17 +79,17 @@ function openItem({ host, runs, store, tried }: Page) {
   const act = () => choose(".json,.gz", take);
   return item({ act, words: "Open a trace", disabled: store.state.busy });
 }
-/** The tour, where the page has its recordings. */
+/** The item of the tour; nothing on a page without its recordings. */
 function tourItem({ host, store, tour, tried }: Page) {
   const names = host.about.recordings.map(({ name }) => name);
   if (!STOPS.every(({ recording }) => names.includes(recording))) return nothing;
-  const kept = KEYS.indexOf(tour.kept);
-  const key = store.state.tour || KEYS[Math.max(0, kept)];
-  const words = kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour";
+  const keptStop = KEYS.indexOf(tour.kept);
+  const key = store.state.tour || KEYS[Math.max(0, keptStop)];
+  const words = keptStop > 0 ? `Resume the tour (${keptStop + 1}/${KEYS.length})` : "Take the tour";
   const act = tried(() => tour.stop(key), "The tour cannot start");
   return item({ act, words, disabled: store.state.busy, cls: "hsd-tour-button" });
 }
-/** Unfolds the text above what a tab shows of it; `folds`: the tab has it closed. */
+/** The item that unfolds the text; `folds`: the open tab folds it. */
 function textItem({ store }: Page, folds: boolean) {
   if (!folds) return nothing;
   const { text } = store.state;
@@ -98,7 +98,7 @@ function textItem({ store }: Page, folds: boolean) {
 }
 function saveItems(page: Page) {
   const { host, group, store, tried } = page;
-  // Nothing whole to save yet.
+  // The run is incomplete.
   const disabled = store.state.busy || !group.store.tokens.length;
   const forms = host.file && !store.state.lost ? [...FORMS, ...PICTURES] : PICTURES;
   return forms.map(({ topic, words, ending, hint }) =>
@@ -110,7 +110,7 @@ function saveItems(page: Page) {
     }),
   );
 }
-/** The speed of playing, where the bar has no room for it. */
+/** The playback speed, for widths at which the bar has no room for it. */
 function speedField({ group }: Page) {
   const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
   return html`<label class="hsd-menu-speed"
@@ -118,8 +118,8 @@ function speedField({ group }: Page) {
   >`;
 }
 
-/** Open: below its button, with the focus on its first item. */
-function opened(e: Event) {
+/** Place the opened menu below its button, and focus its first item. */
+function onOpen(e: Event) {
   const list = e.target as HTMLElement;
   if ((e as ToggleEvent).newState !== "open") return;
   const box = list.previousElementSibling?.getBoundingClientRect();
@@ -129,16 +129,16 @@ function opened(e: Event) {
   list.style.maxHeight = `calc(100vh - ${box.bottom + 2 * APART}px)`;
   list.querySelector<HTMLElement>("[role=menuitem]:not(:disabled)")?.focus();
 }
-/** Arrow keys go round the items. */
+/** Move the focus between the items by the arrow keys, cyclically. */
 function walk(e: KeyboardEvent) {
   const list = e.currentTarget as HTMLElement;
   const items = [...list.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)")];
-  const at = items.indexOf(document.activeElement as HTMLElement);
+  const index = items.indexOf(document.activeElement as HTMLElement);
   const to = (place: number) => () => items.at(place % items.length)?.focus();
-  press(e, { ArrowDown: to(at + 1), ArrowUp: to(at - 1), Home: to(0), End: to(-1) });
+  press(e, { ArrowDown: to(index + 1), ArrowUp: to(index - 1), Home: to(0), End: to(-1) });
 }
 
-/** The button of the menu, and the menu. */
+/** The menu and its button. */
 export function runMenu(page: Page, folds: boolean) {
   const id = `${page.uid}-menu`;
   return html`<button
@@ -150,7 +150,7 @@ export function runMenu(page: Page, folds: boolean) {
     >
       <span>Run</span> ⋯
     </button>
-    <div class="hsd-run-menu" popover id=${id} @toggle=${opened}>
+    <div class="hsd-run-menu" popover id=${id} @toggle=${onOpen}>
       <div role="menu" aria-label="Run" @keydown=${walk}>
         ${textItem(page, folds)}${openItem(page)}${tourItem(page)}
         <div role="group" aria-label="Save the run as">

@@ -1,34 +1,37 @@
-// The run of the page: a recording, a file or a game that is opened, or a decode from its first
-// token to what is kept of it.
-import { chanceOf, type Parent, prefixOf, remaining } from "../branch/fork";
+// Changes the run that the page shows: opens a recording, a file or a game, decodes a request, and
+// branches a run.
+import { type BranchParent, chanceOf, prefixOf, remaining } from "../branch/fork";
 import { type DecodeRequest, isLost, type Progress } from "../host";
 import { metricsOf } from "../lib/metrics";
 import type { Head, Snapshot } from "../lib/run_data";
 import { read } from "./files";
 import type { Shell } from "./shell";
-import * as kept from "./state";
+import * as pageState from "./state";
 import { fieldsOf, HERE, OPENED, openedWords } from "./state";
 
-/** A run that continues another one from a place of it, with another token. */
+/** A run that continues another one from one of its positions with another token. */
 interface Fork {
   root: Snapshot;
-  parent: Parent;
-  /** The recorded probability of the other token; null: not recorded. */
+  parent: BranchParent;
+  /** Recorded probability of the other token; null: not recorded. */
   p: number | null;
 }
-/** What a run replaces, and what is shown again where it ends without a token. */
-interface Replaced {
+/** The run and state that a decode replaces, restored if it ends without a token. */
+interface ReplacedRun {
   run: Snapshot;
-  state: Pick<kept.State, "shown" | "kind" | "blurb" | "filled" | "here" | "branches" | "branch">;
+  state: Pick<
+    pageState.State,
+    "shown" | "kind" | "blurb" | "filled" | "here" | "branches" | "branch"
+  >;
 }
-/** Pixels up to which the form covers the run. */
+/** Width in pixels up to which the form covers the run. */
 const NARROW = 900;
 const BUSY = "a run is in progress: cancel it or wait for its end";
 
 export class Runs {
-  /** What is being opened; "": nothing, or a run has started since. */
-  private wanted = "";
-  /** Ends the run in progress. */
+  /** Name of the run that is being opened; "": none, or a decode has started since. */
+  private pending = "";
+  /** Cancels the decode in progress. */
   private control: AbortController | null = null;
 
   constructor(private readonly shell: Shell) {}
@@ -39,22 +42,22 @@ export class Runs {
   private get now() {
     return this.shell.store.state;
   }
-  private set(change: Partial<kept.State>) {
+  private set(change: Partial<pageState.State>) {
     this.shell.store.set(change);
   }
 
-  /** Throws an error with a one-line message during a run. */
+  /** Throw an error with a one-line message during a decode. */
   refuseWhileBusy() {
     if (this.now.busy) throw new Error(BUSY);
   }
 
-  // --- what is opened
+  // --- opening
 
-  /** Open a recording, the run decoded here or the opened file, by its name. */
+  /** Open by name: a recording, the run decoded here or the opened file. */
   async open(shown: string) {
     if (this.now.busy) return;
-    this.wanted = shown === this.now.shown ? "" : shown;
-    if (!this.wanted) return;
+    this.pending = shown === this.now.shown ? "" : shown;
+    if (!this.pending) return;
     const { here, opened } = this.now;
     this.set({ branches: [], branch: 0 });
     if (shown === HERE && here) return this.show(HERE, "finished", here);
@@ -66,10 +69,10 @@ export class Runs {
     const { host } = this.shell;
     const recording = host.about.recordings.find((one) => one.name === name);
     if (!recording) return;
-    const taken = await host.recording(name);
-    if (this.wanted === name) this.show(name, "recording", taken, recording.blurb);
+    const snapshot = await host.recording(name);
+    if (this.pending === name) this.show(name, "recording", snapshot, recording.blurb);
   }
-  /** Open a file of the visitor. */
+  /** Open a trace file of the visitor. */
   async take(file: globalThis.File) {
     const { host } = this.shell;
     if (this.now.busy) throw new Error("a run is in progress: open the file after it ends");
@@ -79,35 +82,35 @@ export class Runs {
       );
     await this.adopt(file.name, await host.open(await read(file)));
   }
-  /** Show a run that is in no list, under this name. */
+  /** Show a run that is not listed, under this name. */
   async adopt(name: string, run: Snapshot) {
     this.set({ opened: { name, run }, shown: "" });
     await this.open(OPENED);
   }
   /**
-   * Show a whole run; the form follows it where the visitor has not changed it, and the page has
-   * its models.
+   * Show a complete run. Fill the form from it unless the visitor has edited the form, or the page
+   * lacks the run's models.
    */
-  private show(shown: string, kind: kept.Kind, taken: Snapshot, blurb = "") {
+  private show(shown: string, kind: pageState.Kind, taken: Snapshot, blurb = "") {
     this.run.adopt(taken);
     const { form, filled } = this.now;
-    const own = Object.keys(kept.changedIn(form, filled)).length > 0;
-    const follows = shown !== HERE && this.isOwn(taken);
-    const most = this.shell.host.about.limits.tokens;
-    const next = follows ? { ...filled, ...fieldsOf(taken, most) } : filled;
-    const keepsForm = own || shown === HERE;
+    const isEdited = Object.keys(pageState.changedIn(form, filled)).length > 0;
+    const follows = shown !== HERE && this.hasModelsOf(taken);
+    const maxTokens = this.shell.host.about.limits.tokens;
+    const next = follows ? { ...filled, ...fieldsOf(taken, maxTokens) } : filled;
+    const keepsForm = isEdited || shown === HERE;
     this.set({ shown, kind, blurb, filled: next, form: keepsForm ? form : next, trouble: null });
   }
-  /** Whether this page decodes with the models of a run. */
-  private isOwn({ meta }: Snapshot) {
+  /** Return whether the host decodes with the models of a run. */
+  private hasModelsOf({ meta }: Snapshot) {
     const { family, families = [] } = this.shell.host.about;
     const names = families.map(({ name }) => name);
     return !meta.family || meta.family === family || names.includes(meta.family);
   }
 
-  // --- what is decoded
+  // --- decoding
 
-  /** Decode a request; `fork`: it continues a run. */
+  /** Decode a request. `fork`: the run that it continues. */
   async decode(request: DecodeRequest, fork: Fork | null = null) {
     const { host, root } = this.shell;
     if (!host.decode || this.now.busy) return;
@@ -115,7 +118,7 @@ export class Runs {
     if (!fork) this.set({ branches: [], branch: 0 });
     const control = new AbortController();
     this.control = control;
-    this.wanted = "";
+    this.pending = "";
     this.set({ busy: true, trouble: null, stage: { text: "starting" } });
     if (root.offsetWidth <= NARROW) this.set({ drawer: false });
     const { signal } = control;
@@ -128,29 +131,29 @@ export class Runs {
       const ended = signal.aborted ? "cancelled" : "failed";
       if (this.hasTokens) this.keepPart(isLost(problem) ? "lost" : ended);
       else this.restore(before);
-      // The banner says that the host is lost, and a visitor who cancels a run knows that it ends.
+      // The banner reports a lost host, and a visitor who cancels a run needs no message.
       if (!isLost(problem) && !signal.aborted) throw problem;
     } finally {
       this.control = null;
       this.set({ busy: false, stage: { text: "" } });
     }
   }
-  /** Whether the run in progress has begun, and has a token. */
+  /** Whether the decode in progress has emitted a token. */
   private get hasTokens(): boolean {
     return this.now.kind === "live" && this.run.tokens.length > 0;
   }
-  /** What the next run replaces. */
-  private replaced(): Replaced {
+  /** Return the run and state that the next decode replaces. */
+  private replaced(): ReplacedRun {
     const { shown, kind, blurb, filled, here, branches, branch } = this.now;
     const state = { shown, kind, blurb, filled, here, branches, branch };
     return { run: this.run.snapshot(), state };
   }
-  /** Show again what a run without a token has replaced. */
-  private restore({ run, state }: Replaced) {
+  /** Restore what a decode without a token has replaced. */
+  private restore({ run, state }: ReplacedRun) {
     this.run.adopt(run);
     this.set(state);
   }
-  /** What the host calls during a decode of this many tokens. */
+  /** Return the callbacks of a decode. `most`: its maximum number of tokens. */
   private progress(most: number, signal: AbortSignal): Progress {
     const stage: Progress["stage"] = (text, done, total) => {
       if (!signal.aborted) this.set({ stage: { text, done, total } });
@@ -173,11 +176,11 @@ export class Runs {
     run.adopt(head);
     if (fork) run.meta = { ...run.meta, parent: fork.parent };
     const here = run.tokens.length ? run.snapshot() : null;
-    if (here) kept.keepRun(here);
+    if (here) pageState.keepRun(here);
     this.set({ here, kind: here ? "finished" : "none" });
     if (here && fork) this.addBranch(here, fork);
   }
-  /** Keep what was decoded before a failure or a cancel, as a run that ended there. */
+  /** Save what was decoded before a failure or a cancellation as a run that ended there. */
   private keepPart(stop_reason: "lost" | "failed" | "cancelled") {
     const { prefill_seconds, seconds } = metricsOf(this.run);
     const { run, seq, prompt, promptIds: prompt_ids, levels } = this.run;
@@ -189,21 +192,21 @@ export class Runs {
     };
     this.run.adopt({ run, seq, prompt, prompt_ids, levels, meta });
     const here = this.run.snapshot();
-    kept.keepRun(here);
+    pageState.keepRun(here);
     this.set({ here, kind: "finished" });
   }
   cancel() {
     this.abort();
     this.set({ stage: { text: "cancelling" } });
   }
-  /** End a run in progress without a word: the page closes. */
+  /** Cancel the decode without a message, as when the page closes. */
   abort() {
     this.control?.abort();
   }
 
-  // --- branches: a run continued from a place of it with another token
+  // --- branches: continuing a run from one of its positions with another token
 
-  /** Continue the run shown with another token at a place. */
+  /** Continue the run shown from output position `at`, with `text` in place of its token. */
   branch(at: number, text: string) {
     const root = this.run.snapshot();
     const { limits } = this.shell.host.about;
@@ -214,7 +217,7 @@ export class Runs {
       prompt: prefixOf(this.run, at, text),
     };
     const request = {
-      ...kept.requestOf(settings, limits),
+      ...pageState.requestOf(settings, limits),
       max_new_tokens: remaining(this.run, at),
       parent,
     };
@@ -222,10 +225,10 @@ export class Runs {
   }
   private addBranch(run: Snapshot, { root, parent, p }: Fork) {
     const { branches } = this.now;
-    const known = branches.some((one) => one.run.run === root.run)
+    const siblings = branches.some((one) => one.run.run === root.run)
       ? branches
       : [{ run: root, parent: null, p: null }];
-    this.set({ branches: [...known, { run, parent, p }], branch: known.length });
+    this.set({ branches: [...siblings, { run, parent, p }], branch: siblings.length });
   }
   chooseBranch(k: number) {
     const chosen = this.now.branches[k];

@@ -1,6 +1,6 @@
-// A long page in proportion: its first section is open, each other one a line that opens.
+// Folds the sections of a long page, so that its first one is read first.
 
-/** Fold the sections of a page, each from a heading to the next one, from the second on. */
+/** Fold each section from the second on. A section reaches from a heading to the next one. */
 export function foldSections(main: Element) {
   const { ownerDocument: page } = main;
   for (const heading of [...main.querySelectorAll<HTMLElement>(":scope > h2")].slice(1)) {
@@ -8,7 +8,7 @@ export function foldSections(main: Element) {
     const title = page.createElement("summary");
     heading.before(folder);
     title.append(heading);
-    // In the line of the mark that opens it.
+    // On one line with the marker that opens the section.
     Object.assign(heading.style, { display: "inline", border: "0", margin: "0", padding: "0" });
     Object.assign(title.style, { margin: "16px 0", cursor: "pointer" });
     folder.append(title);

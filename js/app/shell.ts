@@ -1,4 +1,4 @@
-// What the modules of the page share: its element, its host, its run and its state.
+// The shell that the modules of the page share: its element, host, run and state.
 import type { Host } from "../host";
 import { make } from "../lib/dom";
 import { hsdGroup } from "../lib/group";
@@ -9,17 +9,17 @@ import { createState, keptRun, type State, formOf as valuesOf } from "./state";
 import { type Tab, tabsOf } from "./tabs";
 
 export interface Shell extends Context {
-  /** The page's element. */
+  /** The root element of the page. */
   root: HTMLElement;
   uid: string;
   tabs: Tab[];
-  /** Whether the browser's address belongs to the page. */
+  /** Whether the page owns the browser's address. */
   address: boolean;
-  /** A listener that calls what may fail; an error becomes a card. */
+  /** Return a listener that calls `act` and shows its error as a card. */
   tried(act: () => unknown, title?: string): () => void;
 }
 
-/** The state of a page that has just opened: nothing is shown yet. */
+/** Return the state of a page that has just opened and shows no run yet. */
 function stateAtFirst(host: Host): State {
   const form = valuesOf(host.about.form);
   return {
@@ -43,7 +43,7 @@ function stateAtFirst(host: Host): State {
   };
 }
 
-/** A shell within `el`; `changed` is called after every change of its state. */
+/** Return a shell within `el`. `changed` is called after every change of its state. */
 export function shellOf(
   el: HTMLElement,
   host: Host,

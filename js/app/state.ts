@@ -1,15 +1,14 @@
-// The state of the page: one object, replaced on every change; and what the browser keeps of it.
+// The state of the page: an object that is replaced on every change, and its parts that the browser
+// stores.
 import type { Branch } from "../branch/fork";
 import type { DecodeRequest } from "../host";
 import type { Trouble } from "../lib/notice";
 import { SETTING_NAMES, SETTINGS, type SettingName } from "../lib/options";
 import type { Sampling, Snapshot } from "../lib/run_data";
 
-/** Names of the run decoded on the page, and of an opened file. */
+/** Names of the run decoded on the page and of an opened file. */
 export const [HERE, OPENED] = ["here", "opened file"];
-/**
- * The name of an opened run that is the visitor's game, and what the page says of an opened one.
- */
+/** Name of an opened run that is the visitor's game. */
 export const YOUR_GAME = "Your game";
 export const openedWords = (name: string) =>
   name === YOUR_GAME
@@ -17,7 +16,7 @@ export const openedWords = (name: string) =>
     : `Opened from ${name}.`;
 export type Kind = "none" | "recording" | "live" | "finished";
 
-/** The fields of the form: numbers as they are typed. */
+/** The fields of the form. Numbers are texts, as typed. */
 export type Form = {
   [Name in Exclude<keyof DecodeRequest, "parent">]-?: DecodeRequest[Name] extends number
     ? string
@@ -25,38 +24,36 @@ export type Form = {
 };
 
 export interface State {
-  /** The run shown: its recording, {@link HERE} or {@link OPENED}. */
+  /** Name of the run shown: that of a recording, {@link HERE} or {@link OPENED}. */
   shown: string;
   kind: Kind;
   blurb: string;
-  /** A run in progress, and how far it is. */
+  /** Whether a run is in progress, and its progress. */
   busy: boolean;
   stage: { text: string; done?: number | null; total?: number | null };
-  /** Runs besides the recordings: the last one decoded here, and an opened file with its name. */
+  /** Runs besides the recordings: the last one decoded here, and an opened file. */
   here: Snapshot | null;
   opened: { name: string; run: Snapshot } | null;
   form: Form;
-  /** The form as it was last filled from a run. */
+  /** The values with which the form was last filled from a run. */
   filled: Form;
   drawer: boolean;
   tab: number;
-  /** Whether the text is open outside of the first tab, where it is folded to two lines. */
+  /** Whether the text is unfolded on tabs that fold it to two lines (all but the first). */
   text: boolean;
   trouble: Trouble | null;
-  /** Why the host is lost; "": it is not. */
+  /** Reason for which the host is lost; "": it is connected. */
   lost: string;
-  /** The stop of the tour; "": none. */
+  /** Key of the tour stop; "": the tour is closed. */
   tour: string;
-  /**
-   * Runs with a common root, which is the first, and the one shown; none: the run has no branch.
-   */
+  /** Runs that branch from the first one, and the index of the one shown; empty: no branch. */
   branches: readonly Branch[];
   branch: number;
 }
 
 export type Store = ReturnType<typeof createState>;
 
-/** `changed` is called after each change. */
+/** Return a store of the page's state that calls `changed` after each change. */
 export function createState(first: State, changed: (now: State, before: State) => void) {
   const store = {
     state: first,
@@ -73,19 +70,19 @@ export function createState(first: State, changed: (now: State, before: State) =
 
 // --- the form
 
-/** The fields of the form that are numbers, in its order: the length is the last one. */
+/** Numeric fields of the form in its order: the maximum length is last. */
 const SAMPLED = SETTING_NAMES.filter((name) => name !== "max_new_tokens");
 export const NUMBERS: readonly SettingName[] = [...SAMPLED, "max_new_tokens"];
 type Numbers = SettingName;
-/** A number as the form has it. Whole ones are exact, also a seed that is text. */
-const written = (x: number | string) =>
+/** Format a number for the form. Whole numbers are exact, also a large seed that is a text. */
+const numberText = (x: number | string) =>
   typeof x === "string" || Number.isInteger(x) ? String(x) : String(Number(x.toPrecision(12)));
 
 export function formOf(request: Omit<DecodeRequest, "parent">): Form {
   const numbers = Object.fromEntries(
-    NUMBERS.map((name) => [name, written(request[name])]),
+    NUMBERS.map((name) => [name, numberText(request[name])]),
   ) as Record<Numbers, string>;
-  const usual = {
+  const defaults = {
     chat: false,
     beside_plain: true,
     device: "",
@@ -94,17 +91,17 @@ export function formOf(request: Omit<DecodeRequest, "parent">): Form {
     databases: "",
     family: "",
   };
-  return { ...usual, ...request, ...numbers };
+  return { ...defaults, ...request, ...numbers };
 }
 
-/** The fields that would decode a run again. */
+/** Return the fields of the form that decode a run again. `most`: the limit of tokens. */
 export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
   const { meta } = run;
   const sampling: Sampling = meta.sampling ?? {};
   const [rule, chat] = [meta.sampling?.rule || "token", Boolean(meta.chat)];
   const numbers = SAMPLED.map((name) => {
     const value = sampling[name];
-    return [name, written(value ?? SETTINGS[name].usual)];
+    return [name, numberText(value ?? SETTINGS[name].usual)];
   });
   return {
     family: meta.family ?? "",
@@ -114,12 +111,12 @@ export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
     chat,
     ...Object.fromEntries(numbers),
     ...(meta.max_new_tokens
-      ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) }
+      ? { max_new_tokens: numberText(Math.min(most, meta.max_new_tokens)) }
       : {}),
   };
 }
 
-/** The label of a number's field, the least and the greatest one, and whether it is whole. */
+/** Label of a numeric field, its smallest and largest value, and whether it is an integer. */
 type Range = [label: string, least: number, most: number, whole: boolean];
 export function rangesOf(tokens: number): Record<Numbers, Range> {
   const range = (name: Numbers): Range => {
@@ -133,8 +130,8 @@ export function rangesOf(tokens: number): Record<Numbers, Range> {
 }
 
 /**
- * The number that a field holds, or what is wrong with it. A comma is a decimal point; in a whole
- * number it would be a separator of thousands to some, and is refused.
+ * Parse a numeric field; return its number, or a sentence about what is wrong. A comma is a decimal
+ * point. It is refused in an integer, where some write it to separate thousands.
  */
 export function numberOf(text: string, [label, least, most, whole]: Range): number | string {
   const value = Number(whole ? text.trim() : text.trim().replace(",", "."));
@@ -145,13 +142,13 @@ export function numberOf(text: string, [label, least, most, whole]: Range): numb
   return `${name} must be a ${kind} from ${least} to ${most}, not ${text.trim() || "empty"}.`;
 }
 
-/** Whether a number of the form is missing or out of its range. */
+/** Return whether a number of the form is missing or out of range. */
 export function hasWrongNumber(form: Form, tokens: number): boolean {
   const ranges = rangesOf(tokens);
   return NUMBERS.some((name) => typeof numberOf(form[name], ranges[name]) === "string");
 }
 
-/** The request of a form. Throws an error with a one-line message if a field is invalid. */
+/** Return the request of a form. Throws an error with a one-line message for an invalid field. */
 export function requestOf(form: Form, limits: { prompt: number; tokens: number }): DecodeRequest {
   const ranges = rangesOf(limits.tokens);
   const numbers = Object.fromEntries(
@@ -173,38 +170,38 @@ export function requestOf(form: Form, limits: { prompt: number; tokens: number }
   return { ...form, ...numbers, stack, target, databases };
 }
 
-// --- what the browser keeps
+// --- storage in the browser
 
 const [FORM, RUN] = ["hsd_viz.form", "hsd_viz.run"];
-/** Most characters of a kept run: a browser keeps about 5 MB for a page. */
+/** Maximum length of a stored run in characters: browsers store about 5 MB per page. */
 const MOST_RUN = 4_000_000;
 
-/** Storage may be blocked or full: then what is kept lives as long as the page. */
-export function kept<T>(read: () => T, otherwise: T): T {
+/** Call a function that uses storage; return `otherwise` if storage is blocked or full. */
+export function withStorage<T>(read: () => T, otherwise: T): T {
   try {
     return read();
   } catch {
     return otherwise;
   }
 }
-/** The fields that the visitor has changed since the form was filled from a run. */
+/** Return the fields that the visitor has changed since the form was filled from a run. */
 export const changedIn = (form: Form, filled: Form): Partial<Form> =>
   Object.fromEntries(
     Object.entries(form).filter(([name, value]) => value !== filled[name as keyof Form]),
   );
 export const keepForm = (changed: Partial<Form>) =>
-  kept(() => localStorage.setItem(FORM, JSON.stringify(changed)), undefined);
+  withStorage(() => localStorage.setItem(FORM, JSON.stringify(changed)), undefined);
 export function keepRun(run: Snapshot) {
   const text = JSON.stringify(run);
-  kept(
+  withStorage(
     () =>
       text.length <= MOST_RUN ? sessionStorage.setItem(RUN, text) : sessionStorage.removeItem(RUN),
     undefined,
   );
 }
-/** The kept form: fields of another kind are ignored. */
+/** Return the stored form. Fields whose type differs from `like` are ignored. */
 export function keptForm(like: Form): Partial<Form> {
-  const stored = kept<Record<string, unknown>>(
+  const stored = withStorage<Record<string, unknown>>(
     () => JSON.parse(localStorage.getItem(FORM) ?? "{}"),
     {},
   );
@@ -215,7 +212,10 @@ export function keptForm(like: Form): Partial<Form> {
   );
 }
 export function keptRun(): Snapshot | null {
-  const run = kept<Snapshot | null>(() => JSON.parse(sessionStorage.getItem(RUN) ?? "null"), null);
+  const run = withStorage<Snapshot | null>(
+    () => JSON.parse(sessionStorage.getItem(RUN) ?? "null"),
+    null,
+  );
   return run && typeof run.run === "string" && Array.isArray(run.tokens?.token_id) && run.meta
     ? run
     : null;

@@ -1,5 +1,5 @@
-// What each tab shows: views of the run, answers of the host, and forms. Built when the tab is
-// first opened.
+// The tabs of the page: views of the run, answers of the host, and forms. The content of a tab is
+// built when it is first opened.
 import { html, render } from "lit-html";
 import type { Host } from "../host";
 import { make } from "../lib/dom";
@@ -20,43 +20,43 @@ import type { Context, Section } from "./section";
 import { requestOf } from "./state";
 import { record, traffic } from "./traffic";
 
-type Make = (context: Context) => Section;
+type SectionBuilder = (context: Context) => Section;
 export interface Tab {
   title: string;
-  /** Each with its name in the list of the tab's parts. */
-  parts: [name: string, make: Make][];
-  /** Its headline for a run, with a figure that is not of its speed; null: it has none. */
+  /** Parts of the tab, each with its name in the list of links. */
+  parts: [name: string, make: SectionBuilder][];
+  /** Return the tab's headline for a run, about a figure other than its speed; null: none. */
   says?: (run: Run) => Headline | null;
-  /** It is not about the run on the page, which is hidden. */
+  /** Whether the tab is unrelated to the run, which it then hides. */
   isApart?: boolean;
 }
 
-/** A section of the page around its content. */
+/** Return a section of the page around its content. */
 function sectionOf(...content: Node[]) {
   const root = make("section", "hsd-part");
   root.append(...content);
   return root;
 }
 const ledeOf = (name: keyof typeof LEDES) => make("p", "hsd-lede", LEDES[name]);
-/** A view of the run. */
-const view =
-  (name: string, extra: Record<string, unknown> = {}): Make =>
+/** A section with a view of the run. */
+const runView =
+  (name: string, extra: Record<string, unknown> = {}): SectionBuilder =>
   ({ state }) => ({ root: sectionOf(mount(name, { ...state, ...extra }).el) });
 
-function asked(about: string, words: string, ofRun = true): Make {
+function answerView(about: string, words: string, ofRun = true): SectionBuilder {
   return ({ host, state, run }) => {
-    const made = new AnswerView(host, { about, words, run: ofRun ? run : undefined }, state);
+    const answers = new AnswerView(host, { about, words, run: ofRun ? run : undefined }, state);
     return {
-      root: sectionOf(made.root),
-      refresh: made.refresh,
-      stale: (on) => made.stale(on),
+      root: sectionOf(answers.root),
+      refresh: answers.refresh,
+      stale: (on) => answers.stale(on),
     };
   };
 }
 
-/** A section below its title, made when it is first opened. */
-const closed =
-  (title: string, words: string, made: Make): Make =>
+/** A section below its title, built when it is first opened. */
+const closedSection =
+  (title: string, words: string, made: SectionBuilder): SectionBuilder =>
   (context) => {
     const root = foldOf(title, words);
     root.classList.add("hsd-part");
@@ -79,25 +79,25 @@ const closed =
     };
   };
 
-/** The drafter races the recordings of the same prompt and temperature, or stacks decoded now. */
+/** The drafter game: against recordings of the same prompt and temperature, or live stacks. */
 function drafter({ host, store, state, group }: Context): Section {
-  /** A run of the form's settings after a text; a proposal is verified by the target's. */
+  /** Decode after a prompt with the form's settings. The target's run verifies a proposal. */
   const live = (prompt: string, stack: string, max_new_tokens: number) => {
-    const asked = requestOf(store.state.form, host.about.limits);
+    const request = requestOf(store.state.form, host.about.limits);
     return decoded(host, {
-      ...asked,
-      prompt: prompt || asked.prompt,
+      ...request,
+      prompt: prompt || request.prompt,
       chat: false,
       stack,
       max_new_tokens,
     });
   };
   const made = mount("drafter", { ...state, others: [], live: host.decode ? live : null });
-  let of = "";
+  let requestedRun = "";
   async function refresh() {
     const { run, prompt, meta } = group.store;
-    if (run === of) return;
-    of = run;
+    if (run === requestedRun) return;
+    requestedRun = run;
     const others: { name: string; counts: number[] }[] = [];
     for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
       const other = await host.recording(one.name);
@@ -106,14 +106,14 @@ function drafter({ host, store, state, group }: Context): Section {
       const { rounds } = storeOf(other).index();
       others.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
     }
-    if (of === run) made.model.set("others", others as never);
+    if (requestedRun === run) made.model.set("others", others as never);
   }
   return { root: sectionOf(made.el), refresh: () => void refresh().catch(reportError) };
 }
 
-/** The law: what the host answers, else the sliders alone. */
+/** The latency law: the host's answer, or only the sliders where the host has none. */
 function law(context: Context): Section {
-  const made = asked("law", "The fastest stack by the latency law")(context);
+  const answers = answerView("law", "The fastest stack by the latency law")(context);
   if (!context.host.answers.includes("law")) {
     const sliders = {
       acceptance: 0.7,
@@ -123,28 +123,28 @@ function law(context: Context): Section {
       presets: [],
       source: "",
     };
-    made.root.append(mount("one_draft", { ...context.state, ...sliders }).el);
+    answers.root.append(mount("one_draft", { ...context.state, ...sliders }).el);
   }
-  return made;
+  return answers;
 }
 
 const REPORTS = "Reports on many prompts";
 
 const SURVIVORS = "What survives each level";
 
-/** Open for a run with several verifiers: of one alone there is little to see. */
+/** The ribbons, unfolded for a run with several verifiers; with one verifier they show little. */
 function survivors(context: Context): Section {
-  const ribbons = view("panels", { which: ["ribbons"] });
+  const ribbons = runView("panels", { which: ["ribbons"] });
   const words = "The draft tokens of each source that a verifier accepts.";
-  const { root, refresh, stale } = closed(SURVIVORS, words, ribbons)(context);
-  let of = "";
+  const { root, refresh, stale } = closedSection(SURVIVORS, words, ribbons)(context);
+  let shownRun = "";
   return {
     root,
     stale,
     refresh() {
       const { run, rounds } = context.group.store;
-      const isNew = run !== of;
-      of = run;
+      const isNew = run !== shownRun;
+      shownRun = run;
       if (isNew) (root as HTMLDetailsElement).open = [...rounds.values()].some(isBelow);
       refresh?.();
     },
@@ -152,25 +152,25 @@ function survivors(context: Context): Section {
 }
 const isBelow = ({ parent }: Round) => parent !== null;
 
-/** Saved reports, and a file of the visitor. */
+/** Saved reports, and those of a file of the visitor. */
 function reports({ host, state }: Context): Section {
   const root = sectionOf(ledeOf("report"));
-  const made = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
+  const answers = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
     const take = (file: globalThis.File) =>
-      void read(file).then((one) => made.ask([one]), made.fail);
+      void read(file).then((one) => answers.ask([one]), answers.fail);
     open.addEventListener("click", () => choose(".json,application/json", take));
     root.append(open);
   }
-  root.append(made.root);
-  return { root, refresh: made.refresh };
+  root.append(answers.root);
+  return { root, refresh: answers.refresh };
 }
 
-/** The same below its title; on a phone it is closed, and its title says the first result. */
+/** Saved reports below a title. On a phone they are folded, and the title has the first result. */
 function reportsBelow(context: Context): Section {
   if (matchMedia("(max-width: 700px)").matches) {
-    return closed(REPORTS, fastestWords(context.host.about.suites ?? []), reports)(context);
+    return closedSection(REPORTS, fastestWords(context.host.about.suites ?? []), reports)(context);
   }
   const section = reports(context);
   section.root.classList.add("hsd-reports");
@@ -186,7 +186,7 @@ const RULE_LAB = {
   epsilon: 0.2,
   seed: 93,
 };
-/** The question of the tab of the visitor's server. */
+/** The headline of the tab about the visitor's server. */
 const SERVER: Headline = {
   figure: "Would it speed up your server?",
   words:
@@ -194,16 +194,16 @@ const SERVER: Headline = {
 };
 const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
 export const tabsOf = (host: Host): Tab[] => [
-  tab("Watch", ["", asked("doctor", "What limits the speed-up")]),
+  tab("Watch", ["", answerView("doctor", "What limits the speed-up")]),
   {
     title: "Why",
     says: acceptedOf,
     parts: [
-      ["The round", view("scene")],
-      ["Acceptance", view("panels", { which: ["byPosition", "perRound"] })],
+      ["The round", runView("scene")],
+      ["Acceptance", runView("panels", { which: ["byPosition", "perRound"] })],
       [
         "You are the drafter",
-        closed(
+        closedSection(
           "You are the drafter",
           "Propose the next tokens of this run, or of a live one.",
           drafter,
@@ -211,10 +211,10 @@ export const tabsOf = (host: Host): Tab[] => [
       ],
       [
         "Verification rules",
-        closed(
+        closedSection(
           "Verification rules",
           "One draft under four rules: three keep the model’s probabilities, one does not.",
-          view("rule_lab", RULE_LAB),
+          runView("rule_lab", RULE_LAB),
         ),
       ],
     ],
@@ -223,24 +223,24 @@ export const tabsOf = (host: Host): Tab[] => [
     title: "Databases",
     says: copiesOf,
     parts: [
-      ["Tokens by source", view("timeline", { show: "supply" })],
-      ["Copied passages", view("locality_map")],
-      ["Match length", view("panels", { which: ["byMatch", "inText"] })],
+      ["Tokens by source", runView("timeline", { show: "supply" })],
+      ["Copied passages", runView("locality_map")],
+      ["Match length", runView("panels", { which: ["byMatch", "inText"] })],
     ],
   },
   {
     title: "Time",
     says: timeOf,
     parts: [
-      ["Timeline", view("timeline", { show: "time" })],
+      ["Timeline", runView("timeline", { show: "time" })],
       ["Best stack of these models", law],
       [SURVIVORS, survivors],
       [
         "Other hardware",
-        closed(
+        closedSection(
           "Other hardware",
           LEDES.predict,
-          asked("predict", "A prediction for other hardware", false),
+          answerView("predict", "A prediction for other hardware", false),
         ),
       ],
     ],
@@ -262,19 +262,19 @@ export const tabsOf = (host: Host): Tab[] => [
       ["What drafters would bring", traffic],
     ],
   },
-  ...host.about.tabs.map((title) => tab(title, ["", asked(title, `The view '${title}'`)])),
+  ...host.about.tabs.map((title) => tab(title, ["", answerView(title, `The view '${title}'`)])),
 ];
 /** A tab that was opened. */
-export interface Built {
-  /** Its content, below its headline. */
+export interface OpenTab {
+  /** The content, below the headline. */
   el: HTMLElement;
   sections: Section[];
-  /** Links to its parts; empty where it is one. */
+  /** Links to the parts; empty for a single part. */
   parts: HTMLElement;
 }
 
-/** Build a tab, with links to its parts; one that fails shows a card. */
-export function built(tab: Tab, context: Context): Built {
+/** Build a tab with links to its parts. A part that fails shows a card. */
+export function buildTab(tab: Tab, context: Context): OpenTab {
   const { parts } = tab;
   const el = make("div", "hsd-panel-body");
   const sections: Section[] = [];
@@ -288,13 +288,13 @@ export function built(tab: Tab, context: Context): Built {
   const links = sections.map(({ root }, k) => linkTo(root, parts[k][0]));
   list.hidden = sections.length < 2;
   if (!list.hidden) render(links, list);
-  const headline = tab.says ? saying(tab, context) : null;
+  const headline = tab.says ? headlineSection(tab, context) : null;
   if (headline) el.append(headline.root);
   if (tab.title in LEDES) el.append(ledeOf(tab.title as keyof typeof LEDES));
   el.append(...sections.map(({ root }) => root));
   return { el, sections: headline ? [headline, ...sections] : sections, parts: list };
 }
-/** A link to a part of a tab, which becomes a group of this name. */
+/** Return a link to a part of a tab, and make the part a group of this name. */
 function linkTo(root: HTMLElement, name: string) {
   const go = (e: Event) => {
     // In a notebook, JupyterLab handles fragment links.
@@ -306,8 +306,8 @@ function linkTo(root: HTMLElement, name: string) {
   Object.assign(root, { id: unique(), tabIndex: -1, role: "group", ariaLabel: name });
   return html`<a href="#${root.id}" @click=${go}>${name}</a>`;
 }
-/** The headline of a tab, said again for every run. */
-function saying({ says, isApart }: Tab, context: Context): Section {
+/** The headline of a tab, drawn for every run. */
+function headlineSection({ says, isApart }: Tab, context: Context): Section {
   const root = make("p", "hsd-headline");
   return {
     root,

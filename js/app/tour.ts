@@ -1,4 +1,4 @@
-// The guided tour: stops in the bundled recordings, as tools/record/tour.py found them
+// Stops of the guided tour: events of the bundled recordings, selected by tools/record/tour.py
 // (hsd_viz/views/tour.json).
 import stops from "../../hsd_viz/views/tour.json";
 
@@ -6,18 +6,18 @@ export interface Stop {
   key: string;
   title: string;
   recording: string;
-  /** The number of its event in the recording. */
+  /** Number of the event in the recording. */
   step: number;
-  /** Its tab, and the selectors of the outlined element. */
+  /** Title of the tab, and selectors of the outlined element in order of preference. */
   tab: string;
   targets: string[];
-  /** Paragraphs, with {values} of the recording. */
+  /** Paragraphs with placeholders {name} for values of the recording. */
   text: string[];
   values: Record<string, string>;
 }
 export const STOPS = stops as unknown as Stop[];
 export const KEYS = STOPS.map((stop) => stop.key);
 
-/** The paragraphs of a stop. */
+/** Return the paragraphs of a stop with its values filled in. */
 export const textOf = ({ text, values }: Stop) =>
   text.map((words) => words.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]));

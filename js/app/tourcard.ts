@@ -1,27 +1,27 @@
-// The tour's card and outline: it moves the cursor to the event of its stop, outlines the element,
-// and keeps it in view beside the card.
+// The card of the tour. It moves the cursor to the event of its stop, outlines an element, and
+// keeps that element in view beside the card.
 import { html, render } from "lit-html";
 import { make, press } from "../lib/dom";
 import type { Group } from "../lib/group";
 import { visible } from "../lib/words";
 import { KEYS, STOPS, type Stop, textOf } from "./tour";
 
-/** What a visitor does that ends the scrolling by the tour. */
+/** Events of the visitor that end the scrolling by the tour. */
 const TOUCHES = ["wheel", "touchmove", "keydown", "pointerdown"];
 
 export class TourCard {
   readonly root = make("div", "hsd-linked hsd-tour hsd-tour-dock");
   private stop: Stop | null = null;
-  /** What had the focus before. */
+  /** The element that had the focus before the tour. */
   private opener: HTMLElement | null = null;
-  /** The outlined element, which views may draw again or move while they open. */
+  /** The outlined element. Views may redraw or move it while they open. */
   private marked: HTMLElement | null = null;
-  /** Where it was in the last frame, in pixels from the window's top. */
+  /** Its position in the last frame, in pixels from the window's top. */
   private top = Number.NaN;
   private frame = 0;
   private touched = false;
 
-  /** `go(key)` opens a stop; "": leave, `done` at the end. */
+  /** `go(key)` opens a stop; an empty key leaves the tour, with `done` at its end. */
   constructor(
     private readonly app: HTMLElement,
     private readonly group: Group,
@@ -36,15 +36,15 @@ export class TourCard {
   };
   private readonly outline = () => {
     this.frame = requestAnimationFrame(this.outline);
-    const all = (this.stop?.targets ?? []).flatMap((target) => [
+    const marked = (this.stop?.targets ?? []).flatMap((target) => [
       ...this.app.querySelectorAll<HTMLElement>(target),
     ]);
-    const node = all.find((one) => one.getClientRects().length) ?? null;
+    const node = marked.find((one) => one.getClientRects().length) ?? null;
     if (node !== this.marked) this.marked?.classList.remove("hsd-tour-lit");
     this.marked = node;
     if (!node) return;
     if (!node.classList.contains("hsd-tour-lit")) node.classList.add("hsd-tour-lit");
-    // Its distance from the window's top is in the style sheet; below it is the card.
+    // The style sheet sets the element's distance from the window's top, above the card.
     if (!this.touched && node.getBoundingClientRect().top !== this.top)
       node.scrollIntoView({ block: "start" });
     this.top = node.getBoundingClientRect().top;
@@ -52,10 +52,10 @@ export class TourCard {
 
   show(key: string) {
     const isFirst = !this.stop;
-    const at = KEYS.indexOf(key);
-    this.stop = STOPS[at];
+    const index = KEYS.indexOf(key);
+    this.stop = STOPS[index];
     this.app.classList.add("hsd-touring");
-    render(this.template(this.stop, at), this.root);
+    render(this.template(this.stop, index), this.root);
     this.touched = false;
     this.group.pause();
     this.group.pin({ step: this.stop.step });
@@ -63,7 +63,7 @@ export class TourCard {
       this.opener = document.activeElement as HTMLElement | null;
       this.outline();
     }
-    // A disabled button would lose the focus.
+    // Keep the focus off a button that is disabled.
     if (isFirst || document.activeElement === document.body)
       this.root.querySelector<HTMLElement>(".hsd-tour-next")?.focus({ preventScroll: true });
   }

@@ -1,15 +1,15 @@
-// The guided tour on the page: it opens the recording and the tab of each stop, and at its end the
-// run that was shown before.
+// Runs the guided tour on the page: opens the recording and the tab of each stop, and at the end
+// the run that was shown before.
 import type { Runs } from "./runs";
 import type { Shell } from "./shell";
-import { kept } from "./state";
+import { withStorage } from "./state";
 import { KEYS, STOPS } from "./tour";
 import { TourCard } from "./tourcard";
 
 const KEPT = "hsd_viz.tour";
 
 export class Touring {
-  /** The run shown before the tour began. */
+  /** Name of the run shown before the tour began. */
   private before = "";
   private readonly card: TourCard;
 
@@ -25,12 +25,12 @@ export class Touring {
   get root() {
     return this.card.root;
   }
-  /** The stop where the visitor left the tour; "": it was not begun, or has been taken. */
+  /** Key of the stop where the visitor left the tour; "": not started, or completed. */
   get kept() {
-    return kept(() => sessionStorage.getItem(KEPT) ?? "", "");
+    return withStorage(() => sessionStorage.getItem(KEPT) ?? "", "");
   }
   private keep(key: string) {
-    kept(() => sessionStorage.setItem(KEPT, key), undefined);
+    withStorage(() => sessionStorage.setItem(KEPT, key), undefined);
   }
 
   /** Show a stop. */

@@ -1,5 +1,5 @@
-// The tab of the visitor's own server: what limits it, from a record of it, and what drafters would
-// have brought, from a log of its texts. Both begin with an example.
+// The tab about the visitor's own server: a diagnosis of what limits it, from a record, and a
+// replay of drafters over a log of its texts. Both begin with an example.
 import { html, nothing, render } from "lit-html";
 import type { File } from "../host";
 import { make } from "../lib/dom";
@@ -17,7 +17,7 @@ const RECORDS =
 const LOGS =
   `JSON lines or one array, also .gz, up to ${MEGABYTES} MB (the command takes any size): ` +
   "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.";
-/** From this width on a form is beside its answer, and all of it is open. */
+/** Window widths at which a form is beside its answer and fully open. */
 const BESIDE = "(min-width: 1000px)";
 const TOKENIZERS = [
   ["target", "the ladder's, with its databases"],
@@ -30,7 +30,7 @@ const COSTS = [
 ];
 const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
 
-/** A part of the tab: its title and its form beside its answer. */
+/** A part of the tab: a title, and a form beside its answer. */
 function partOf(title: string, lede: string) {
   const root = make("section", "hsd-part hsd-traffic");
   const form = make("div", "hsd-form hsd-measure");
@@ -40,18 +40,18 @@ function partOf(title: string, lede: string) {
   return { root, form };
 }
 
-/** What of a form is closed where it is a row above its answer. */
+/** Fields of a form that are folded where the form is a row above its answer. */
 const more = (title: string, content: unknown) =>
   html`<details class="hsd-settings hsd-traffic-more" ?open=${matchMedia(BESIDE).matches}>
     <summary>${title}</summary>
     <div>${content}</div>
   </details>`;
 
-/** A record of a serving engine, diagnosed: of an example until the visitor has a file. */
+/** The diagnosis of a record of a serving engine: an example until the visitor opens a file. */
 export function record({ host, state }: Context): Section {
   const { root, form } = partOf("What limits a server", LEDES.record);
   let isExample = true;
-  const made = new AnswerView(
+  const answers = new AnswerView(
     host,
     {
       about: "record",
@@ -60,25 +60,25 @@ export function record({ host, state }: Context): Section {
     },
     state,
   );
-  root.append(made.root);
+  root.append(answers.root);
   if (!host.ask || !host.answers.includes("record")) return { root };
   const take = (file: globalThis.File) => {
     isExample = false;
-    void read(file).then((one) => made.ask([one]), made.fail);
+    void read(file).then((one) => answers.ask([one]), answers.fail);
   };
   const formats = more("Formats", html`<p class="hsd-note">${RECORDS}</p>`);
   render(html`${dropField("Record: choose a file, or drop it here", "", take)}${formats}`, form);
-  return { root, refresh: made.refresh };
+  return { root, refresh: answers.refresh };
 }
 
-/** What a replay is asked with. */
+/** The settings of a replay. */
 interface Values {
   tokenizer: string;
   costs: string;
   drafters: string;
 }
 
-/** The form of a replay, and its answer. */
+/** The form of a replay and its answer. */
 class Replay {
   readonly root: HTMLElement;
   private readonly form: HTMLElement;
@@ -86,7 +86,7 @@ class Replay {
   private values: Values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
   private log: globalThis.File | null = null;
   private tokenizer: globalThis.File | null = null;
-  /** The example is shown until the visitor has a log. */
+  /** Whether the example is shown: until the visitor opens a log. */
   private isExample = true;
   private busy = false;
   private isStarted = false;
@@ -108,7 +108,7 @@ class Replay {
     this.values = { ...this.values, ...change };
     this.paint();
   }
-  /** Replay the visitor's log, or the example. */
+  /** Replay the visitor's log or the example. */
   private async start(isExample: boolean) {
     this.isExample = isExample;
     this.isStarted = true;
@@ -149,12 +149,16 @@ class Replay {
     const takeTokenizer = (file: globalThis.File) => void (this.tokenizer = file);
     const tokenizers = menu(TOKENIZERS, values.tokenizer, (tokenizer) => this.set({ tokenizer }));
     const costs = menu(COSTS, values.costs, (costs) => this.set({ costs }));
-    const own = dropField("The tokenizer.json of the log's model", ".json", takeTokenizer);
+    const tokenizerField = dropField(
+      "The tokenizer.json of the log's model",
+      ".json",
+      takeTokenizer,
+    );
     const settings = html`<p class="hsd-note">${LOGS}</p>
       <div class="hsd-fields">
         ${field("Tokenizer of the log", tokenizers)}${field("Cost of verifying a draft", costs)}
       </div>
-      ${values.tokenizer === "own" ? own : nothing}
+      ${values.tokenizer === "own" ? tokenizerField : nothing}
       ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}`;
     render(
       html`${dropField("Log: choose a file, or drop it here", ".jsonl,.json,.gz", takeLog)}
@@ -162,7 +166,7 @@ class Replay {
       this.form,
     );
   }
-  /** What starts a replay, once there is a log, and ends it. */
+  /** The buttons that start and cancel a replay. */
   private buttons() {
     const { log, busy } = this;
     if (!log && !busy) return nothing;
@@ -192,7 +196,7 @@ class Replay {
   }
 }
 
-/** A log of another server, replayed with any drafter. */
+/** The part that replays a log of another server with any drafter. */
 export function traffic(context: Context): Section {
   const { host } = context;
   const replay = new Replay(context);

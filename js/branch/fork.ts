@@ -1,20 +1,19 @@
-// A run continued from a place of it with another token: what both have in common, and how likely
-// each is. Pure.
+// Branching a run: continuing it from one of its positions with another token. Pure functions.
 import type { Store } from "../lib/run";
 import type { Meta, Snapshot } from "../lib/run_data";
 import type { Token } from "../lib/tables";
 
-/** Where a run begins that continues another one. */
-export type Parent = NonNullable<Meta["parent"]>;
-/** A run and its place in the list of those with a common root; the root has no parent. */
+/** The run that a branch continues, with the position and the other token. */
+export type BranchParent = NonNullable<Meta["parent"]>;
+/** A run in a tree of branches; the root has no parent. */
 export interface Branch {
   run: Snapshot;
-  parent: Parent | null;
-  /** The probability of its first token at the fork, at temperature 1; null: not recorded. */
+  parent: BranchParent | null;
+  /** Probability of its first token at the fork, at temperature 1; null: not recorded. */
   p: number | null;
 }
 
-/** The text before a place of a run, continued with another token. */
+/** Return the text of a run before position `at`, continued with another token. */
 export const prefixOf = (run: Pick<Store, "prompt" | "tokens">, at: number, text: string) =>
   run.prompt +
   run.tokens
@@ -23,11 +22,11 @@ export const prefixOf = (run: Pick<Store, "prompt" | "tokens">, at: number, text
     .join("") +
   text;
 
-/** Tokens that the continued run still has, one at least. */
+/** Return the number of tokens that the continued run may still emit, at least one. */
 export const remaining = ({ meta, tokens }: Pick<Store, "meta" | "tokens">, at: number) =>
   Math.max(1, (meta.max_new_tokens ?? tokens.length) - at - 1);
 
-/** The recorded probability of a text as the token at a place, at temperature 1. */
+/** Return the recorded probability of a text as the token at a position, at temperature 1. */
 export function chanceOf(
   { tokens, pieces }: Pick<Store, "tokens" | "pieces">,
   at: number,
@@ -39,16 +38,16 @@ export function chanceOf(
   return row ? row[1] : null;
 }
 
-/** The geometric mean of the probabilities of tokens; null without one. */
+/** Return the geometric mean of the probabilities of tokens; null: none is recorded. */
 export function likelihoodOf(tokens: readonly Pick<Token, "p">[]): number | null {
-  const known = tokens.map(({ p }) => p).filter((p): p is number => p !== null && p > 0);
-  if (!known.length) return null;
-  return Math.exp(known.reduce((sum, p) => sum + Math.log(p), 0) / known.length);
+  const probabilities = tokens.map(({ p }) => p).filter((p): p is number => p !== null && p > 0);
+  if (!probabilities.length) return null;
+  return Math.exp(probabilities.reduce((sum, p) => sum + Math.log(p), 0) / probabilities.length);
 }
 
 /**
- * Whether a run can be continued elsewhere: a conversation's prompt is not the text that its model
- * reads.
+ * Return whether a run can be branched. A conversation cannot: its prompt differs from the text
+ * that the model reads.
  */
 export const canBranch = ({ meta, tokens }: Pick<Store, "meta" | "tokens">) =>
   tokens.length > 0 && !meta.chat;

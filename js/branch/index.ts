@@ -1,4 +1,4 @@
-// Branches of a run: what was chosen at the fork, both continuations, and their staircases from the
+// The branches of a run: the tokens at the fork, both continuations, and their staircases from the
 // common root.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
@@ -14,20 +14,20 @@ import { type Branch, likelihoodOf } from "./fork";
 
 export interface BranchProps {
   palette: PaletteData;
-  /** Runs with a common root, which is the first. */
+  /** Branches, the root first. */
   branches: readonly Branch[];
   shown: number;
   choose(k: number): void;
 }
 const SIZE = { height: 150, left: 40, right: 150, top: 24, bottom: 24 };
-/** The least width of the picture, and that of a page without one. */
+/** Minimum width of the picture, and the width on a page without layout. */
 const WIDTH = { least: 260, usual: 640 };
-/** Characters of a continuation, and of the text before the fork. */
+/** Maximum lengths in characters: of a continuation, and of the text before the fork. */
 const TEXT = 150;
 const LEAD = 60;
 
 const textOf = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => text).join("");
-/** The staircases of a run and of the one that continues it at a token, from their common root. */
+/** The staircases of a run and of its branch at a token, from their common root. */
 function picture(parent: Store, at: number, branch: Store, palette: Palette, room: number) {
   const before = stairsOf(parent);
   const after = stairsOf(branch);
@@ -54,7 +54,7 @@ function picture(parent: Store, at: number, branch: Store, palette: Palette, roo
     ${ends.map(({ x, y, words }) => svg`<text x=${x} y=${y}>${words}</text>`)}</svg>`;
 }
 
-/** A continuation: its first token with its chance, and the text after it. */
+/** A continuation: its first token with its probability, and the text after it. */
 function continuation(first: string, p: number | null, tokens: readonly Token[]) {
   return html`<p>
     <mark>${glyphs(first)}</mark><span class="hsd-number"> p ${figure(p)}</span>
@@ -71,7 +71,7 @@ function branchButton({ parent, p }: Branch, isShown: boolean, choose: () => voi
   </button>`;
 }
 
-/** Branches in an element. */
+/** The view of branches in an element. */
 class Branches {
   private readonly root = make("section", "hsd-linked hsd-branches", "", {
     "aria-label": "Branches",
@@ -91,7 +91,7 @@ class Branches {
     this.paint();
   }
 
-  /** Draw other branches, if they are others. */
+  /** Draw branches if they have changed. */
   show(next: Pick<BranchProps, "branches" | "shown">) {
     if (next.branches === this.props.branches && next.shown === this.props.shown) return;
     this.props = { ...this.props, ...next };
@@ -119,20 +119,20 @@ class Branches {
     );
   }
 
-  /** A branch beside the run that it continues. */
+  /** A branch compared with the run that it continues. */
   private comparison({ parent, p, run }: Branch) {
     const { plot, palette, props } = this;
     const origin = props.branches.find((one) => one.run.run === parent?.run);
     if (!parent || !origin) return nothing;
     const before = storeOf(origin.run);
     const after = storeOf(run);
-    const own = before.tokens[parent.token];
-    const rest = before.tokens.slice(parent.token + 1);
+    const fork = before.tokens[parent.token];
+    const continuationTokens = before.tokens.slice(parent.token + 1);
     const room = plot.clientWidth || WIDTH.usual;
     render(picture(before, parent.token, after, palette, room), plot);
     const lead = textOf(before.tokens.slice(0, parent.token)).slice(-LEAD);
     return html`<p class="hsd-note">… ${lead}</p>
-      ${continuation(own?.text ?? "", own?.p ?? null, rest)}${continuation(
+      ${continuation(fork?.text ?? "", fork?.p ?? null, continuationTokens)}${continuation(
         parent.text,
         p,
         after.tokens,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { render } from "lit-html";
 import { test } from "vitest";
 import type { Board } from "./board";
-import { boardPicture, isOff, noiseOf, PILE, pileOf, pOf, type Thrown } from "./picture";
+import { boardPicture, isOff, noiseOf, PILE, pileOf, pOf, type ThrownDart } from "./picture";
 
 const column = (accepted: number, residual: number) => ({
   id: 0,
@@ -14,7 +14,7 @@ const column = (accepted: number, residual: number) => ({
   drafted: true,
 });
 const BOARD: Board = { rule: "ratio", columns: [column(0.25, 0.5), column(0, 0.25)], left: 0.75 };
-const dart = (at: number, counts: boolean): Thrown => ({
+const dart = (at: number, counts: boolean): ThrownDart => ({
   column: at,
   y: 0,
   x: 0,

@@ -1,55 +1,55 @@
-// The picture of a dart board: its columns, the darts thrown at it, and the pile that they make
-// beside p.
+// The picture of a dart board: its columns, the darts, and the piles that show the share of darts
+// per column beside p.
 import { nothing, svg } from "lit-html";
 import { ticks } from "../lib/chart";
 import { cut } from "../lib/words";
 import { type Board, type Column, type Dart, lawOf } from "./board";
 
 const SIZE = { height: 240, left: 30, top: 18, bottom: 36 };
-/** Numbers of the axis, about. */
+/** Approximate number of ticks on the axis. */
 const TICKS = 3;
-/** Pixels of a column at most, its share of the room, and of a letter of its name. */
+/** Maximum width of a column in pixels, its share of the step, and the width of a letter. */
 const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
-/** The least probability that the height shows. */
+/** Minimum range of the vertical axis, as a probability. */
 const LEAST = 0.02;
 /**
- * Darts after which the pile is shown, and the standard deviations that are its usual noise: with
- * four, one of six columns is outside of it by chance once in 2 600 throws.
+ * Number of darts from which the piles are shown, and their noise in standard deviations. With
+ * four, one of six columns exceeds the noise by chance once in 2 600 throws.
  */
 export const PILE = { from: 200, deviations: 4 };
 /**
- * Pixels of the line of a dot, and the darts from which dots become finer, so that all of them have
- * as much ink.
+ * Maximum size of a dot in pixels, and the number of darts from which dots shrink to keep the total
+ * ink constant.
  */
 const DOT = { most: 3.2, darts: 800 };
-/** Pixels of the bracket of the noise: its gap to a column, and its arms. */
+/** Bracket of the noise in pixels: its gap to the column, and the length of its arms. */
 const BRACKET = { gap: 3, arm: 5 };
 
-/** A dart on the picture: its place across the column, and whether its token counts. */
-export type Thrown = Dart & { x: number; counts: boolean };
+/** A dart in the picture: its position across the column (0 to 1), and whether its token counts. */
+export type ThrownDart = Dart & { x: number; counts: boolean };
 /**
- * What was recorded at this position: the drafter's dart and the column of the token that was drawn
- * in its place.
+ * The recorded draws at this position: the drafter's dart, and the column of the token that
+ * replaced it.
  */
-export interface Recorded {
+export interface RecordedDraws {
   first: { column: number; y: number; hit: boolean } | null;
   token: number | null;
 }
-export interface Drawn {
+export interface BoardPicture {
   board: Board;
   names: string[];
   families: (string | null)[];
-  recorded: Recorded | null;
+  recorded: RecordedDraws | null;
 }
 
 export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
 
-/** Whether there are enough darts to show their pile. */
-export const isPiled = (darts: readonly Thrown[]): boolean =>
+/** Return whether there are enough darts to show piles. */
+export const isPiled = (darts: readonly ThrownDart[]): boolean =>
   darts.filter((dart) => dart.counts).length >= PILE.from;
 
-/** The share of the counted darts in each column. */
-export function pileOf({ columns }: Board, darts: readonly Thrown[]): number[] {
+/** Return the share of the counted darts in each column. */
+export function pileOf({ columns }: Board, darts: readonly ThrownDart[]): number[] {
   const counted = darts.filter((dart) => dart.counts);
   return columns.map(
     (_, k) => counted.filter((dart) => dart.column === k).length / Math.max(1, counted.length),
@@ -57,28 +57,30 @@ export function pileOf({ columns }: Board, darts: readonly Thrown[]): number[] {
 }
 
 /**
- * How far from a probability p the share of so many darts is by chance: standard deviations of a
- * share, and one dart, since darts are whole.
+ * Return the noise of a share of `darts` darts around the probability p: {@link PILE} standard
+ * deviations, and one dart for the rounding to whole darts.
  */
 export const noiseOf = (p: number, darts: number): number =>
   PILE.deviations * Math.sqrt(Math.max(0, p * (1 - p)) / darts) + 1 / darts;
 
-/** Whether the share of so many darts is further from p than chance explains. */
+/** Return whether a share of darts differs from p by more than its noise. */
 export const isOff = (share: number, p: number, darts: number): boolean =>
   Math.abs(share - p) > noiseOf(p, darts);
 
-/** Where columns are, and how high a probability is. */
+/** The scales of the picture. */
 interface Scale {
   foot: number;
   step: number;
   wide: number;
-  /** The highest probability that is shown. */
+  /** Largest probability of the vertical axis. */
   most: number;
   left(k: number): number;
   middle(k: number): number;
   y(p: number): number;
 }
-/** The scale; it has room for the first pile of each rule, so that throws do not move it. */
+/**
+ * Return the scale. It has room for the first piles of each rule, so that throws do not change it.
+ */
 function scaleOf(board: Board, width: number): Scale {
   const { columns } = board;
   const lossy = lawOf(board, true);
@@ -86,7 +88,7 @@ function scaleOf(board: Board, width: number): Scale {
   const heights = columns.map((c, k) =>
     Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(lossy[k])),
   );
-  const most = Math.min(1, Math.max(...heights, LEAST));
+  const highest = Math.min(1, Math.max(...heights, LEAST));
   const foot = SIZE.height - SIZE.bottom;
   const step = (width - SIZE.left) / columns.length;
   const wide = Math.min(COLUMN.most, step * COLUMN.share);
@@ -95,24 +97,28 @@ function scaleOf(board: Board, width: number): Scale {
     foot,
     step,
     wide,
-    most,
+    most: highest,
     middle,
     left: (k) => middle(k) - wide / 2,
-    y: (p) => foot - (p / most) * (foot - SIZE.top),
+    y: (p) => foot - (p / highest) * (foot - SIZE.top),
   };
 }
 
-/** A name as a label: punctuation in quotes. */
+/** Return the label of a token; punctuation is in quotes. */
 const labelOf = (name: string) => (/[\p{L}\p{N}]/u.test(name) ? name : `“${name}”`);
 
-/** A part of a column. */
+/** A part of a column, between two heights. */
 function part({ left, wide, y }: Scale, k: number, from: number, to: number, cls: string) {
   if (to - from <= 1e-9) return nothing;
   return svg`<rect class=${cls} x=${left(k)} width=${wide}
     y=${y(to)} height=${y(from) - y(to)}></rect>`;
 }
 
-function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scale, k: number) {
+function columnTemplate(
+  { board, names, families, recorded }: BoardPicture,
+  scale: Scale,
+  k: number,
+) {
   const column = board.columns[k];
   const { accepted, surplus } = column;
   const { middle, foot, step } = scale;
@@ -128,7 +134,7 @@ function columnTemplate({ board, names, families, recorded }: Drawn, scale: Scal
   </g>`;
 }
 
-/** The height of a column's pile, and a bracket around where so many darts are by chance. */
+/** The pile of a column, and a bracket around the heights that chance explains. */
 function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: number) {
   const { left, wide, y } = scale;
   const noise = noiseOf(p, darts);
@@ -141,7 +147,7 @@ function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: 
     ><path class=${kind} d="M${left(k) - gap} ${y(share)}H${end}"></path>`;
 }
 
-/** Lines and numbers of the axis upwards. */
+/** Grid lines and numbers of the vertical axis. */
 function axisTemplate({ most, y }: Scale, width: number) {
   return ticks(most, TICKS).map(
     (p) => svg`<line class="hsd-grid" x1=${SIZE.left} x2=${width}
@@ -151,9 +157,9 @@ function axisTemplate({ most, y }: Scale, width: number) {
   );
 }
 
-/** Path data of darts as dots. */
-function dots({ left, wide, y }: Scale, darts: readonly Thrown[]): string {
-  const dot = (dart: Thrown) => {
+/** Return the path data of darts, drawn as dots. */
+function dots({ left, wide, y }: Scale, darts: readonly ThrownDart[]): string {
+  const dot = (dart: ThrownDart) => {
     const x = left(dart.column) + wide * (0.06 + 0.88 * dart.x);
     return `M${x.toFixed(1)} ${y(dart.y).toFixed(1)}h0`;
   };
@@ -164,23 +170,25 @@ function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {
   return svg`<circle class=${hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out"}
     cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
 }
-/** Rings around what was recorded: the drafter's dart, and the token drawn in its place. */
-function rings({ board, recorded }: Drawn, scale: Scale) {
+/** Rings around the recorded dart of the drafter, and the recorded token that replaced it. */
+function rings({ board, recorded }: BoardPicture, scale: Scale) {
   if (!recorded) return nothing;
   const { first, token } = recorded;
-  const drawn = token === null || first?.hit ? undefined : board.columns[token];
-  const own = drawn && token !== null;
+  const replacement = token === null || first?.hit ? undefined : board.columns[token];
+  const hasReplacement = replacement && token !== null;
   return [
     first ? ring(scale, first.column, first.y, first.hit) : nothing,
-    own ? ring(scale, token, drawn.accepted + drawn.residual / 2, true) : nothing,
+    hasReplacement
+      ? ring(scale, token, replacement.accepted + replacement.residual / 2, true)
+      : nothing,
   ];
 }
 
-/** The picture of a board, `width` pixels wide, with the darts thrown at it. */
+/** The picture of a board and its darts, `width` pixels wide. */
 export function boardPicture(
-  drawn: Drawn,
+  drawn: BoardPicture,
   width: number,
-  darts: readonly Thrown[] = [],
+  darts: readonly ThrownDart[] = [],
   axis = "probability",
 ) {
   const { columns } = drawn.board;

@@ -1,4 +1,4 @@
-// What the dart board says: in English here, in the language of the game where another one is used.
+// Texts of the dart board in English. The game replaces them by those of its language.
 export const ENGLISH = {
   label: "Dart board",
   probability: "probability",

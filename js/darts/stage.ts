@@ -1,42 +1,42 @@
-// The stage of a dart board: throws darts at it, and shows what they make.
+// The stage of a dart board: throws darts and shows their distribution.
 import { html, nothing, render } from "lit-html";
 import { menu } from "../lib/fields";
 import { numbers, throwFor } from "./board";
-import { boardPicture, type Drawn, isPiled, type Thrown } from "./picture";
+import { type BoardPicture, boardPicture, isPiled, type ThrownDart } from "./picture";
 import { type DartSays, ENGLISH } from "./says";
 import { boardWords, outcomeWords, valuesTable } from "./words";
 
 const MANY = 1000;
-/** Frames of the screen in which darts are thrown one after the other. */
+/** Number of animation frames over which many darts are thrown. */
 const FRAMES = 60;
-/** The width of the picture at least, and where its host has none yet. */
+/** Minimum width of the picture, and its width before the host has a layout, in pixels. */
 const LEAST = 240;
 const USUAL = 480;
-/** The width from which the key is beside the picture, and that of the key with its gap. */
+/** Width from which the key is beside the picture, and the width of the key with its gap. */
 const BESIDE = { from: 760, key: 264 };
 
-export interface Shown extends Drawn {
-  /** Changes with the position: darts of another board are taken away. */
+export interface StageState extends BoardPicture {
+  /** Identifies the position; another key removes the darts. */
   key: string;
   title: string;
 }
 
-/** The key to the colours of the board. */
+/** The key of the board's colours. */
 function keyTemplate(
-  { board, families, recorded }: Shown,
-  darts: readonly Thrown[],
+  { board, families, recorded }: StageState,
+  darts: readonly ThrownDart[],
   says: DartSays,
 ) {
-  // Its sample has the colour of what is accepted here.
+  // The swatch has the colour of the accepted part on this board.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
   const isRatio = board.rule === "ratio";
   const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
     ><span><i class="hsd-dt-k7"></i>${says.key_noise}</span
     ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
-  const given = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
+  const recordedEntry = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
-    ${recorded ? given : nothing}<span data-family=${accepted ?? nothing}
+    ${recorded ? recordedEntry : nothing}<span data-family=${accepted ?? nothing}
       ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
     ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
       isRatio ? surplus : nothing
@@ -44,11 +44,11 @@ function keyTemplate(
   </p>`;
 }
 
-/** Darts thrown at the board that is shown. */
+/** A board with the darts thrown at it. */
 class Darts {
-  private shown: Shown | null = null;
-  private darts: Thrown[] = [];
-  /** Whether a rejected token is replaced by a draw from p, rather than from the residual. */
+  private shown: StageState | null = null;
+  private darts: ThrownDart[] = [];
+  /** Whether a rejected token is replaced by a draw from p instead of the residual. */
   private isLossy = false;
   private frame = 0;
   private says: DartSays = ENGLISH;
@@ -61,26 +61,26 @@ class Darts {
     this.next = numbers(seed);
   }
 
-  show(shown: Shown | null) {
+  show(shown: StageState | null) {
     cancelAnimationFrame(this.frame);
     if (shown?.key !== this.shown?.key) this.darts = [];
     this.shown = shown;
     this.paint();
   }
 
-  /** Show the board in another language. */
+  /** Set the language of the board. */
   speak(says: DartSays) {
     this.says = says;
     this.paint();
   }
 
-  /** Throw darts within some frames; at once where motion is reduced. */
+  /** Throw darts over some frames, or at once if reduced motion is preferred. */
   pour(count: number) {
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.throwBy(count, isStill ? count : Math.ceil(count / FRAMES));
   }
 
-  /** Throw darts, some of them in each frame. */
+  /** Throw `count` darts, `each` of them per frame. */
   private throwBy(count: number, each: number) {
     this.throwMany(Math.min(count, each));
     if (count > each) this.frame = requestAnimationFrame(() => this.throwBy(count - each, each));
@@ -129,8 +129,8 @@ class Darts {
     );
   }
 
-  /** The buttons, and what the darts have made. */
-  private form(shown: Shown) {
+  /** The buttons, and the description of the darts. */
+  private form(shown: StageState) {
     const { darts, isLossy, says } = this;
     const rules = [
       ["residual", says.from_residual],
@@ -147,5 +147,5 @@ class Darts {
   }
 }
 
-/** A stage in `host`; `show` draws a board on it, or hides it. */
+/** Create a stage in `host`. Its `show` draws a board, or hides the stage. */
 export const createDarts = (host: HTMLElement, seed = 1) => new Darts(host, seed);

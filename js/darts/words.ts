@@ -1,16 +1,16 @@
-// What a dart board says: its two parts, what the darts have made of it, and its values as a table.
+// Texts of a dart board: its two parts, the distribution of its darts, and its values as a table.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import { folded, tableOf } from "../lib/table";
 import { figure } from "../lib/words";
 import { type Board, type Column, lawOf } from "./board";
-import { type Drawn, isOff, noiseOf, PILE, pileOf, pOf, type Thrown } from "./picture";
+import { type BoardPicture, isOff, noiseOf, PILE, pileOf, pOf, type ThrownDart } from "./picture";
 import type { DartSays } from "./says";
 
-/** What the board says, with its numbers; of a board without its sums, about the one verdict. */
+/** Describe the parts of a board, or its one verdict if sums were not recorded. */
 export function boardWords(
-  { board, recorded, names }: Drawn,
-  darts: readonly Thrown[],
+  { board, recorded, names }: BoardPicture,
+  darts: readonly ThrownDart[],
   says: DartSays,
 ) {
   if (board.left === null) {
@@ -28,17 +28,17 @@ export function boardWords(
   }`;
 }
 
-/** The token of the last dart, and whether it replaced a rejected one. */
-function lastWords(names: readonly string[], darts: readonly Thrown[], says: DartSays): string {
+/** Describe the token of the last dart, and whether it replaced a rejected one. */
+function lastWords(names: readonly string[], darts: readonly ThrownDart[], says: DartSays): string {
   const name = names[darts[darts.length - 1].column];
   const isSecond = darts.at(-2)?.counts === false;
   return say(isSecond ? says.last_second : says.last_dart, { name });
 }
 
-/** How far the pile is from p; nothing before there are enough darts. */
+/** Describe how far the piles are from p, once there are enough darts. */
 export function outcomeWords(
-  { board, names }: Drawn,
-  darts: readonly Thrown[],
+  { board, names }: BoardPicture,
+  darts: readonly ThrownDart[],
   lossy: boolean,
   says: DartSays,
 ) {
@@ -49,7 +49,7 @@ export function outcomeWords(
   const worst = off.indexOf(Math.max(...off));
   const law = figure(lawOf(board, lossy)[worst]);
   const wrong = say(says.stays, { law, p: figure(pOf(board.columns[worst])) });
-  // One number for all columns, so that it only shrinks.
+  // The largest noise of all columns, so that the number only shrinks with more darts.
   const noise = figure(Math.max(...board.columns.map((column) => noiseOf(pOf(column), counted))));
   const isRare = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
   const within = html`<strong class="hsd-dt-within">${says.within}</strong>`;
@@ -60,13 +60,13 @@ export function outcomeWords(
   </p>`;
 }
 
-/** A probability of the table. */
+/** Format a probability of the table. */
 function cell(x: number): string {
   if (x === 0 || x === 1) return String(x);
   if (x < 1e-5) return "< 0.00001";
   return x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
 }
-/** What the drafter has of a column: q, or whether it drafted its token. */
+/** The drafter's cell of a column: q, or whether the token was drafted. */
 function draftCell(
   { accepted, surplus, drafted }: Column,
   { rule }: Board,
@@ -77,7 +77,7 @@ function draftCell(
 }
 
 /** The values of a board as a table. */
-export function valuesTable({ board, names }: Drawn, says: DartSays) {
+export function valuesTable({ board, names }: BoardPicture, says: DartSays) {
   const { columns, left, rule } = board;
   const isRatio = rule === "ratio";
   const rows = columns.map((column, k) => [

@@ -1,5 +1,5 @@
-// Why the run on the page is not faster: the share of each cause in one bar; the verdict and what
-// to do on demand.
+// The diagnosis of the run on the page: the share of each cause of lost time in one bar, and on
+// demand the verdict and the advice.
 import { html } from "lit-html";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
@@ -10,7 +10,7 @@ interface Table {
   head: string[];
   rows: unknown[][];
 }
-/** Empty: nothing to explain. */
+/** The content of the view; without causes, there is nothing to explain. */
 interface Spec {
   title?: string;
   causes?: { name: string; share: number }[];
@@ -18,7 +18,7 @@ interface Spec {
   tables?: Table[];
   settings?: [engine: string, text: string][];
 }
-/** Shades of the ink: colours are those of sources. */
+/** Return a shade of grey for cause `k` of `n`, since colours denote sources. */
 const shade = (k: number, n: number) =>
   `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
 
@@ -29,7 +29,7 @@ export default templated<{ spec: Spec }>(
     root.hidden = !causes.length && !lines.length;
     const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
     const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
-    const shown = rows.length ? [...tables, pasted] : tables;
+    const shownTables = rows.length ? [...tables, pasted] : tables;
     return html`<summary>
         <span class="hsd-doc-title">${title}</span>
         <span class="hsd-doc-bar" aria-hidden="true"
@@ -54,7 +54,7 @@ export default templated<{ spec: Spec }>(
       <div class="hsd-doc-body">
         ${lines.map((text) => html`<p>${text}</p>`)}
         <div class="hsd-doc-tables">
-          ${shown.map(
+          ${shownTables.map(
             ({ title, note, head, rows }) =>
               html`<section>
                 <h3>${title}</h3>

@@ -1,10 +1,10 @@
-// The page of the drafter's game: its text with the proposal, the choices, and the buttons.
+// Templates of the drafter's game: its text with the proposal, the choices, and the buttons.
 import { html, nothing } from "lit-html";
 import { figure, glyphs } from "../lib/words";
-import { choicesAt, type Proposed } from "./game";
+import { choicesAt, type ProposalPart } from "./game";
 import { type Game, isDone, isFull } from "./state";
 
-/** Characters of the text before the place, and written tokens, at most. */
+/** Maximum length shown: characters of the prompt and text, and tokens written in the game. */
 const TAIL = 220;
 const TOKENS = 40;
 const RECORDED =
@@ -15,12 +15,12 @@ const LIVE =
   "accepted as far as it agrees: the verdict of one verification pass. " +
   "The databases and nano decode the same prompt beside you.";
 
-export interface Acts {
-  add(part: Proposed): void;
+export interface DrafterActions {
+  add(part: ProposalPart): void;
   undo(): void;
   verify(): void;
   restart(): void;
-  /** Play on the form's prompt. */
+  /** Start a game on the prompt of the form. */
   begin(): void;
 }
 
@@ -41,8 +41,8 @@ function textTemplate({ prompt, written, proposal }: Game) {
   )}<span class="hsd-df-caret" aria-hidden="true"></span></pre>`;
 }
 
-/** Tokens to choose from, and the field for other text. */
-function choices(game: Game, acts: Acts) {
+/** The tokens to choose from, and a field for other text. */
+function choices(game: Game, acts: DrafterActions) {
   const { run, at, proposal } = game;
   const full = isFull(game);
   const submit = (event: Event) => {
@@ -52,7 +52,7 @@ function choices(game: Game, acts: Acts) {
     acts.add({ id: null, text: field.value });
     field.value = "";
   };
-  const choice = (part: Proposed) =>
+  const choice = (part: ProposalPart) =>
     html`<button @click=${() => acts.add(part)}><code>${glyphs(part.text) || "∅"}</code></button>`;
   return html`<div class="hsd-df-choices" role="group" aria-label="Next token">
       ${(full ? [] : choicesAt(run, at + proposal.length)).map(choice)}
@@ -71,7 +71,7 @@ function choices(game: Game, acts: Acts) {
     </form>`;
 }
 
-function buttons(game: Game, acts: Acts, hasLive: boolean) {
+function buttons(game: Game, acts: DrafterActions, hasLive: boolean) {
   const { isWaiting, proposal, counts } = game;
   const isRecorded = game.source === "recorded";
   const verify = `Verify${proposal.length ? "" : " nothing: one plain token"}`;
@@ -94,20 +94,20 @@ function buttons(game: Game, acts: Acts, hasLive: boolean) {
   </div>`;
 }
 
-/** The verdict on the last proposal; "" before the first. */
+/** Describe the verdict on the last proposal; "" before the first. */
 export function verdictWords({ result }: Pick<Game, "result">): string {
   if (!result) return "";
   const { accepted, rejected } = result.verdict;
-  const own = `The target’s own token: “${glyphs(result.own)}”.`;
-  if (!rejected) return `Accepted ${accepted}. ${own}`;
+  const ownWords = `The target’s own token: “${glyphs(result.own)}”.`;
+  if (!rejected) return `Accepted ${accepted}. ${ownWords}`;
   const p = rejected.p === null ? "" : ` (p ${figure(rejected.p)})`;
-  return `Accepted ${accepted}; rejected “${glyphs(rejected.text)}”${p}. ${own}`;
+  return `Accepted ${accepted}; rejected “${glyphs(rejected.text)}”${p}. ${ownWords}`;
 }
 
-/** The page around the picture in `plot`, which `words` describe. */
+/** The view around the picture in `plot`; `words` describe the picture. */
 export function pageTemplate(
   game: Game,
-  acts: Acts,
+  acts: DrafterActions,
   { plot, words, hasLive }: { plot: Element; words: string; hasLive: boolean },
 ) {
   return html`<h3>You are the drafter</h3>

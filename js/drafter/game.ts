@@ -1,29 +1,28 @@
-// The visitor as a drafter: proposals for the next tokens of a run, verified by the tokens that its
-// target recorded. Pure.
+// The visitor as a drafter: proposals for the next tokens of a run, verified with the tokens that
+// its target emitted. Pure functions.
 import type { Store } from "../lib/run";
 
-/** Tokens of a proposal at most, and tokens to choose from. */
+/** Maximum number of tokens of a proposal, and number of tokens to choose from. */
 export const MOST = 8;
 const CHOICES = 6;
 
 export interface Result {
-  /** Proposed tokens that the target accepted, and its own token's place in the run. */
+  /** Number of accepted tokens, and position in the run of the target's own token. */
   accepted: number;
   own: number;
   /**
-   * The first token that was not accepted: its text, and p at temperature 1 where it is one of the
-   * recorded five.
+   * First rejected token: its text, and its p at temperature 1 if it is among the recorded five.
    */
   rejected: { text: string; p: number | null } | null;
 }
-/** A proposed token: one of the choices, or a typed text of any number of tokens. */
-export type Proposed = { id: number; text: string } | { id: null; text: string };
+/** A part of a proposal: one of the offered tokens, or a typed text of any number of tokens. */
+export type ProposalPart = { id: number; text: string } | { id: null; text: string };
 
 type Rows = Pick<Store, "tokens" | "pieces" | "drafts" | "index">;
 
 /**
- * Tokens to choose from at place `at` of the text, by id: the recorded five of the target's row,
- * drafts, and the text's own.
+ * Return the tokens to choose from at position `at`, sorted by id: the five most likely ones of the
+ * target, draft tokens, and the emitted token.
  */
 export function choicesAt(store: Rows, at: number): { id: number; text: string }[] {
   const t = store.tokens[at];
@@ -38,35 +37,35 @@ export function choicesAt(store: Rows, at: number): { id: number; text: string }
 }
 
 /**
- * Verify a proposal at place `at`: the target draws its own token at each place, as it did in the
- * run, and continues while it was proposed. Its next token is its own. This is exact: the text is
- * the recorded one for any proposal.
+ * Verify a proposal at position `at`. The target draws the same token as in the run at each
+ * position, and continues while that token was proposed; the first other one is its own token. This
+ * is exact: the text equals that of the run for any proposal.
  */
-export function verify({ tokens }: Rows, at: number, proposal: readonly Proposed[]): Result {
-  let place = at;
+export function verify({ tokens }: Rows, at: number, proposal: readonly ProposalPart[]): Result {
+  let position = at;
   let rejected: Result["rejected"] = null;
   const last = tokens.length - 1;
   for (const part of proposal) {
-    let rest = part.text;
-    // A chosen token is compared by its id, a typed text by its characters.
-    while (place < last && (part.id === null ? rest !== "" : rest === part.text)) {
-      const t = tokens[place];
+    let untested = part.text;
+    // Compare an offered token by id, a typed text by its characters.
+    while (position < last && (part.id === null ? untested !== "" : untested === part.text)) {
+      const t = tokens[position];
       const same =
-        part.id === null ? t.text !== "" && rest.startsWith(t.text) : t.token_id === part.id;
+        part.id === null ? t.text !== "" && untested.startsWith(t.text) : t.token_id === part.id;
       if (!same) break;
-      rest = part.id === null ? rest.slice(t.text.length) : "";
-      place += 1;
+      untested = part.id === null ? untested.slice(t.text.length) : "";
+      position += 1;
       if (part.id !== null) break;
     }
-    if (rest === "" || place >= last) continue;
+    if (untested === "" || position >= last) continue;
     const p =
-      part.id === null ? null : (tokens[place].top?.find(([id]) => id === part.id)?.[1] ?? null);
-    rejected = { text: rest, p };
+      part.id === null ? null : (tokens[position].top?.find(([id]) => id === part.id)?.[1] ?? null);
+    rejected = { text: untested, p };
     break;
   }
-  return { accepted: place - at, own: place, rejected };
+  return { accepted: position - at, own: position, rejected };
 }
 
-/** Tokens after `n` passes of another stack whose rounds brought these tokens. */
+/** Return the number of tokens after `n` passes of a stack; `counts`: tokens of its rounds. */
 export const afterPasses = (counts: readonly number[], n: number) =>
   counts.slice(0, n).reduce((a, b) => a + b, 0);

@@ -1,11 +1,12 @@
-// You are the drafter: the text stops, the visitor proposes the next tokens, the target verifies
-// them (game.ts): the recorded one, or on a page that decodes the real one, after any prompt.
+// The view "You are the drafter": the visitor proposes the next tokens of a text, and the target
+// verifies them (game.ts). The target is that of a recorded run or, on a page that decodes, a real
+// one after any prompt.
 import { render } from "lit-html";
 import { make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { troubleOf } from "../lib/notice";
 import type { Change, Store } from "../lib/run";
-import { type Acts, pageTemplate } from "./drawing";
+import { type DrafterActions, pageTemplate } from "./drawing";
 import { MOST } from "./game";
 import { racePicture, raceWords } from "./picture";
 import {
@@ -25,15 +26,15 @@ import {
 } from "./state";
 
 interface Traits {
-  /** Recorded runs of the same prompt. */
+  /** Other recorded runs of the same prompt. */
   others: Racer[];
-  /** Decode a stack after a text ("": the form's prompt); null: this page cannot. */
+  /** Decode a stack after a text ("": the form's prompt); null: the page cannot decode. */
   live?: ((prompt: string, stack: string, tokens: number) => Promise<Store>) | null;
 }
-/** Stacks that a live game races, and their tokens. */
+/** Stacks that play against the visitor in a live game, and their number of tokens. */
 const RACERS = ["db > target", "nano:4 > target"];
 const RACER_TOKENS = 48;
-/** Tokens of the target that a proposal is compared with. */
+/** Number of target tokens that are decoded to verify a proposal. */
 const AHEAD = MOST + 2;
 const USUAL_WIDTH = 520;
 
@@ -42,13 +43,13 @@ const racerOf = (name: string, run: Store): Racer => ({
   counts: run.index().rounds.map((round) => round.count),
 });
 
-/** The view: its game, and its elements. */
+/** The view: its game and its elements. */
 class DrafterView {
   private readonly plot = make("div", "hsd-df-plot");
   private game: Game;
-  /** Counts games: what is decoded for an earlier one is dropped. */
+  /** Number of the current game. Results of decodes for an earlier game are dropped. */
   private turn = 0;
-  /** The run that is shown. */
+  /** Id of the run that is shown. */
   private run: string;
 
   constructor(private readonly view: View<Traits>) {
@@ -70,8 +71,8 @@ class DrafterView {
     this.paint();
   }
 
-  // --- what the visitor does
-  private readonly acts: Acts = {
+  // --- actions
+  private readonly acts: DrafterActions = {
     add: (part) => this.set(propose(this.game, part)),
     undo: () => this.set(undo(this.game)),
     verify: () => void this.verify(),
@@ -88,7 +89,7 @@ class DrafterView {
     return this.view.model.get("live") ?? null;
   }
 
-  /** Begin a game on the form's prompt: the target's first tokens are the choices. */
+  /** Start a live game on the prompt of the form. The target's first tokens provide the choices. */
   private async begin() {
     const decode = this.live;
     if (!decode) return;
@@ -109,7 +110,7 @@ class DrafterView {
     }
   }
 
-  /** Verify the proposal; in a live game by the target's next tokens after the text. */
+  /** Verify the proposal. In a live game, decode the target's next tokens first. */
   private async verify() {
     const { source } = this.game;
     const { turn } = this;
@@ -119,7 +120,7 @@ class DrafterView {
       this.set(wait(this.game));
       try {
         const run = await decode(text, "target", AHEAD);
-        // Another game was begun meanwhile.
+        // Another game has started in the meantime.
         if (turn !== this.turn) return;
         this.set(proceed(this.game, run));
       } catch (error) {
@@ -128,7 +129,7 @@ class DrafterView {
       }
     }
     this.set(check(this.game));
-    // The text above stops here.
+    // Move the cursor of the text above to this position.
     const { group, store } = this.view;
     if (source === "recorded") group.scrub(store.index().stepOf[this.game.at - 1] ?? 0);
   }
@@ -137,18 +138,18 @@ class DrafterView {
     this.set(fail(this.game, troubleOf(error).message));
   }
 
-  // --- what is shown
+  // --- drawing
   private set(game: Game) {
     this.game = game;
     this.paint();
   }
 
-  /** The recorded runs of the prompt, this one last. */
+  /** Return the recorded runs of the prompt, this one last. */
   private recorded(): Racer[] {
     const { model, store } = this.view;
     const { stack } = store.meta;
-    const others = (model.get("others") ?? []).filter(({ name }) => name !== stack);
-    return [...others, racerOf(stack || "this run", store)];
+    const otherRuns = (model.get("others") ?? []).filter(({ name }) => name !== stack);
+    return [...otherRuns, racerOf(stack || "this run", store)];
   }
 
   private paint() {
@@ -157,12 +158,12 @@ class DrafterView {
     if (root.hidden) return;
     const players = playersOf(this.game, this.recorded());
     render(racePicture(players, this.plot.clientWidth || USUAL_WIDTH), this.plot);
-    const shown = {
+    const pageState = {
       plot: this.plot,
       words: raceWords(players),
       hasLive: this.live !== null,
     };
-    render(pageTemplate(this.game, this.acts, shown), root);
+    render(pageTemplate(this.game, this.acts, pageState), root);
   }
 }
 

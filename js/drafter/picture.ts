@@ -1,4 +1,4 @@
-// The staircases of the drafter's game over target passes, and what they say.
+// The staircases of the drafter's game over target passes, and their description.
 import { svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf, spread } from "../lib/chart";
 import { cut, plural } from "../lib/words";
@@ -7,18 +7,18 @@ import { afterPasses } from "./game";
 import type { Racer } from "./state";
 
 const SIZE = { height: 190, left: 34, top: 12, bottom: 24 };
-/** The least width, that of names as a share of it and at most, and of a letter. */
+/** Minimum width; width of the names as a share and at most; width of a letter. In pixels. */
 const LEAST = 280;
 const NAMES = { share: 0.34, most: 230 };
 const LETTER = 7.6;
-/** Pixels between two names. */
+/** Minimum pixels between two names. */
 const GAP = 15;
-/** The least passes and tokens of the axes, and passes after the visitor's last one. */
+/** Minimum ranges of the axes, and number of passes shown after the visitor's last one. */
 const AXES = { passes: 6, tokens: 6, ahead: 2 };
 const FIRST =
   "Each verification is one pass of the target. Plain decoding gains one token per pass.";
 
-/** The tokens of a player after 1, 2, 3, ... passes, as far as there are any. */
+/** Return the number of tokens of a player after 1, 2, 3, … passes, up to its last one. */
 export const stairsOf = ({ counts }: Racer, passes: number): number[] =>
   counts.slice(0, passes).map((_, k) => afterPasses(counts, k + 1));
 
@@ -26,7 +26,7 @@ interface Point {
   x: number;
   y: number;
 }
-/** A player's line and name; `isOwn`: the visitor's. */
+/** The line and name of a player; `isOwn`: it is the visitor. */
 function lineTemplate(f: Frame, name: string, tokens: number[], place: Point, isOwn: boolean) {
   const steps = tokens.map((n, k) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`);
   return svg`<path class=${isOwn ? "hsd-df-you" : "hsd-df-other"}
@@ -35,7 +35,7 @@ function lineTemplate(f: Frame, name: string, tokens: number[], place: Point, is
       y=${place.y}>${name}</text>`;
 }
 
-/** The picture on so many pixels; the visitor is the first player, whose line is above all. */
+/** The picture, `room` pixels wide. The first player is the visitor, whose line is on top. */
 export function racePicture(players: readonly Racer[], room: number) {
   const [{ counts }] = players;
   const passes = Math.max(AXES.passes, counts.length + AXES.ahead);
@@ -59,13 +59,13 @@ export function racePicture(players: readonly Racer[], room: number) {
     ${lines.reverse()}</svg>`;
 }
 
-/** The tokens of all players after the visitor's passes. */
+/** Describe the tokens of all players after the number of passes of the visitor. */
 export function raceWords([you, ...others]: readonly Racer[]): string {
   const passes = you.counts.length;
   if (!passes) return FIRST;
   const tokens = afterPasses(you.counts, passes);
   const scores = others.map(({ name, counts }) => `${name} ${afterPasses(counts, passes)}`);
   const rate = `${(tokens / passes).toFixed(2)} per pass`;
-  const own = `You: ${plural(tokens, "token")} in ${plural(passes, "pass")}, ${rate}.`;
-  return `${own} In as many passes: ${[...scores, `plain ${passes}`].join(", ")}.`;
+  const ownWords = `You: ${plural(tokens, "token")} in ${plural(passes, "pass")}, ${rate}.`;
+  return `${ownWords} In as many passes: ${[...scores, `plain ${passes}`].join(", ")}.`;
 }

@@ -1,36 +1,35 @@
-// The course of the drafter's game: what is proposed, and what each verification brought. Pure:
-// every step returns a new state.
+// The state of the drafter's game. Pure: every function returns a new state.
 import type { Store } from "../lib/run";
-import { MOST, type Proposed, type Result, verify } from "./game";
+import { MOST, type ProposalPart, type Result, verify } from "./game";
 
-/** A stack, and the tokens of each of its target rounds. */
+/** A player: the name of its stack, and the number of tokens of each target round. */
 export interface Racer {
   name: string;
   counts: number[];
 }
 export interface Game {
-  /** What `run` is: a recorded run, or one that is decoded here. */
+  /** Whether `run` is a recorded run or one that is decoded here. */
   source: "recorded" | "live";
-  /** Whether a decode is awaited: nothing can be added. */
+  /** Whether a decode is in progress, so that nothing can be proposed. */
   isWaiting: boolean;
-  /** Why the last decode failed; "": it did not. */
+  /** Message of the last decode if it failed; "": it did not. */
   trouble: string;
-  /** The run whose target verifies, and the place in it. */
+  /** Run whose target verifies, and the current position in it. */
   run: Store;
   at: number;
-  /** The text before the game, and what was written after it. */
+  /** Text before the game, and the tokens written in it. */
   prompt: string;
   written: readonly { text: string; mine: boolean }[];
-  proposal: readonly Proposed[];
-  /** Tokens of each of the visitor's passes. */
+  proposal: readonly ProposalPart[];
+  /** Number of tokens of each of the visitor's passes. */
   counts: readonly number[];
-  /** The last verification, with the target's own token. */
+  /** Last verdict, with the text of the target's own token; null: none yet. */
   result: { verdict: Result; own: string } | null;
-  /** Stacks that were decoded beside a live game. */
+  /** Stacks that were decoded for a live game. */
   racers: readonly Racer[];
 }
 
-/** A game on a recorded run. */
+/** Start a game on a recorded run. */
 export const fresh = (store: Store): Game => ({
   source: "recorded",
   isWaiting: false,
@@ -47,7 +46,7 @@ export const fresh = (store: Store): Game => ({
 
 export const wait = (game: Game): Game => ({ ...game, isWaiting: true });
 
-/** Begin a live game on the first tokens of a run. */
+/** Start a live game on the first tokens of a run. */
 export const goLive = (game: Game, run: Store): Game => ({
   ...game,
   source: "live",
@@ -57,8 +56,8 @@ export const goLive = (game: Game, run: Store): Game => ({
 });
 
 /**
- * Continue a live game on a run that follows its text: the text before may be cut into other
- * tokens, so the proposal counts as typed.
+ * Continue a live game with a run after its text. The proposal counts as typed text, since the text
+ * may be tokenized differently in that run.
  */
 export const proceed = (game: Game, run: Store): Game => ({
   ...game,
@@ -69,7 +68,7 @@ export const proceed = (game: Game, run: Store): Game => ({
   proposal: [{ id: null, text: game.proposal.map(({ text }) => text).join("") }],
 });
 
-/** A decode failed: the game continues on the run that it has. */
+/** Report a failed decode; the game continues with its present run. */
 export const fail = (game: Game, trouble: string): Game => ({
   ...game,
   isWaiting: false,
@@ -81,13 +80,13 @@ export const addRacer = (game: Game, racer: Racer): Game => ({
   racers: [...game.racers, racer],
 });
 
-/** Propose a token or a typed text; an empty one is none. */
-export const propose = (game: Game, part: Proposed): Game =>
+/** Add a token or a typed text to the proposal; an empty text changes nothing. */
+export const propose = (game: Game, part: ProposalPart): Game =>
   part.text === "" && part.id === null ? game : { ...game, proposal: [...game.proposal, part] };
 
 export const undo = (game: Game): Game => ({ ...game, proposal: game.proposal.slice(0, -1) });
 
-/** Verify the proposal: what was accepted is written, with the target's own token. */
+/** Verify the proposal, and write its accepted tokens and the target's own token. */
 export function check(game: Game): Game {
   const { run, at, proposal } = game;
   const verdict = verify(run, at, proposal);
@@ -104,23 +103,23 @@ export function check(game: Game): Game {
   };
 }
 
-/** The text of the game so far. */
+/** Return the text of the game so far. */
 export const textOf = ({ prompt, written }: Game): string =>
   prompt + written.map(({ text }) => text).join("");
 
-/** Whether the recorded text has ended. */
+/** Return whether the text of the run has ended. */
 export const isDone = ({ isWaiting, at, run }: Game): boolean =>
   !isWaiting && at >= run.tokens.length;
 
-/** Whether nothing can be added: typed text ends a proposal, and so does the recorded text. */
+/** Return whether the proposal is complete: a typed text ends it, or the end of the run. */
 export function isFull({ source, isWaiting, proposal, at, run }: Game): boolean {
   if (isWaiting || proposal.length >= MOST) return true;
   if (proposal.some((part) => part.id === null)) return true;
   return source === "recorded" && at + proposal.length >= run.tokens.length - 1;
 }
 
-/** The players: the visitor, then the stacks of a live game or the recorded ones. */
+/** Return the players: the visitor, then the stacks of a live game or of the recordings. */
 export function playersOf(game: Game, recorded: readonly Racer[]): Racer[] {
-  const others = game.source === "live" ? game.racers : recorded;
-  return [{ name: "you", counts: [...game.counts] }, ...others];
+  const opponents = game.source === "live" ? game.racers : recorded;
+  return [{ name: "you", counts: [...game.counts] }, ...opponents];
 }

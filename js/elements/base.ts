@@ -1,5 +1,5 @@
-// What the elements share: a shadow root with the views' styles, the theme, the run of a `src`, and
-// errors as a card.
+// The base class of the elements: a shadow root with the styles of the views, the theme, loading
+// the runs of `src`, and errors as a card.
 import css from "hsd-viz:elements-style";
 import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
@@ -11,7 +11,7 @@ import { fetchRun } from "./file";
 export const { palette: PALETTE } = FACTS;
 export const SOURCES: Sources = FACTS.sources;
 
-/** A style sheet of a script: a page whose policy allows no styles of its own has it, too. */
+/** A constructed style sheet, which works on pages whose policy forbids inline styles. */
 let sheet: CSSStyleSheet | null = null;
 function styles() {
   if (!sheet) {
@@ -22,15 +22,15 @@ function styles() {
 }
 
 /**
- * An element that draws into its shadow root. `open` draws, and returns what ends the drawing; it
- * is called again when an attribute or a property changes. Events: `hsd-load` with facts of what is
- * shown, `hsd-error` with a message.
+ * An element that draws into its shadow root. `open` draws and returns a cleanup function; it is
+ * called again when an attribute or a property changes. Events: `hsd-load` with facts of the shown
+ * run, `hsd-error` with a message.
  */
 export abstract class HsdElement extends HTMLElement {
   static observedAttributes: string[] = [];
   private end: (() => void) | undefined;
   private place: HTMLElement | undefined;
-  /** Counts drawings: what is still being loaded for an earlier one is dropped. */
+  /** Number of the current drawing. Data loaded for an earlier one is dropped. */
   private turn = 0;
   private waiting = false;
 
@@ -57,7 +57,7 @@ export abstract class HsdElement extends HTMLElement {
     if (before !== now) this.renew();
   }
 
-  /** Draw again, once for all changes of a script. */
+  /** Draw again, once for all changes that a script makes together. */
   protected renew() {
     if (this.waiting || !this.isConnected) return;
     this.waiting = true;
@@ -100,14 +100,14 @@ export abstract class HsdElement extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
-  /** The runs of the files that an attribute names, separated by blanks. */
+  /** Load the runs of the files that an attribute names, separated by blanks. */
   protected async runsOf(attribute: string): Promise<Snapshot[]> {
     const names = (this.getAttribute(attribute) ?? "").split(/\s+/).filter(Boolean);
     return Promise.all(names.map((name) => fetchRun(name, SOURCES)));
   }
 }
 
-/** What `hsd-load` says of a run. */
+/** Return the facts of a run for the event `hsd-load`. */
 export function factsOf(run: Snapshot) {
   const { wall_ns, prefill_ns, stack } = run.meta;
   const milliseconds = wall_ns === null ? null : (wall_ns - (prefill_ns ?? 0)) / 1e6;

@@ -7,13 +7,10 @@ import { followTheme, make } from "../lib/dom";
 import { paletteOf } from "../lib/palette";
 import { HsdElement, PALETTE } from "./base";
 
-/** How far probabilities may be from a sum of 1: they are written with few digits. */
+/** Allowed deviation of a sum of probabilities from 1, since they are written with few digits. */
 const SLACK = 0.005;
 
-/**
- * Numbers separated by blanks, as probabilities. Throws an error with a one-line message if they
- * are not.
- */
+/** Parse probabilities separated by blanks. Throws a one-line error if they are invalid. */
 export function probabilitiesOf(name: string, text: string): number[] {
   const values = text
     .split(/[\s,]+/)
@@ -25,7 +22,7 @@ export function probabilitiesOf(name: string, text: string): number[] {
   return values.map((value) => value / sum);
 }
 
-/** The board of a target's p and a drafter's q over the same tokens. */
+/** Return the board of a target's p and a drafter's q over the same tokens. */
 export function boardOfRows(p: readonly number[], q: readonly number[]): Board {
   if (p.length !== q.length)
     throw new Error(`p has ${p.length} numbers and q has ${q.length}: use as many`);
@@ -47,8 +44,8 @@ export class HsdDarts extends HsdElement {
     const p = probabilitiesOf("p", this.getAttribute("p") ?? "");
     const q = probabilitiesOf("q", this.getAttribute("q") ?? "");
     const board = boardOfRows(p, q);
-    const given = (this.getAttribute("names") ?? "").split(/\s+/).filter(Boolean);
-    const names = p.map((_, k) => given[k] ?? `token ${k + 1}`);
+    const tokenNames = (this.getAttribute("names") ?? "").split(/\s+/).filter(Boolean);
+    const names = p.map((_, k) => tokenNames[k] ?? `token ${k + 1}`);
     const root = make("section", "hsd-linked");
     paletteOf(PALETTE).paint(root);
     const host = make("div");

@@ -1,5 +1,5 @@
-// A trace file in the browser: the columns of a `.json` or `.json.gz`, packed as
-// hsd_viz/trace/tables.py packs them, as a run.
+// Reads trace files in the browser: converts a `.json` or `.json.gz`, whose columns are packed by
+// hsd_viz/trace/tables.py, to a run.
 
 import { unpacked } from "../lib/dom";
 import { type Meta, type Snapshot, tablesFrom } from "../lib/run_data";
@@ -10,17 +10,17 @@ import FACTS from "./facts.json";
 import { runOfRounds } from "./rounds";
 
 const FORMAT = "hsd_viz trace";
-/** The newest form of a file that is read. */
+/** Newest schema version that can be read. */
 export const SCHEMA = 2;
-/** A null among 32-bit integers. */
+/** Code of null in columns of 32-bit integers. */
 const NULL = -(2 ** 31);
 
-type Packed = unknown[] | Record<string, unknown>;
+type PackedColumn = unknown[] | Record<string, unknown>;
 type Cell = number | string | null | unknown[];
 
 const bytesOf = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
-/** Little-endian numbers in base64. */
+/** Decode little-endian numbers from base64. */
 function numbersOf(packed: Record<string, unknown>): (number | null)[] {
   const isWhole = typeof packed.i4 === "string";
   const bytes = bytesOf(String(isWhole ? packed.i4 : packed.f8));
@@ -33,18 +33,18 @@ function numbersOf(packed: Record<string, unknown>): (number | null)[] {
   });
 }
 
-/** The values of a saved column; a plain list is one already. */
-export function unpackColumn(packed: Packed): Cell[] {
+/** Return the values of a saved column, which may also be a plain list. */
+export function unpackColumn(packed: PackedColumn): Cell[] {
   if (Array.isArray(packed)) return packed as Cell[];
   if ("of" in packed) {
     const values = packed.of as Cell[];
-    return unpackColumn(packed.at as Packed).map((place) => values[place as number]);
+    return unpackColumn(packed.at as PackedColumn).map((place) => values[place as number]);
   }
   if ("n" in packed) {
-    const ids = unpackColumn(packed.ids as Packed);
-    const shares = unpackColumn(packed.shares as Packed);
+    const ids = unpackColumn(packed.ids as PackedColumn);
+    const shares = unpackColumn(packed.shares as PackedColumn);
     let from = 0;
-    return unpackColumn(packed.n as Packed).map((length) => {
+    return unpackColumn(packed.n as PackedColumn).map((length) => {
       if ((length as number) < 0) return null;
       const start = from;
       from += length as number;
@@ -54,7 +54,7 @@ export function unpackColumn(packed: Packed): Cell[] {
   return numbersOf(packed);
 }
 
-/** The names of the levels of a stack, lowest first; none of a text that is not a stack. */
+/** Return the names of the levels of a stack, lowest first; none for an invalid stack. */
 export function levelsOf(stack: string, sources: Sources): string[] {
   try {
     return parseStack(stack, sources).flatMap((part) =>
@@ -65,11 +65,11 @@ export function levelsOf(stack: string, sources: Sources): string[] {
   }
 }
 
-/** Values of columns that traces of earlier versions do not have, by table. */
+/** Default values of columns that traces of earlier versions lack, by table. */
 const LATER: Partial<Record<keyof Tables, Record<string, Cell>>> = FACTS.later;
 
-/** The columns of a saved table. */
-function columnsOf(table: keyof Tables, saved: Record<string, Packed> = {}) {
+/** Return the columns of a saved table. */
+function columnsOf(table: keyof Tables, saved: Record<string, PackedColumn> = {}) {
   const columns: Record<string, Cell[]> = {};
   for (const [name, packed] of Object.entries(saved)) columns[name] = unpackColumn(packed);
   const rows = Object.values(columns)[0]?.length ?? 0;
@@ -78,7 +78,7 @@ function columnsOf(table: keyof Tables, saved: Record<string, Packed> = {}) {
   return columns;
 }
 
-/** The run of a trace's JSON. Throws an error with a one-line message if it is not one. */
+/** Convert the JSON of a trace to a run. Throws a one-line error if it is not a trace. */
 export function runOfTrace(data: unknown, name: string, sources: Sources): Snapshot {
   const trace = data as {
     format?: string;
@@ -92,24 +92,29 @@ export function runOfTrace(data: unknown, name: string, sources: Sources): Snaps
     throw new Error(
       `${name} has schema version ${trace.schema}; this module reads up to ${SCHEMA}`,
     );
-  const saved = data as Record<string, Record<string, Packed>>;
+  const saved = data as Record<string, Record<string, PackedColumn>>;
   const tables = tablesFrom((table) => columnsOf(table, saved[table]));
-  const given = trace.meta as Meta & {
+  const savedMeta = trace.meta as Meta & {
     stack_resolved?: string;
     prompt?: string;
     prompt_ids?: number[];
   };
   if (!tables.tokens.token_id?.length) {
     if (!tables.rounds.id?.length) throw new Error(`${name} has no emitted tokens`);
-    return runOfServed(tables, given, name);
+    return runOfServed(tables, savedMeta, name);
   }
-  const stack = given.stack_resolved || given.stack;
-  const meta: Meta = { ...given, stack, asked: given.stack, sampling: given.sampling ?? {} };
+  const stack = savedMeta.stack_resolved || savedMeta.stack;
+  const meta: Meta = {
+    ...savedMeta,
+    stack,
+    asked: savedMeta.stack,
+    sampling: savedMeta.sampling ?? {},
+  };
   return {
     run: name,
     seq: 1,
-    prompt: given.prompt ?? "",
-    prompt_ids: given.prompt_ids ?? [],
+    prompt: savedMeta.prompt ?? "",
+    prompt_ids: savedMeta.prompt_ids ?? [],
     levels: levelsOf(stack, sources),
     meta,
     pieces: trace.pieces,
@@ -117,7 +122,7 @@ export function runOfTrace(data: unknown, name: string, sources: Sources): Snaps
   };
 }
 
-/** An imported request says how many tokens each round drafted and accepted, not which. */
+/** Return the run of an imported request, which has only counts of drafted and accepted tokens. */
 function runOfServed(tables: Tables, meta: Meta, name: string): Snapshot {
   const { drafted, accepted, duration_ns } = tables.rounds;
   const rounds = drafted.map((count, k) => {
@@ -127,14 +132,14 @@ function runOfServed(tables: Tables, meta: Meta, name: string): Snapshot {
   return runOfRounds(rounds, { name, title: meta.imported?.engine ?? meta.stack });
 }
 
-/** Fetch and read a trace file, which may be packed by gzip. */
+/** Fetch and read a trace file, which may be compressed with gzip. */
 export async function fetchRun(source: string, sources: Sources): Promise<Snapshot> {
   const name = source.split("/").at(-1) ?? source;
   const answer = await fetch(source);
   if (!answer.ok)
     throw new Error(`${name} cannot be loaded: ${answer.status} ${answer.statusText}`.trim());
   const bytes = new Uint8Array(await answer.arrayBuffer());
-  // A server may have unpacked it already.
+  // The server may have decompressed it already.
   const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
   const text = isPacked ? await unpacked(bytes) : new TextDecoder().decode(bytes);
   let data: unknown;

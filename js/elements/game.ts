@@ -1,10 +1,10 @@
-// <hsd-game src="plain.json.gz">: beat the drafter on a recorded run of the model alone.
+// <hsd-game src="plain.json.gz">: the game "beat the drafter" on a recorded run of plain decoding.
 import { openGame } from "../game";
 import type { Snapshot } from "../lib/run_data";
 import { saveDrawing } from "../lib/save";
 import { HsdElement, PALETTE } from "./base";
 
-/** Other players, by the attribute that names the file of their run. */
+/** Other players; the attribute of each name gives the file of its run. */
 const PLAYERS = ["copying", "nano"];
 
 export class HsdGame extends HsdElement {

@@ -1,5 +1,5 @@
-// Four elements for any page, as one module without dependencies: hsd_viz/views/static/elements.js
-// (docs/how-to/elements.md).
+// Registers four elements for any page, in a module without dependencies:
+// hsd_viz/views/static/elements.js (docs/how-to/elements.md).
 import { HsdDarts } from "./darts";
 import { HsdGame } from "./game";
 import { HsdRace } from "./race";

@@ -19,7 +19,7 @@ export class HsdRace extends HsdElement {
   private given: RoundsRun[] | null = null;
   private traces: unknown[] | null = null;
 
-  /** Two or three runs by the counts of their rounds, in place of files. */
+  /** Two or three runs as counts of their rounds, instead of files. */
   get rounds(): RoundsRun[] | null {
     return this.given;
   }
@@ -28,7 +28,7 @@ export class HsdRace extends HsdElement {
     this.renew();
   }
 
-  /** The contents of two or three trace files, in place of files. */
+  /** The contents of two or three trace files as objects, instead of files. */
   get data(): unknown[] | null {
     return this.traces;
   }
@@ -52,8 +52,8 @@ export class HsdRace extends HsdElement {
     if (!runs.length) return undefined;
     const textless = this.given !== null;
     const brief = textless || !this.hasAttribute("figures");
-    const own = { runs, titles: {}, sources: SOURCES, pinned: -1, time: -1, brief, textless };
-    const model = standIn<never>({ palette: PALETTE, data: {}, group: "", ...own });
+    const traits = { runs, titles: {}, sources: SOURCES, pinned: -1, time: -1, brief, textless };
+    const model = standIn<never>({ palette: PALETTE, data: {}, group: "", ...traits });
     const group = createGroup();
     const close = open(
       { model, el: place } as Parameters<typeof open>[0],

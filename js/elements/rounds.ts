@@ -1,32 +1,29 @@
-// A run from counts alone: how many tokens each round drafted and accepted, as any engine can
-// report them. Pure.
+// Builds a run from counts of drafted and accepted tokens per round, which any engine can report.
+// Pure functions.
 import type { Meta, Snapshot } from "../lib/run_data";
 import type { Columns } from "../lib/tables";
 
 export interface RoundCounts {
   drafted: number;
   accepted: number;
-  /** What the round took; a run in which one is missing has rounds of one width. */
+  /** Duration of the round. If it is missing in any round, all rounds are equally wide. */
   milliseconds?: number;
 }
 export interface RoundsAbout {
-  /** What identifies the run. */
+  /** Identifier of the run. */
   name?: string;
-  /** The words at the end of its staircase. */
+  /** Label at the end of its staircase. */
   title?: string;
 }
 
-/**
- * The placeholders of an emitted token, and of a draft token that was not: nothing says which they
- * were.
- */
+/** Placeholders for emitted tokens and for draft tokens not emitted, which are unknown. */
 const EMITTED = { token_id: 0, text: "·" };
 const DROPPED = { token_id: 1, text: "×" };
 const SOURCE = "draft";
 
 const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 0;
 
-/** Throws an error with a one-line message if a round is not possible. */
+/** Throw a one-line error if the counts of a round are impossible. */
 function check(rounds: readonly RoundCounts[]) {
   if (!Array.isArray(rounds) || !rounds.length)
     throw new Error("rounds is a list of {drafted, accepted}");
@@ -49,7 +46,7 @@ const columnsOf = <Row extends object>(rows: readonly Row[]): Columns<Row> =>
     Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name as keyof Row])]),
   ) as Columns<Row>;
 
-/** What counts say nothing of: of a draft token, and of an emitted one. */
+/** Columns of draft tokens, and of emitted tokens, that counts do not determine. */
 const UNKNOWN = {
   p: null,
   q: null,
@@ -75,13 +72,13 @@ function outcomeOf({ drafted, accepted }: RoundCounts) {
   return accepted < drafted ? "correction" : "bonus";
 }
 
-/** The verdict on the draft token at a place. */
+/** Return the verdict on the draft token at a position of the draft. */
 function verdictOf(place: number, accepted: number) {
   if (place < accepted) return "accepted";
   return place === accepted ? "rejected" : "unreached";
 }
 
-/** The draft rows of a round. */
+/** Return the draft rows of a round. */
 const draftsOf = (round: number, { drafted, accepted }: RoundCounts) =>
   Array.from({ length: drafted }, (_, node) => ({
     round,
@@ -95,7 +92,7 @@ const draftsOf = (round: number, { drafted, accepted }: RoundCounts) =>
     verdict: verdictOf(node, accepted),
   }));
 
-/** The tokens that a round emits, the first of which is at place `first` of the text. */
+/** Return the rows of the tokens that a round emits; `first` is the position of the first one. */
 function tokensOf(round: number, counts: RoundCounts, first: number) {
   const drafted = Array.from({ length: counts.accepted }, (_, k) => ({
     kind: "accepted",
@@ -103,8 +100,8 @@ function tokensOf(round: number, counts: RoundCounts, first: number) {
     path: [0, 1],
     depth: k + 1,
   }));
-  const own = { kind: outcomeOf(counts), source: "target", path: [1], depth: 0 };
-  return [...drafted, own].map((token, k) => ({
+  const ownToken = { kind: outcomeOf(counts), source: "target", path: [1], depth: 0 };
+  return [...drafted, ownToken].map((token, k) => ({
     index: first + k,
     ...EMITTED,
     ...UNSEEN,
@@ -113,10 +110,10 @@ function tokensOf(round: number, counts: RoundCounts, first: number) {
   }));
 }
 
-/** Nanoseconds of a round. */
+/** Return the duration of a round in nanoseconds. */
 const timeOf = ({ milliseconds = 0 }: RoundCounts) => Math.round(milliseconds * 1e6);
 
-/** The row of a round that starts at `start_ns`; null: times are not known. */
+/** Return the row of a round that starts at `start_ns`; null: times are unknown. */
 const roundOf = (id: number, counts: RoundCounts, start_ns: number | null) => ({
   id,
   parent: null,
@@ -131,20 +128,20 @@ const roundOf = (id: number, counts: RoundCounts, start_ns: number | null) => ({
   rule: "token",
 });
 
-/** The meta of a run that takes so long; null: times are not known. */
+/** Return the meta of a run of this duration; null: times are unknown. */
 const metaOf = (stack: string, wall_ns: number | null): Meta => ({
   stack,
   asked: stack,
   sampling: {},
-  // Runs by their counts are compared as runs of one target.
+  // The same target for all, so that runs built from counts can be compared.
   models: [{ name: "target", weights: "" }],
   prefill_ns: wall_ns === null ? null : 0,
   wall_ns,
 });
 
 /**
- * The run: each round emits the accepted draft tokens and one token of the target. Throws if a
- * round is not possible.
+ * Return a run in which each round emits its accepted draft tokens and one token of the target.
+ * Throws a one-line error if the counts of a round are impossible.
  */
 export function runOfRounds(
   rounds: readonly RoundCounts[],
@@ -155,12 +152,12 @@ export function runOfRounds(
   const tokens: object[] = [];
   const drafts: object[] = [];
   const rows: object[] = [];
-  let now = 0;
+  let clock = 0;
   for (const [id, counts] of rounds.entries()) {
     drafts.push(...draftsOf(id, counts));
     tokens.push(...tokensOf(id, counts, tokens.length));
-    rows.push(roundOf(id, counts, isTimed ? now : null));
-    now += timeOf(counts);
+    rows.push(roundOf(id, counts, isTimed ? clock : null));
+    clock += timeOf(counts);
   }
   const snapshot = {
     run: name,
@@ -168,7 +165,7 @@ export function runOfRounds(
     prompt: "",
     prompt_ids: [],
     levels: [SOURCE, "target"],
-    meta: metaOf(title || "these rounds", isTimed ? now : null),
+    meta: metaOf(title || "these rounds", isTimed ? clock : null),
     pieces: { 0: EMITTED.text, 1: DROPPED.text },
     tokens: columnsOf(tokens),
     drafts: columnsOf(drafts),

@@ -13,7 +13,7 @@ export class HsdStaircase extends HsdElement {
   private given: RoundCounts[] | null = null;
   private trace: unknown = null;
 
-  /** Counts of each round, in place of a file. */
+  /** Counts of each round, instead of a file. */
   get rounds(): RoundCounts[] | null {
     return this.given;
   }
@@ -22,7 +22,7 @@ export class HsdStaircase extends HsdElement {
     this.renew();
   }
 
-  /** The content of a trace file, as an object, in place of a file. */
+  /** The content of a trace file as an object, instead of a file. */
   get data(): unknown {
     return this.trace;
   }

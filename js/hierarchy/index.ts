@@ -1,6 +1,6 @@
-// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The
-// cells of the selected stack are marked. Beside it is what the law predicts for that stack and,
-// for a run of these models, what the run reached.
+// A table of possible hierarchies: which level drafts for which, at which cost and with which
+// acceptance. The cells of the selected stack are marked. Beside the table are the predictions of
+// the latency law for that stack and, for a run of these models, the measurements of the run.
 import { html, nothing } from "lit-html";
 import { hsdGroup } from "../lib/group";
 import { tableOf } from "../lib/table";
@@ -12,35 +12,35 @@ import type { Colours, Graph, Picked } from "./spec";
 interface Traits {
   graph: Graph;
   picked: Picked;
-  /** The group whose run is of these models. */
+  /** Group of the run that is compared with the prediction. */
   group?: string;
   of_run?: boolean;
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
-/** A gain as a speed-up. */
+/** Format a gain as a speed-up. */
 const times = (gain: number) => `${(1 + gain).toFixed(2)} ×`;
-const last = (name: string) => name.split("/").pop();
+const baseName = (name: string) => name.split("/").pop();
 
 function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>) {
   const verifiers = levels.map((m) => m.name).filter((name) => edges.some((e) => e.to === name));
-  const most = Math.max(...levels.map((row) => row.ms));
+  const slowest = Math.max(...levels.map((row) => row.ms));
   const bar = (share: number, words: string, cls: string) =>
     html`<span class=${cls} .style=${`--rate: ${100 * share}%`}>${words}</span>`;
   const cell = (from: string, to: string) => {
     const edge = edges.find((e) => e.from === from && e.to === to);
     if (!edge) return from === to ? "" : "–";
-    const at = path.findIndex((p) => p.name === from);
-    const on = at >= 0 && path[at + 1]?.name === to;
-    const gamma = path[at]?.lookahead;
-    const note = on
+    const position = path.findIndex((p) => p.name === from);
+    const isOnPath = position >= 0 && path[position + 1]?.name === to;
+    const gamma = path[position]?.lookahead;
+    const note = isOnPath
       ? gamma
         ? `γ = ${gamma}`
         : "selected"
       : edge.per === null
         ? ""
         : `${edge.per.toFixed(1)} tokens`;
-    return html`<span class=${on ? "hsd-hi-on" : ""}
+    return html`<span class=${isOnPath ? "hsd-hi-on" : ""}
       >${bar(edge.rate, percent(edge.rate), "hsd-hi-rate")}<small>${note}</small></span
     >`;
   };
@@ -48,10 +48,10 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
     html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
   return tableOf(
     "Models and databases",
-    ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
+    ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${baseName(name)}`)],
     levels.map(({ name, ms, hues }) => [
-      html`<span class="hsd-hi-key">${hues.map(key)}</span>${last(name)}`,
-      bar(ms / most, duration(1e6 * ms), "hsd-hi-cost"),
+      html`<span class="hsd-hi-key">${hues.map(key)}</span>${baseName(name)}`,
+      bar(ms / slowest, duration(1e6 * ms), "hsd-hi-cost"),
       ...verifiers.map((to) => cell(name, to)),
     ]),
   );
@@ -77,7 +77,7 @@ function answer(p: Picked) {
     </div>`;
 }
 
-/** The speed of this run beside those of the calibration and of other prompts. */
+/** Speed-ups of this run, of the calibration and of other prompts, as a table. */
 function beside(graph: Graph, picked: Picked, group: string | undefined) {
   const store = group ? hsdGroup(group).store : null;
   const run = store && runRow(store, picked);
@@ -85,8 +85,8 @@ function beside(graph: Graph, picked: Picked, group: string | undefined) {
   const calibration = calibrationRow(graph, picked);
   const rows = [run, calibration].map(({ of, times }): string[] => [of, times]);
   if (typeof picked.measured_over_plain === "number") {
-    const of = `${picked.measured_on || "Other prompts"}, measured`;
-    rows.push([of, times(picked.measured_over_plain)]);
+    const prompts = `${picked.measured_on || "Other prompts"}, measured`;
+    rows.push([prompts, times(picked.measured_over_plain)]);
   }
   const reason = reasonOf(store, run, calibration);
   return html`<div>

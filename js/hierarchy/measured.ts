@@ -1,5 +1,5 @@
-// What a run reached beside what its calibration predicts: two rows of one table, and why they
-// differ. Pure.
+// Compares the measurements of a run with the prediction of its calibration: two rows of a table,
+// and the reason for a difference. Pure functions.
 import { gainOf, metricsOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 import { isPlain } from "../lib/stack";
@@ -7,9 +7,9 @@ import { plural } from "../lib/words";
 import { textOf } from "../locality_map/passages";
 import type { Graph, Picked } from "./spec";
 
-/** A row of the table; `rate`: conditional acceptance, null where there is none. */
+/** A row of the table; `rate`: conditional acceptance, null: unknown. */
 export interface Row {
-  /** What its figures are of. */
+  /** Description of the prompts and the stack of the figures. */
   of: string;
   times: string;
   rate: number | null;
@@ -17,22 +17,22 @@ export interface Row {
 
 const inTimes = (speedup: number) => `${speedup.toFixed(2)} ×`;
 
-/** What a run reached; null where plain decoding was not measured beside it, or it was plain. */
+/** Return the row of a run; null if it has no speed-up over plain decoding. */
 export function runRow(store: Store, picked: Picked): Row | null {
   const { stack, wall_ns } = store.meta;
   if (wall_ns === null || isPlain(stack)) return null;
   const m = metricsOf(store);
   const gain = gainOf(store, m);
   if (!gain || gain.impossible) return null;
-  const other = stack === picked.stack ? "" : ` with ${stack}`;
+  const stackNote = stack === picked.stack ? "" : ` with ${stack}`;
   return {
-    of: `This prompt${other}, measured`,
+    of: `This prompt${stackNote}, measured`,
     times: inTimes(gain.value),
     rate: m.conditional_acceptance,
   };
 }
 
-/** What the law predicts for the selected stack; its acceptance is that of the target. */
+/** Return the row of the selected stack by the latency law, with the acceptance at its target. */
 export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
   const names = (picked.path ?? []).map(({ name }) => name);
   const [from, to] = names.slice(-2);
@@ -45,7 +45,7 @@ export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
   };
 }
 
-/** Why more is accepted on this prompt than in the calibration; "" where it is not. */
+/** Explain why the run accepts more than the calibration; "": it does not. */
 export function reasonOf(store: Store, run: Row, calibration: Row): string {
   if (run.rate === null || calibration.rate === null || run.rate <= calibration.rate) return "";
   const copied = textOf(store).passages.reduce((sum, { length }) => sum + length, 0);

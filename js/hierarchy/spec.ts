@@ -1,9 +1,9 @@
-// What the hierarchy gets from Python (hsd_viz/views/single.py).
+// Types of the traits that the hierarchy gets from Python (hsd_viz/views/single.py).
 import type { Hue } from "../lib/palette";
 
 /**
- * From a level to the one that verifies it; `per`: tokens per look-up of a database, null between
- * models.
+ * A pair of levels: `from` drafts, `to` verifies. `per`: tokens per look-up of a database; null
+ * between models.
  */
 export interface Edge {
   from: string;
@@ -17,7 +17,7 @@ export interface Graph {
   levels: { name: string; ms: number; hues: Colours[] }[];
   edges: Edge[];
   source?: string;
-  /** The prompts that it was calibrated on; null: unknown. */
+  /** Number of prompts of the calibration; null: unknown. */
   prompts?: number | null;
 }
 export interface Picked {
@@ -27,7 +27,7 @@ export interface Picked {
   ms: number;
   length: number;
   over_plain: number;
-  /** The same as it was measured, and on which prompts; null: it was not. */
+  /** Measured value of `over_plain`, and the prompts of the measurement; null: not measured. */
   measured_over_plain?: number | null;
   measured_on?: string;
   over_single: number | null;

@@ -1,4 +1,4 @@
-// Live runs of a page that `hsd-viz serve` serves: `POST /decode` answers with a line of JSON per
+// Decodes on a page served by `hsd-viz serve`: `POST /decode` responds with one line of JSON per
 // event (hsd_viz/serve/app.py).
 import type { Progress } from "../host";
 import { metricsOf } from "../lib/metrics";
@@ -7,9 +7,9 @@ import { storeOf } from "../lib/run";
 import { type Head, joined, type Meta, type Snapshot, type Step } from "../lib/run_data";
 import { besidePlain } from "./plain";
 
-/** The fields of a request that the server takes. */
+/** Fields of a request that the server accepts. */
 const FIELDS = ["prompt", "stack", ...SETTING_NAMES, "rule", "chat"];
-/** A line: an event with its fields. */
+/** A line of the response: an event with its fields. */
 interface Line
   extends Step,
     Record<"event" | "message" | "text", string>,
@@ -18,15 +18,15 @@ interface Line
     Head & { stack_resolved: string; bottom: string | null; models: { name: string }[] };
 }
 
-/** A run as it arrives by lines. */
+/** A run that is built from lines of the response. */
 class ServedRun {
-  /** The first step has the prompt's tokens alone. */
+  /** Steps so far. The first one has only the prompt's tokens. */
   readonly steps: Step[] = [{ tokens: {}, drafts: {}, rounds: {}, calls: {}, pieces: {} } as Step];
   private run = { run: `server-${Math.random()}`, seq: 0, meta: {} } as Snapshot;
 
   constructor(private readonly on: Partial<Progress>) {}
 
-  /** Take the lines of a part of the answer, and pass on the steps among them. */
+  /** Process lines of the response, and report the steps among them. */
   take(lines: readonly string[]) {
     const first = this.steps.length;
     for (const line of lines) this.hear(JSON.parse(line));
@@ -36,12 +36,12 @@ class ServedRun {
     this.on.append?.({ kind: "append", run: this.run.run, first, seq, steps });
   }
 
-  /** Whether the last line has come. */
+  /** Whether the last line has arrived. */
   get isFinished(): boolean {
     return this.run.meta.cancelled === false;
   }
 
-  /** The run with the speed that was measured. */
+  /** Return the final head of the run, with the measured speed. */
   finish() {
     const run = { ...this.run, ...joined(this.steps), seq: this.steps.length - 1 };
     const { prefill_seconds, seconds, tokens_per_second } = metricsOf(storeOf(run));
@@ -59,7 +59,7 @@ class ServedRun {
     this.setHead(meta);
     if (event === "finished") return;
     const { run } = this;
-    run.meta.wall_ns = null; // until its end, the meta is that of a cancelled run
+    run.meta.wall_ns = null; // the first meta is that of a cancelled run, until the run ends
     const begun = { ...run.meta, cancelled: false };
     on.begin?.({ ...run, ...this.steps[0], pieces: one.pieces, meta: begun });
   }
@@ -73,19 +73,19 @@ class ServedRun {
 }
 
 const CLOSED = "the server closed the connection before the end";
-/** What rejects with this message in the place of a browser's. */
+/** Return a handler that throws this message instead of the browser's own. */
 const fail = (message: string) => (): never => {
   throw new Error(message);
 };
 
-/** The texts of an answer's body as they arrive. */
+/** Yield the texts of a response's body as they arrive. */
 async function* textsOf({ body }: Response): AsyncGenerator<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   const next = () => reader?.read().catch(fail(CLOSED));
   for (let part = await next(); part && !part.done; part = await next()) yield part.value;
 }
 
-/** The reason that the server gives for a refusal; a proxy before it answers without one. */
+/** Return the server's reason for a refusal. A proxy in front of the server gives none. */
 async function reasonOf(answer: Response): Promise<string> {
   const text = await answer.text();
   try {
@@ -96,20 +96,20 @@ async function reasonOf(answer: Response): Promise<string> {
 }
 const statusWords = ({ status }: Response) => `the server answers with status ${status}`;
 
-/** Ask the server for a run, and take its lines as they come. */
+/** Send a request, and feed the lines of its response to the run as they arrive. */
 async function receive(run: ServedRun, request: RequestInit) {
   const answer = await fetch("decode", request).catch(fail("the server does not answer"));
   if (!answer.ok) throw new Error(await reasonOf(answer));
-  let rest = "";
+  let unfinished = "";
   for await (const text of textsOf(answer)) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (unfinished + text).split("\n");
+    unfinished = lines.pop() ?? "";
     run.take(lines);
   }
   if (!run.isFinished) throw new Error(CLOSED);
 }
 
-/** Take the token out of the page's address; "": it has none. */
+/** Remove the token from the page's address and return it; "": there is none. */
 function takeToken(): string {
   const here = new URL(location.href);
   const token = here.searchParams.get("token") ?? "";
@@ -119,7 +119,8 @@ function takeToken(): string {
 }
 
 /**
- * The page's `decode`. A token in the page's address is removed there, and sent with each request.
+ * Return the `decode` of a page's host. A token is removed from the page's address, and is sent
+ * with each request.
  */
 export function serverDecode() {
   const token = takeToken();

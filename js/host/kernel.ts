@@ -1,5 +1,5 @@
-// The host of a page in a notebook or under Voilà: hsd_viz/views/app/dashboard.py in the kernel,
-// by messages of the page's widget.
+// The host of a page in a notebook or under Voilà. It exchanges messages of the page's widget with
+// hsd_viz/views/app/dashboard.py in the kernel:
 //   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}…
 //                                       then {id, kind: "done" | "failed", ...}
 //   files, and runs as JSON, travel as buffers; {id, kind: "cancel"} ends a request early
@@ -19,9 +19,7 @@ import { type Kernel, kernelOf, watchKernel } from "./watch";
 
 export interface Traits {
   about: About;
-  /**
-   * What the kernel can do besides showing recordings: "decode", and the topics that it answers.
-   */
+  /** Capabilities of the kernel: "decode", and the topics that it answers. */
   can: string[];
 }
 interface Message {
@@ -30,7 +28,7 @@ interface Message {
   [name: string]: unknown;
 }
 type Buffers = DataView<ArrayBuffer>[];
-interface Waiting {
+interface PendingRequest {
   on: Partial<Progress>;
   resolve(result: { message: Message; buffers: Buffers }): void;
   reject(error: Error): void;
@@ -40,18 +38,18 @@ interface Manager {
   create_view(model: unknown): Promise<{ el: HTMLElement; remove(): void }>;
 }
 
-/** An answer of the kernel. */
-interface Answered {
+/** The last message of a request, with its buffers. */
+interface Reply {
   message: Message;
   buffers: Buffers;
 }
 
-/** The requests of a page to its kernel. */
+/** Requests of a page to its kernel that wait for a reply. */
 class Requests {
-  private readonly waiting = new Map<string, Waiting>();
+  private readonly waiting = new Map<string, PendingRequest>();
   private readonly page = Math.random().toString(36).slice(2);
   private sent = 0;
-  /** Why the kernel is lost; "": it is not. */
+  /** Reason for which the kernel is lost; "": it is connected. */
   private gone = "";
   private readonly heard = (message: Message, buffers: Buffers) => this.hear(message, buffers);
 
@@ -63,19 +61,19 @@ class Requests {
     this.model.off("msg:custom", this.heard);
   }
 
-  /** Send a request, and wait for its answer; `on` hears of its progress. */
+  /** Send a request and wait for its reply; `on` is called with its progress. */
   send(
     kind: string,
     args: object,
     on: Partial<Progress> = {},
     signal?: AbortSignal,
     files: File[] = [],
-  ): Promise<Answered> {
+  ): Promise<Reply> {
     this.sent += 1;
     const id = `${this.page}-${this.sent}`;
     if (this.gone) return Promise.reject(lostError(this.gone));
     const cancel = () => this.waiting.has(id) && this.model.send({ id, kind: "cancel" });
-    return new Promise<Answered>((resolve, reject) => {
+    return new Promise<Reply>((resolve, reject) => {
       this.waiting.set(id, { on, resolve, reject });
       signal?.addEventListener("abort", cancel);
       const names = files.map((file) => file.name);
@@ -84,48 +82,52 @@ class Requests {
     });
   }
 
-  /** End every request that waits: no answer will come. "": the kernel is there again. */
+  /** Reject all waiting requests, because no reply will come. "": the kernel is back. */
   lose(why: string) {
     this.gone = why;
     if (!why) return;
-    const all = [...this.waiting.values()];
+    const waiting = [...this.waiting.values()];
     this.waiting.clear();
-    for (const { reject } of all) reject(lostError(why));
+    for (const { reject } of waiting) reject(lostError(why));
   }
 
   private hear(message: Message, buffers: Buffers) {
-    const one = this.waiting.get(message?.id);
-    if (!one) return;
-    const { on } = one;
+    const request = this.waiting.get(message?.id);
+    if (!request) return;
+    const { on } = request;
     if (message.kind === "stage")
       return on.stage?.(message.text as string, message.done as number, message.total as number);
     if (message.kind === "begin") return on.begin?.(message.run as Snapshot);
     if (message.kind === "append") return on.append?.(message.steps as Append);
     this.waiting.delete(message.id);
-    if (message.kind !== "failed") return one.resolve({ message, buffers });
+    if (message.kind !== "failed") return request.resolve({ message, buffers });
     const { details = "" } = message;
-    one.reject(Object.assign(new Error(String(message.message)), { details }));
+    request.reject(Object.assign(new Error(String(message.message)), { details }));
   }
 }
 
-/** A run that the kernel sends as JSON. */
+/** Request a run, which the kernel sends as JSON. */
 async function runOf(requests: Requests, kind: string, args: object, files?: File[]) {
   const { buffers } = await requests.send(kind, args, {}, undefined, files);
   return JSON.parse(new TextDecoder().decode(buffers[0])) as Snapshot;
 }
 
-/** Send a run that the kernel does not have before a question about it: it keeps the last few. */
-async function bring(requests: Requests, shown: Snapshot | undefined) {
+/** Send a run to the kernel unless it has it already; the kernel keeps the last few. */
+async function sendRun(requests: Requests, shown: Snapshot | undefined) {
   if (!shown) return;
   const { message } = await requests.send("knows", { run: shown.run });
   if (!message.known) await requests.send("take", { snapshot: shown });
 }
-const asked = ({ about, run, options = {} }: Question) => ({ about, run: run?.run ?? "", options });
+const questionArgs = ({ about, run, options = {} }: Question) => ({
+  about,
+  run: run?.run ?? "",
+  options,
+});
 
-/** A file about a run. */
+/** Request a file about a run. */
 async function fileOf(requests: Requests, question: Question) {
-  await bring(requests, question.run);
-  const { message, buffers } = await requests.send("file", asked(question));
+  await sendRun(requests, question.run);
+  const { message, buffers } = await requests.send("file", questionArgs(question));
   const { buffer, byteOffset, byteLength } = buffers[0];
   return {
     name: String(message.name),
@@ -134,7 +136,7 @@ async function fileOf(requests: Requests, question: Question) {
   };
 }
 
-/** Show a widget of another package in an element; returns a function that removes it. */
+/** Draw a widget of another package into an element; returns a function that removes it. */
 async function showWidget(model: Model<Traits>, id: string, el: HTMLElement, group: string) {
   const manager = (model as { widget_manager?: Manager }).widget_manager;
   if (!manager) throw new Error("this host does not show widgets of other packages");
@@ -145,7 +147,7 @@ async function showWidget(model: Model<Traits>, id: string, el: HTMLElement, gro
   return () => view.remove();
 }
 
-/** Watches the kernel, and ends what waits for it when it is lost. */
+/** Return a function that watches the kernel, and rejects waiting requests when it is lost. */
 function watchOf(requests: Requests, kernel: Kernel | null): Host["watch"] {
   if (!kernel) return undefined;
   return (heard) =>
@@ -170,8 +172,14 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     file: (question) => fileOf(requests, question),
     decode: can.includes("decode") ? decode : undefined,
     async ask(question, on, signal) {
-      await bring(requests, question.run);
-      const { message } = await requests.send("ask", asked(question), on, signal, question.files);
+      await sendRun(requests, question.run);
+      const { message } = await requests.send(
+        "ask",
+        questionArgs(question),
+        on,
+        signal,
+        question.files,
+      );
       return message.answer as Answer;
     },
     plotly: async () => (await requests.send("plotly", {})).buffers[0],

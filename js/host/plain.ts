@@ -1,17 +1,17 @@
-// A host's decode, followed by plain decoding where a request asks for the comparison.
+// Extends a host's decode by plain decoding, which measures the speed-up.
 import type { DecodeRequest, Host, Progress } from "../host";
 import { headOf, type Snapshot } from "../lib/run_data";
 
-/** Tokens of the plain run that a speed-up is measured against. */
+/** Number of tokens of the plain run that a speed-up is measured against. */
 const PLAIN_TOKENS = 32;
-/** A decode to its end, or to where `signal` cancelled it. */
+/** Decodes to the end, or until `signal` cancels. */
 type Decode = (
   request: DecodeRequest,
   on: Partial<Progress>,
   signal: AbortSignal,
 ) => Promise<{ run: Snapshot; speed: number | null }>;
 
-/** A host's `decode`: plain decoding follows if it is asked for. */
+/** Return a host's `decode` that also runs plain decoding if the request has `beside_plain`. */
 export const besidePlain =
   (decode: Decode): NonNullable<Host["decode"]> =>
   async (request, on, signal) => {

@@ -1,10 +1,10 @@
-// Whether the kernel of the page still lives, as its connection reports it.
+// Watches the connection to the page's kernel.
 
 interface Signal {
   connect(heard: () => void): unknown;
   disconnect(heard: () => void): unknown;
 }
-/** The part of a kernel connection of @jupyterlab/services that is read here. */
+/** The members used here of a kernel connection of @jupyterlab/services. */
 export interface Kernel {
   readonly status: string;
   readonly connectionStatus: string;
@@ -13,28 +13,28 @@ export interface Kernel {
 }
 
 /**
- * Milliseconds without a connection after which the page counts as lost: shorter breaks are mended
- * by reconnecting.
+ * Milliseconds without a connection after which the kernel counts as lost. Shorter interruptions
+ * end by reconnecting.
  */
 export const GRACE = 3000;
-/** A kernel in one of these states has lost its widgets, or will. */
+/** States in which a kernel has lost, or is about to lose, its widgets. */
 const ENDED = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 
 /**
- * Call `lost` with a reason when the kernel ended or the connection broke, and with "" if the
- * connection returns to the same kernel. A kernel that ended stays lost. Returns a function that
- * stops watching.
+ * Call `lost` with a reason when the kernel ends or the connection breaks, and with "" when the
+ * same kernel is connected again. A kernel that ended stays lost. Returns a function that stops
+ * watching.
  */
 export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   let connected = kernel.connectionStatus === "connected";
   let ended = false;
-  let told = "";
+  let reported = "";
   let timer = 0;
   const tell = (why: string) => {
     clearTimeout(timer);
     timer = 0;
-    if (why === told || ended) return;
-    told = why;
+    if (why === reported || ended) return;
+    reported = why;
     lost(why);
   };
   const look = () => {
@@ -58,7 +58,7 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   };
 }
 
-/** The kernel of a widget's model, where the host has one. */
+/** Return the kernel of a widget's model; null if the model has none. */
 export function kernelOf(model: object): Kernel | null {
   const kernel = (model as { widget_manager?: { kernel?: Partial<Kernel> } }).widget_manager
     ?.kernel;

@@ -1,5 +1,5 @@
-// The card of a token, in the text and in the scene of a round: what proposed it, how it was
-// decided and why, with the recorded numbers.
+// The card of a token, in the text and in the scene of a round: its source, its verdict and the
+// reason, with the recorded numbers.
 import { html, nothing } from "lit-html";
 import { isWhole, RULES } from "./facts";
 import type { Palette } from "./palette";
@@ -17,32 +17,32 @@ import {
   temperatureWords,
 } from "./words";
 
-/** A verdict that a token got: from a round, as this row of its draft. */
+/** A verdict on a token: the round, and the token's row of its draft. */
 export interface VerifiedDraft {
   round: Round;
   draft: Draft;
 }
-/** What a card is about: a draft token by its last verdict, or a round's own token. */
+/** The token of a card: a draft token with its last verdict, or a round's own token. */
 export interface Subject {
   text: string;
   source: string;
   judged: VerifiedDraft[];
-  /** The round whose own token this is. */
+  /** The round whose own token this is; null: a draft token. */
   own: Round | null;
-  /** Its row in the text, where it came into it. */
+  /** The token's row in the text; null: it was not emitted. */
   token: Token | null;
-  /** The place in the text where it was proposed. */
+  /** Position in the text for which it was proposed. */
   at?: number;
 }
 type Fact = [name: string, value: unknown];
 
 /**
- * How a verdict follows from the recorded numbers by a rule; "" where they were not compared, or by
- * a rule of another package.
+ * Write the comparison that led to a verdict, with the recorded numbers. "" if no numbers were
+ * compared, or if the rule is of another package.
  */
 export function lineOf({ verdict, u, h, p, q }: Draft, rule: string): string {
   if (!RULES.includes(rule)) return "";
-  // The sign follows the recorded verdict, even if six digits cannot distinguish the sides.
+  // Take the sign from the recorded verdict, since six digits may not distinguish the two sides.
   const sign = verdict === "rejected" ? "≥" : "<";
   if (u !== null && typeof h === "number") {
     const digits = digitsFor(u, h);
@@ -53,7 +53,7 @@ export function lineOf({ verdict, u, h, p, q }: Draft, rule: string): string {
   return `u · q = ${f(u)} × ${f(q)} = ${f(u * q)} ${sign} ${f(p)} = p`;
 }
 
-/** The rule of blocks; docs/explanation/hierarchies.md has the same with a picture. */
+/** The block rule; docs/explanation/hierarchies.md explains it with a picture. */
 const H_IN_THREE_LINES = html`<details class="hsd-note">
   <summary>What is h?</summary>
   w, from 1: at each token w = min(1, w·p/q).<br />s: the sum of max(0, w·p − q) over the rows after
@@ -61,17 +61,17 @@ const H_IN_THREE_LINES = html`<details class="hsd-note">
   h = s/(s + 1 − w); at the last token h = w. The last u &lt; h ends what is accepted.
 </details>`;
 
-/** Whether a sampled token was judged by u < h. */
+/** Return whether a sampled token was accepted by u < h. */
 const byBlock = ({ round, draft }: VerifiedDraft) => isWhole(round.rule) && draft.u !== null;
 
-/** Continues the run from a place with another token; null: the page cannot. */
+/** Continues the run from position `at` with another token; null: not available on this page. */
 type Continue = ((at: number, text: string) => void) | null;
 
-/** What cards are drawn from. */
+/** The run, colours and actions that cards use. */
 interface Context {
   store: Store;
   palette: Palette;
-  /** Show a position of the text. */
+  /** Highlight a position of the text. */
   light(position: number): void;
   branch(): Continue;
 }
@@ -80,8 +80,8 @@ const isGreedy = ({ meta }: Store) => meta.sampling?.temperature === 0;
 const isAccepted = ({ verdict }: Draft) => verdict === "accepted";
 
 /**
- * The chance that a draw of the verifier had of being the draft token: what decided where the
- * drafter drew nothing itself.
+ * Describe the probability that the verifier draws the draft token. It decides if the draft was not
+ * sampled.
  */
 function chanceWords(store: Store, { p, verdict }: Draft): string {
   if (isGreedy(store) || p === null) return "";
@@ -89,20 +89,20 @@ function chanceWords(store: Store, { p, verdict }: Draft): string {
   return ` The chance of acceptance was ${(100 * p).toFixed(0)} %${fate}.`;
 }
 
-/** Why a draft token was accepted. */
+/** Explain why a draft token was accepted. */
 function acceptedWords(store: Store, { round, draft }: VerifiedDraft): string {
   if (byBlock({ round, draft }))
     return "Accepted: the last position with u < h is this one or a later one.";
   if (draft.u !== null) return "Accepted: u·q < p.";
   return `Accepted: ${store.actor(round)} has the same token.${chanceWords(store, draft)}`;
 }
-/** Why a draft token was rejected. */
+/** Explain why a draft token was rejected. */
 function rejectedWords(store: Store, { round, draft }: VerifiedDraft): string {
   if (byBlock({ round, draft })) return "Rejected: no position from here on has u < h.";
   if (draft.u !== null) return "Rejected: u·q ≥ p.";
   return `Rejected: ${store.actor(round)} has another token.${chanceWords(store, draft)}`;
 }
-/** Why a draft token was not examined. */
+/** Explain why a draft token was not examined. */
 function unreachedWords(store: Store, { round, draft }: VerifiedDraft): string {
   const siblings = (store.drafts.get(round.id) ?? []).filter(
     (other) => other.parent === draft.parent,
@@ -111,7 +111,7 @@ function unreachedWords(store: Store, { round, draft }: VerifiedDraft): string {
   return "Not examined: an earlier token was rejected, or the text ended.";
 }
 
-/** Why a draft token was accepted or not. */
+/** Explain the verdict on a draft token. */
 function verdictWords(store: Store, verified: VerifiedDraft): string {
   const { rule } = verified.round;
   const { verdict } = verified.draft;
@@ -124,7 +124,7 @@ function verdictWords(store: Store, verified: VerifiedDraft): string {
   return unreachedWords(store, verified);
 }
 
-/** How a round came to its own token. */
+/** Explain how a round drew its own token. */
 function ownWords({ store, palette }: Context, round: Round): string {
   const actor = store.actor(round);
   if (round.outcome === "bonus")
@@ -147,7 +147,7 @@ function draftFacts({ store, light }: Context, draft: Draft): Fact[] {
       position ${at}
     </button>`;
   const greedy = isGreedy(store) ? " (greedy)" : "";
-  const known: [string, number | null, (x: number) => unknown][] = [
+  const figures: [string, number | null, (x: number) => unknown][] = [
     ["draft position", draft.depth, String],
     ["p, verifier", draft.p, (x) => `${precise(x)}${greedy}`],
     ["q, drafter", draft.q, (x) => (x === 1 && draft.u === null ? "1 (point mass)" : precise(x))],
@@ -159,7 +159,7 @@ function draftFacts({ store, light }: Context, draft: Draft): Fact[] {
     ["copied from", draft.position, jump],
     ["similarity of states", draft.cosine, figure],
   ];
-  return known.flatMap(([name, x, write]): Fact[] =>
+  return figures.flatMap(([name, x, write]): Fact[] =>
     (x ?? null) === null ? [] : [[name, write(x as number)]],
   );
 }
@@ -176,7 +176,7 @@ function tokenFacts(store: Store, token: Token): Fact[] {
   return facts;
 }
 
-/** A token of a row: one that was not chosen can continue the run from place `at`. */
+/** A token of a distribution. One that was not emitted can continue the run at position `at`. */
 function choice({ store, branch }: Context, id: number, chosen: number, at: number | null) {
   const words = store.pieces[id];
   const go = branch();
@@ -191,7 +191,7 @@ function choice({ store, branch }: Context, id: number, chosen: number, at: numb
   </button>`;
 }
 
-/** The likeliest tokens of a place with their probabilities as bars. */
+/** The most likely tokens at a position, with their probabilities as bars. */
 function bars(
   context: Context,
   title: string,
@@ -214,17 +214,17 @@ function bars(
   </section>`;
 }
 
-/** The likeliest tokens of a place: the target's, those of a correction, the drafter's. */
+/** The most likely tokens at a position: by the target, in the residual, and by the drafter. */
 function topsOf(context: Context, { top, q_top, residual_top, token_id, index }: Token) {
-  const rest = q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5";
+  const heading = q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5";
   return [
     bars(context, "Target’s top 5 at temperature 1", top, token_id, index),
-    bars(context, rest, residual_top, token_id),
+    bars(context, heading, residual_top, token_id),
     bars(context, "Drafter’s q, top 5", q_top, token_id),
   ];
 }
 
-/** A rejected token can continue the run in the place of the one that was drawn. */
+/** A button that continues the run with a rejected token in place of the one drawn. */
 function instead({ branch }: Context, { text, judged, at }: Subject) {
   const go = branch();
   if (!go || at === undefined || judged.at(-1)?.draft.verdict !== "rejected") return nothing;
@@ -235,7 +235,7 @@ function instead({ branch }: Context, { text, judged, at }: Subject) {
   </p>`;
 }
 
-/** Why a token is in the text or not, and what happened to it before. */
+/** Explain why a token is in the text or not, and its earlier verdicts. */
 function storyOf(context: Context, { judged, own }: Subject): string {
   const { store } = context;
   const last = judged.at(-1);
@@ -250,14 +250,14 @@ function storyOf(context: Context, { judged, own }: Subject): string {
   return words.join(" ");
 }
 
-/** What p means here. */
+/** Explain which p the card shows. */
 function noteOf(store: Store, token: Token | null): string {
   if (isGreedy(store))
     return "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.";
   return token ? temperatureWords(store.meta.sampling) : "";
 }
 
-/** The comparison that decided on a draft token. */
+/** The comparison behind a verdict, with a note on its rule. */
 function comparison(verified: VerifiedDraft) {
   const line = lineOf(verified.draft, verified.round.rule);
   return html`${line ? html`<p class="hsd-sum">${line}</p>` : nothing}${
@@ -276,7 +276,7 @@ function factsTemplate(facts: readonly Fact[]) {
   </dl>`;
 }
 
-/** The card of a token; `beside`: what follows its name. */
+/** The card of a token; `beside`: content after its name. */
 function cardTemplate(context: Context, subject: Subject, beside: unknown) {
   const { store, palette } = context;
   const { text, source, judged, own, token } = subject;
@@ -304,7 +304,7 @@ function cardTemplate(context: Context, subject: Subject, beside: unknown) {
     ${note ? html`<p class="hsd-note">${note}</p>` : nothing}`;
 }
 
-/** The cards of a run; the returned function draws that of a token, `beside` after its name. */
+/** Return a function that draws the card of a token of a run, with `beside` after its name. */
 export function createCard(
   store: Store,
   palette: Palette,

@@ -1,11 +1,11 @@
-// What charts of a run share: a frame with its scales, axes, and labels that do not touch.
+// Shared parts of charts: a frame with scales, axes, and labels that do not overlap.
 import { html, nothing, svg } from "lit-html";
 
-/** Pixels of a drawing, and of its margins. */
+/** Size and margins of a drawing in pixels. */
 type Size = Record<"width" | "height" | "left" | "right" | "top" | "bottom", number>;
 export type Frame = ReturnType<typeof frameOf>;
 
-/** The scales of a drawing from 0 to `mostX` across and to `mostY` up. */
+/** Return the scales of a drawing: horizontally from 0 to `mostX`, vertically to `mostY`. */
 export function frameOf(size: Size, mostX: number, mostY: number) {
   const foot = size.height - size.bottom;
   const end = size.width - size.right;
@@ -19,14 +19,14 @@ export function frameOf(size: Size, mostX: number, mostY: number) {
     mostY,
     x: (value: number) => size.left + value * across,
     y: (value: number) => foot - value * up,
-    /** The value at a pixel from the left. */
+    /** Return the horizontal value at a pixel from the left. */
     valueAt: (pixel: number) => (pixel - size.left) / across,
   };
 }
 
 /**
- * Round numbers that divide `from` … `most` into about `parts`: multiples of 1, 2 or 5 times a
- * power of ten, one of them above the first.
+ * Return round numbers that divide `from` … `most` into about `parts` parts: multiples of 1, 2 or 5
+ * times a power of ten, at least one of them above `from`.
  */
 export function ticks(most: number, parts: number, from = 0): number[] {
   if (!(most > from)) return [0];
@@ -34,7 +34,7 @@ export function ticks(most: number, parts: number, from = 0): number[] {
   const power = 10 ** Math.floor(Math.log10(raw));
   const steps = [1, 2, 5, 10].map((k) => k * power);
   const wide = steps.find((size) => size >= raw) ?? raw;
-  // An axis has a number above its first one.
+  // An axis has at least one number above its first.
   const step = wide <= most - from ? wide : (steps.findLast((size) => size <= most - from) ?? wide);
   const first = Math.ceil(from / step - 1e-9);
   return Array.from(
@@ -42,10 +42,10 @@ export function ticks(most: number, parts: number, from = 0): number[] {
     (_, k) => (first + k) * step,
   );
 }
-/** Pixels of a character of an axis, at least. */
+/** Minimum width of a character on an axis, in pixels. */
 const LETTER = 5.6;
 
-/** Lines and numbers of the axis upwards, and its name above them. */
+/** Grid lines and numbers of the vertical axis, with its name above them. */
 export function axisY(
   f: Frame,
   parts: number,
@@ -60,19 +60,17 @@ export function axisY(
   const x = Math.max(0, f.left - 7 - LETTER * name.length);
   return [...lines, svg`<text class="hsd-axis" x=${x} y=${f.top - 9}>${name}</text>`];
 }
-/**
- * Numbers of the axis across, and its name at its end in the place of numbers that it would touch.
- */
+/** Numbers of the horizontal axis, and its name at the end instead of numbers that it overlaps. */
 export function axisX(f: Frame, parts: number, words: (value: number) => string, name = "") {
   const end = Math.min(f.width, f.end + 14);
   const free = name ? end - LETTER * name.length - 12 : Infinity;
   const numbers = ticks(f.mostX, parts).map((v) => {
-    // A round number has no empty digits: 50 ms beside 100 ms.
-    const said = v ? words(v).replace(/\.0+(?=\D|$)/, "") : "0";
+    // Drop decimal zeros: 50 ms beside 100 ms.
+    const text = v ? words(v).replace(/\.0+(?=\D|$)/, "") : "0";
     const anchor = !v ? "start" : f.x(v) > f.width - 50 && !name ? "end" : "middle";
-    if (f.x(v) + (LETTER / 2) * said.length > free) return nothing;
+    if (f.x(v) + (LETTER / 2) * text.length > free) return nothing;
     return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16}
-      text-anchor=${anchor}>${said}</text>`;
+      text-anchor=${anchor}>${text}</text>`;
   });
   if (!name) return numbers;
   return [
@@ -81,7 +79,7 @@ export function axisX(f: Frame, parts: number, words: (value: number) => string,
   ];
 }
 
-/** Move labels down until no two at nearby places are closer than `gap`. */
+/** Move labels down until no two of similar x are closer than `gap` pixels. */
 export function spread<P extends { x: number; y: number }>(
   places: P[],
   gap: number,
@@ -95,22 +93,22 @@ export function spread<P extends { x: number; y: number }>(
   return places;
 }
 
-/** Call `act` when a node's size has changed; returns a function that stops. */
+/** Call `act` when the size of a node changes; returns a function that stops. */
 export function onResize(node: Element, act: () => void): () => void {
   let size = "";
-  const seen = new ResizeObserver(() => {
-    const now = `${node.clientWidth} ${node.clientHeight}`;
-    if (now !== size) act();
-    size = now;
+  const observer = new ResizeObserver(() => {
+    const newSize = `${node.clientWidth} ${node.clientHeight}`;
+    if (newSize !== size) act();
+    size = newSize;
   });
-  seen.observe(node);
-  return () => seen.disconnect();
+  observer.observe(node);
+  return () => observer.disconnect();
 }
-/** A bar along a path, in the colour and the texture of its source. */
+/** A bar along a path, in the colour and texture of a source family. */
 export const mark = (family: string, d: string) =>
   svg`<g data-family=${family}><path class="hsd-mark" d=${d}></path><path class="hsd-mark hsd-grain"
     d=${d}></path></g>`;
-/** The sample of a source in a legend. */
+/** The swatch of a source family in a legend. */
 export const sample = (family: string) =>
   html`<svg class="hsd-swatch" width="12" height="12" aria-hidden="true">
     ${mark(family, "M6 12V0")}

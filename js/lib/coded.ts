@@ -1,11 +1,10 @@
-// Text with `code` between backticks, as messages have it, as a template. Text only: nothing of it
-// is markup.
+// Templates of messages with `code` between backticks. All of a message is inserted as text.
 import { html } from "lit-html";
 
-/** The parts of a text: those between backticks are code. "" stays "". */
+/** Return a text with the parts between backticks as code elements. "" stays "". */
 export function coded(text: string): unknown {
   const parts = text.split("`");
-  // An unpaired backtick is text.
+  // Treat an unpaired backtick as text.
   if (parts.length % 2 === 0) return text;
   return parts.length === 1
     ? text

@@ -1,10 +1,10 @@
 // A button that copies a text.
 import { html } from "lit-html";
 
-/** Milliseconds for which a button says that it has copied. */
+/** Milliseconds for which a button confirms a copy. */
 const SAID = 1800;
 
-/** Copy by the clipboard, which pages have over HTTPS and on this machine; else by a selection. */
+/** Copy with the clipboard API, available over HTTPS and on localhost, else with a selection. */
 async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -13,13 +13,13 @@ async function copy(text: string): Promise<boolean> {
     return false;
   }
 }
-/** Select the code before a button, to be copied by hand. */
+/** Select the code before a button, so that the visitor can copy it. */
 function select(button: Element) {
   const code = button.parentElement?.querySelector("code");
   if (code) getSelection()?.selectAllChildren(code);
 }
 
-/** The button; `what` is copied, for those who do not see what is before it. */
+/** A button that copies `text`; `what` describes the text to screen readers. */
 export const copyButton = (text: string, what: string) => {
   const act = async ({ currentTarget }: { currentTarget: HTMLElement }) => {
     const button = currentTarget;

@@ -1,16 +1,16 @@
-// The cursor of a run: where it is, and what is under it. Pure.
+// The cursor of a run: its position and its state. Pure functions.
 import type { Speed } from "./events";
 import type { Store } from "./run";
 
-/** A place in the run: one of an event, a token, or a round of any level. */
+/** A reference to a place in the run by one of: event, token, or round of any level. */
 export interface Where {
   step?: number;
   token?: number;
   round?: number;
 }
 /**
- * An event (-1: none), its token (-1: none), its target round, and a selected round of a lower
- * level within it.
+ * A place in the run: an event (-1: none), its token (-1: none), its target round, and a selected
+ * round of a lower level within that round.
  */
 export interface Place {
   step: number;
@@ -18,17 +18,15 @@ export interface Place {
   round: number | null;
   inner: number | null;
 }
-/** What is under the cursor; replaced, never changed. */
+/** The state of the cursor; replaced, never mutated. */
 export interface Cursor extends Readonly<Place> {
-  /** Whether it stays when the pointer leaves. */
+  /** Whether the cursor stays when the pointer leaves. */
   readonly pinned: boolean;
-  /** What is under the pointer; equals the cursor unless something is pinned or played. */
+  /** The place under the pointer. Differs from the cursor while it is pinned or the run plays. */
   readonly hover: Place | null;
-  /** Highlighted text positions (0: first prompt token); `reveal`: scroll to the first. */
+  /** Highlighted positions of the text (0: first prompt token); `reveal`: scroll to the first. */
   readonly lit: { readonly positions: readonly number[]; readonly reveal: boolean } | null;
-  /**
-   * Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts.
-   */
+  /** Number of tokens shown while the run is played or scrubbed; null: all. */
   readonly shown: number | null;
   readonly playing: boolean;
   readonly speed: Speed;
@@ -50,7 +48,7 @@ export const NOWHERE: Cursor = Object.freeze({
 export const isSame = (a: Place | null, b: Place | null) =>
   a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
 
-/** The place of a run that is named by an event, a token or a round; null: there is none. */
+/** Return the place that an event, a token or a round refers to; null: there is none. */
 export function locate(store: Store, where: Where | null): Place | null {
   if (!where) return null;
   const { events, rounds, placeOf, stepOf } = store.index();

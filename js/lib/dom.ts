@@ -1,9 +1,9 @@
-// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no
-// requests.
+// Helpers for the DOM: elements, attributes, keys, the host's theme. They insert text only, never
+// markup, and make no requests.
 
 /**
- * JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the
- * focused element.
+ * Suppress JupyterLab's shortcuts ("d d" deletes the cell) while an element has the focus; only
+ * this attribute does so.
  */
 export function suppressShortcuts(el: HTMLElement) {
   el.addEventListener(
@@ -30,8 +30,8 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return setAttributes(node, attributes);
 }
 /**
- * Act on a key, unless a modifier is held (Shift where `keys` does not read it) or it is another
- * one; returns whether it did.
+ * Call the action of a pressed key and return whether there is one. Ignores keys with a
+ * modifier, except Shift if `shift` is true: then `keys` handles it.
  */
 export function press(e: KeyboardEvent, keys: Record<string, () => unknown>, shift = false) {
   if (e.ctrlKey || e.metaKey || e.altKey || (e.shiftKey && !shift) || !Object.hasOwn(keys, e.key))
@@ -41,13 +41,13 @@ export function press(e: KeyboardEvent, keys: Record<string, () => unknown>, shi
   e.stopPropagation();
   return true;
 }
-/** An SVG element. */
+/** Create an SVG element. */
 export const draw = (tag: keyof SVGElementTagNameMap, attributes: Attributes) =>
   setAttributes(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
 /**
- * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light.
- * `behind` names the style property for the page's colour behind `root`; `changed` is called after
- * every change. Returns a function that stops following.
+ * Follow the theme of JupyterLab or Voilà (set on <body>), else that of the browser; print is
+ * light. `behind` names the style property that gets the page's colour behind `root`; `changed` is
+ * called after every change. Returns a function that stops.
  */
 export function followTheme(
   root: HTMLElement,
@@ -70,19 +70,19 @@ export function followTheme(
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  for (const said of [system, paper]) said.addEventListener("change", apply);
+  for (const query of [system, paper]) query.addEventListener("change", apply);
   apply();
   const frame = requestAnimationFrame(apply); // a view is created before it is attached to the page
   return () => {
     cancelAnimationFrame(frame);
     observer.disconnect();
-    for (const said of [system, paper]) said.removeEventListener("change", apply);
+    for (const query of [system, paper]) query.removeEventListener("change", apply);
   };
 }
 
-/** The text of what was packed by gzip. */
+/** Decompress a text from gzip. */
 export const unpacked = async (packed: BlobPart) =>
   new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-/** A module from its text. */
+/** Import a module from its text. */
 export const moduleOf = (text: string): Promise<{ default: unknown }> =>
   import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));

@@ -1,13 +1,13 @@
-// The events of a run, which the player goes through, and how long each lasts. Pure.
+// The events that the player steps through, and their durations. Pure functions.
 import type { Draft, Round, Token } from "./tables";
 
-/** Events per second, or "recorded". */
+/** Playback speed: events per second, or "recorded" for that of the run. */
 export type Speed = number | "recorded";
 
 /**
  * An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's
- * own token is drawn. `token` indexes the text's token at that position, `shown` counts the tokens
- * emitted after the event.
+ * own token is drawn. `token` is the index of the emitted token at that position; `shown` is the
+ * number of tokens emitted up to and including the event.
  */
 export interface Event {
   kind: "draft" | "verdict" | "token";
@@ -17,7 +17,7 @@ export interface Event {
   draft: Draft | null;
 }
 
-/** The events and tokens of a target round. */
+/** The ranges of events and tokens of a target round. */
 export interface Span {
   id: number;
   begin: number;
@@ -28,29 +28,30 @@ export interface Span {
 export interface Index {
   events: Event[];
   rounds: Span[];
-  /** The places of target rounds in `rounds`, and the event that emitted each token. */
+  /** Index in `rounds` by id of target round, and the event that emitted each token. */
   placeOf: Map<number, number>;
   stepOf: number[];
 }
 
-/** What the events are made of: `order` has the target rounds, in order. */
+/** The rows that events are derived from; `order` has the target rounds in order. */
 interface RunRows {
   tokens: readonly Token[];
   order: ReadonlyMap<number, number>;
   drafts: ReadonlyMap<number, Draft[]>;
-  /** The draft row of an accepted token, or null. */
+  /** Return the draft row of an accepted token, or null. */
   ownDraft(token: Token): Draft | null;
 }
-/** A run with its events. */
+/** A run with an index of its events. */
 interface PlayedRun {
   rounds: ReadonlyMap<number, Round>;
   index(): Index;
 }
 
 /**
- * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if
- * any); each accepted or rejected draft token gets its verdict (kind "verdict", by depth, rejected
- * before accepted); the round's own token is drawn (kind "token": correction, bonus or plain).
+ * Return the events of a run. For each target round in order: the proposal of its draft (kind
+ * "draft", if there is one); the verdict on each accepted or rejected draft token (kind "verdict",
+ * by depth, rejected before accepted); the round's own token (kind "token": correction, bonus or
+ * plain).
  */
 export function indexOf(run: RunRows): Index {
   const { tokens } = run;
@@ -83,14 +84,14 @@ export function indexOf(run: RunRows): Index {
     placeOf.set(round, rounds.length);
     rounds.push({ id: round, begin, end: events.length, first, count: i - first });
   }
-  // Tokens rejected after the last one are listed with it.
+  // Draft tokens rejected after the last emitted token are listed with that token.
   for (const e of events) e.token = Math.min(e.token, tokens.length - 1);
   return { events, rounds, placeOf, stepOf };
 }
 
 /**
- * Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its
- * share of the round's time.
+ * Return the duration of a played event in ms. At the speed "recorded", the events of a round share
+ * its duration.
  */
 export function lasts(run: PlayedRun, step: number, speed: Speed) {
   if (speed !== "recorded") return 1000 / speed;
@@ -99,7 +100,7 @@ export function lasts(run: PlayedRun, step: number, speed: Speed) {
   return (run.rounds.get(round.id)?.duration_ns ?? 0) / 1e6 / (round.end - round.begin);
 }
 
-/** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
+/** Advance from event `step` by `ms`; return [event, remaining ms]. Stops at the last event. */
 export function advance(
   run: PlayedRun,
   step: number,

@@ -1,4 +1,4 @@
-// Sentences about a run: its machine, its sampling, whether it is lossless. Pure.
+// Sentences about a run: its machine, its sampling, whether it is lossless. Pure functions.
 import type { Meta } from "./run_data";
 import { draftsWithModels, isPlain, type Sources, targetOf } from "./stack";
 import { plural } from "./words";
@@ -16,11 +16,11 @@ export function samplingWords(sampling: Meta["sampling"] = {}): string {
   return `temperature ${short(temperature)}${cuts.join("")}, seed ${seed ?? 0}`;
 }
 
-/** Of how many runs a recording is the fastest, where that is known. */
+/** Describe the number of runs of which a recording is the fastest; "": not recorded. */
 const fastestWords = (meta: Meta) =>
   (meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "";
 
-/** The facts of a run; `recorded`: it was not decoded on this page. */
+/** List facts of a run; `recorded`: it was not decoded on this page. */
 export function factsOf(meta: Meta, recorded: boolean): string[] {
   const facts = [meta.device_name || meta.device || "machine not recorded"];
   if (meta.device && meta.device !== facts[0]) facts.push(meta.device);
@@ -37,22 +37,19 @@ export function factsOf(meta: Meta, recorded: boolean): string[] {
   return facts.map(String);
 }
 
-/**
- * The verification rules of hsd_viz, which are lossless; what one of another package keeps is not
- * known.
- */
+/** The verification rules of hsd_viz, all lossless. Rules of other packages are not checked. */
 export const RULES: readonly string[] = ["token", "block", "branch"];
-/** Rules that judge a draft as a whole, from its end. */
+/** Return whether a rule verifies a draft as a whole, from its end. */
 export const isWhole = (rule: string) => rule === "block" || rule === "branch";
 
-/** A rule of another package, by its own words. */
+/** Describe a rule of another package in its own words. */
 function otherRule({ sampling, rule_words: words }: Meta): string {
-  const own = words ? `, which says of itself: “${words}”` : "";
-  const rule = `Verified by the rule “${sampling.rule}” of another package${own}.`;
+  const description = words ? `, which says of itself: “${words}”` : "";
+  const rule = `Verified by the rule “${sampling.rule}” of another package${description}.`;
   return `${rule} Nothing here has checked whether it is lossless.`;
 }
 
-/** How a run's text relates to plain decoding of its target. */
+/** Describe the relation of a run's text to plain decoding with its target. */
 export function losslessWords(meta: Meta, sources: Sources): string {
   if (!meta.stack) return "";
   if (meta.imported)

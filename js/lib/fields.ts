@@ -1,18 +1,18 @@
-// Fields of forms, as templates: of the page, of its answers and of the views.
+// Templates of form fields.
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 
 type Options = readonly (readonly string[])[];
 interface Menu {
   class?: string;
-  /** What a screen reader calls it, where no text beside it does. */
+  /** Label for screen readers where no text labels the menu. */
   label?: string;
   title?: string;
   hidden?: boolean;
   disabled?: boolean;
 }
 
-/** A menu of [value, words]; `take` gets the value that is chosen. */
+/** A menu of [value, label] pairs; `take` gets the selected value. */
 export const menu = (
   options: Options,
   value: string,
@@ -33,11 +33,11 @@ export const menu = (
     )}
   </select>`;
 
-/** A control of the page with its label. */
+/** A control with its label. */
 export const field = (label: string, control: unknown) =>
   html`<label class="hsd-field">${label}${control}</label>`;
 
-/** A text of several lines. */
+/** A text field of several lines. */
 export const area = (label: string, rows: number, value: string, take: (value: string) => void) =>
   field(
     label,

@@ -1,7 +1,7 @@
-// A part of a page below its title: closed at first, its title says what it shows.
+// A part of a page that is folded below its title.
 import { make } from "./dom";
 
-/** A closed part; `words` follow its title. */
+/** Return a folded part; `words` follow its title. */
 export function foldOf(title: string, words: string) {
   const root = make("details", "hsd-fold");
   const summary = make("summary");

@@ -1,4 +1,4 @@
-// A group is one run and one cursor, identified by name.
+// Groups: a run and a cursor that views of the same group name share.
 import { type Cursor, isSame, locate, NOWHERE, type Place, type Where } from "./cursor";
 import { press } from "./dom";
 import type { Speed } from "./events";
@@ -8,32 +8,32 @@ import { createStore } from "./run";
 import type { Snapshot } from "./run_data";
 import type { Model } from "./widget";
 
-/** Milliseconds without a view after which a group forgets its run. */
+/** Milliseconds without an open view after which a group drops its run. */
 const FORGET = 1000;
-/** Elements that have keys of their own, and those that Enter and Space activate. */
+/** Elements that handle keys themselves, and those that Enter and Space activate. */
 const FIELDS = "input, select, textarea";
 const BUTTONS = "button, summary, a";
 
-/** The marks of a cursor: what is under the pointer, where keys start from, and what is pinned. */
+/** Places of a cursor: under the pointer, the one that keys start from, and the pinned one. */
 type Marks = Record<"hover" | "key" | "pin", Place | null>;
 
-/** A run and its cursor. */
+/** A run with its cursor and playback. */
 export class Group {
   readonly store = createStore();
   readonly listeners = listeners<[cursor: Cursor, before: Cursor]>();
   cursor = NOWHERE;
-  /** Continue the run from a place with another token; null: the page cannot. */
+  /** Continues the run from a position with another token; null: not available on this page. */
   branch: ((at: number, text: string) => void) | null = null;
-  /** The models that publish to the group or follow it, as functions that take the model's run. */
+  /** Models of the group, each as a function that takes the model's run into the group. */
   private readonly members = new Set<() => void>();
   private views = 0;
-  /** Whether the run was dropped because no view was open. */
+  /** Whether the group dropped its run because no view was open. */
   private isForgotten = false;
   private readonly at: Marks = { hover: null, key: null, pin: null };
   private lit: Cursor["lit"] = null;
-  /** The run that the cursor belongs to. */
+  /** Id of the run that the cursor belongs to. */
   private run = "";
-  /** Whether only the text up to the cursor is shown. */
+  /** Whether the text is shown only up to the cursor. */
   private isFollowing = false;
   private readonly playback: Playback;
 
@@ -80,7 +80,7 @@ export class Group {
     this.tell();
   }
 
-  /** Unpin, and show the whole text; returns whether there was anything to release. */
+  /** Unpin the cursor and show the whole text; returns whether that changed anything. */
   release() {
     const held = this.at.pin || this.at.hover || this.isFollowing;
     this.at.pin = null;
@@ -101,7 +101,7 @@ export class Group {
     const step = this.base();
     if (step < 0) return this.move(1);
     const place = placeOf.get(events[step].round) ?? 0;
-    // Back first goes to the start of the current round.
+    // Going back first returns to the start of the current round.
     const isInside = step > rounds[place].begin;
     let next = place + 1;
     if (by <= 0) next = isInside ? place : place - 1;
@@ -118,7 +118,7 @@ export class Group {
   }
 
   // --- playing
-  /** Show only the text up to the cursor. */
+  /** Show the text only up to the cursor. */
   follow() {
     this.isFollowing = true;
     this.tell();
@@ -163,21 +163,21 @@ export class Group {
     };
     // Fields handle their own keys; Enter and Space activate buttons.
     const isPress = event.key === "Enter" || event.key === " ";
-    const own = isPress ? `${FIELDS}, ${BUTTONS}` : FIELDS;
-    if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return false;
+    const ignored = isPress ? `${FIELDS}, ${BUTTONS}` : FIELDS;
+    if (event.key !== "Escape" && (event.target as Element).closest?.(ignored)) return false;
     return press(event, keys, true);
   }
 
   // --- models and views
-  /** Whether a model is in the group. */
+  /** Return whether the group has a model. */
   used(): boolean {
     return this.members.size > 0;
   }
 
   /**
-   * Count an open view; returns a function for when it closes. Without views the group forgets its
-   * run, and takes it again from its models when a view opens: a notebook keeps the models of
-   * outputs that were cleared.
+   * Register an open view; returns a function to call when it closes. A group without views drops
+   * its run to free memory, since a notebook keeps the models of cleared outputs. It takes the run
+   * from its models again when a view opens.
    */
   attend() {
     this.views += 1;
@@ -193,7 +193,7 @@ export class Group {
     };
   }
 
-  /** Add a view's model, which may publish the run. Returns a function that removes it. */
+  /** Add the model of a view, which may publish the run. Returns a function that removes it. */
   join(model: Model<{ data: Partial<Snapshot> }>) {
     const adopt = () => {
       if (!this.isForgotten) this.store.adopt(model.get("data"));
@@ -208,7 +208,7 @@ export class Group {
   }
 
   // --- state
-  /** The event that keys start from, ignoring hover. */
+  /** Return the event that keys start from; hovering does not change it. */
   private base(): number {
     return (this.at.pin || this.at.key)?.step ?? -1;
   }
@@ -221,13 +221,13 @@ export class Group {
     return Math.max(0, Math.min(this.last(), step));
   }
 
-  /** The place of the cursor: what is pinned, else under the pointer unless the run is played. */
+  /** Return the cursor's place: the pinned one, else the one under the pointer unless playing. */
   private place(): Place {
     const { pin, hover, key } = this.at;
     return pin || (this.playback.isPlaying ? key : hover || key) || NOWHERE;
   }
 
-  /** Make the cursor, and call the listeners if it has changed. */
+  /** Compute the cursor, and call the listeners if it has changed. */
   private tell() {
     const { token, round, inner, step } = this.place();
     const mark = this.at.pin || this.at.key;
@@ -251,7 +251,7 @@ export class Group {
     this.listeners.tell(this.cursor, before);
   }
 
-  /** A more complete copy of the same run keeps the cursor; another run resets it. */
+  /** Reset the cursor for another run; keep it for a more complete copy of the same run. */
   private onReset() {
     const isSameRun = this.store.run === this.run;
     this.run = this.store.run;
@@ -283,10 +283,10 @@ export class Group {
 
 export const createGroup = () => new Group();
 
-/** The groups of the page by name. */
+/** Groups of the page, by name. */
 export const groups = new Map<string, Group>();
 
-/** The group of this name (empty: a new group). */
+/** Return the group of a name, created if necessary; without a name, a new group. */
 export function hsdGroup(name: string | undefined): Group {
   if (!name) return createGroup();
   const group = groups.get(name) ?? createGroup();
@@ -294,7 +294,7 @@ export function hsdGroup(name: string | undefined): Group {
   return group;
 }
 
-/** Forget a group that no model follows, with its run. */
+/** Delete a group that has no models. */
 export function release(name: string) {
   if (groups.get(name)?.used() === false) groups.delete(name);
 }

@@ -1,12 +1,12 @@
-// How well a round explains drafting to a reader who sees no other round of the run. Pure.
+// Scores how well a round, seen alone, explains drafting. Pure functions.
 import type { Store } from "./run";
 import type { Draft, Round } from "./tables";
 
 type Rows = Pick<Store, "rounds" | "drafts" | "children" | "tokens">;
 
-/** Draft tokens of a row that is read at a glance. */
+/** Maximum number of draft tokens that are read at a glance. */
 const SHORT = 10;
-/** The least probability of a round's own token that is not a surprise. */
+/** Probability from which a round's own token is not surprising. */
 const LIKELY = 0.1;
 
 /**
@@ -17,14 +17,14 @@ const BOTH_SIDES = 10;
 
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
-/** Whether the rejected tokens of a round are words. */
+/** Return whether the rejected tokens of a round are words. */
 const rejectsWords = (drafts: readonly Draft[]) =>
   drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
 
 /**
- * The score of a target round, higher is better: accepted tokens, best two, and a rejection are the
- * whole idea, best where darts fall on both sides (`hasBoard`); a level that rejects for itself,
- * words instead of blanks and a likely own token make it easier to read.
+ * Score a target round; higher is better. Accepted tokens, ideally two, and a rejection show the
+ * idea, best if darts fall on both sides (`hasBoard`). A lower level with a rejection of its own,
+ * words instead of blanks and a likely own token make the round easier to read.
  */
 export function lessonOf(
   store: Rows,
@@ -41,29 +41,29 @@ export function lessonOf(
   const below = store.children.get(id) ?? [];
   if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
   if (hasBoard(id)) score += BOTH_SIDES;
-  const own = store.tokens.findLast((token) => token.round === id && token.depth === 0);
-  if ((own?.p ?? 0) > LIKELY) score += 2;
+  const ownToken = store.tokens.findLast((token) => token.round === id && token.depth === 0);
+  if ((ownToken?.p ?? 0) > LIKELY) score += 2;
   if (drafts.length <= SHORT) score += 1;
-  const texts = [...drafts.map((d) => d.text), ...(own ? [own.text] : [])];
+  const texts = [...drafts.map((d) => d.text), ...(ownToken ? [ownToken.text] : [])];
   return score - (4 * texts.filter(isBlank).length) / texts.length;
 }
 
-/** More than any score of a lesson: a blank explains nothing by itself. */
+/** Bonus for rejected words; exceeds any other score, because a blank explains nothing. */
 const WORDS = 100;
 
 /**
- * The draft token that explains a run best: the first one that was rejected in its best round, else
- * the first of that round.
+ * Return the draft token that explains a run best: the first rejected token of its best round, else
+ * the first draft token of that round.
  */
 export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
   let best: Round | null = null;
-  let most = 0;
+  let bestScore = 0;
   for (const round of store.rounds.values()) {
     const rows = store.drafts.get(round.id) ?? [];
-    const named = rejects(rows) && rejectsWords(rows) ? WORDS : 0;
-    const score = round.parent === null && rows.length ? lessonOf(store, round.id) + named : 0;
-    if (score > most) {
-      most = score;
+    const bonus = rejects(rows) && rejectsWords(rows) ? WORDS : 0;
+    const score = round.parent === null && rows.length ? lessonOf(store, round.id) + bonus : 0;
+    if (score > bestScore) {
+      bestScore = score;
       best = round;
     }
   }

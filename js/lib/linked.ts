@@ -1,10 +1,10 @@
-// The widget of a view that shares a run and a cursor (group.ts) with the others of its group.
+// Widgets of views that share a run and a cursor (group.ts) with the other views of their group.
 //
 //   export default linkedWidget((view) => { …; return cleanup; })
 //
-// `root` is attached, with class hsd-linked, colours, theme and keys. A view that throws shows a
-// card in its place; the others are not affected. Model output is only set by textContent; a view
-// requests nothing.
+// `view.root` is attached to the page and has the class hsd-linked, colours, theme and keys. A view
+// that throws is replaced by a card; other views are not affected. Text of models is set only by
+// textContent, and views make no requests.
 import { onResize } from "./chart";
 import type { Cursor } from "./cursor";
 import { followTheme, make, suppressShortcuts } from "./dom";
@@ -19,48 +19,48 @@ export interface LinkedTraits {
   group: string;
   data: Partial<Snapshot>;
   palette: PaletteData;
-  /** The place under the cursor, for Python. */
+  /** The cursor as Python reads and sets it. */
   cursor?: { token?: number; round?: number; pinned?: boolean };
 }
-/** What a view draws with. All that it follows here ends with the view. */
+/** The context that a view draws with. Subscriptions made through it end with the view. */
 export interface View<T> {
   model: Model<LinkedTraits & T>;
   root: HTMLElement;
   group: Group;
   store: Store;
   palette: Palette;
-  /** Follow the run and the cursor. */
+  /** Subscribe to changes of the run and of the cursor. */
   follow(
     onStore: ((what: Change, from: number) => void) | null,
     onCursor?: (cursor: Cursor, before: Cursor) => void,
   ): void;
-  /** Follow events of the model. */
+  /** Subscribe to events of the model, separated by spaces. */
   on(events: string, act: () => void): void;
-  /** Follow the size of a node. */
+  /** Subscribe to changes of a node's size. */
   resized(node: Element, act: () => void): void;
   /**
-   * A function that calls `act` once within `ms`, however often it is called; 0: with the next
-   * frame.
+   * Return a function that calls `act` at most once per `ms` milliseconds (0: per frame), however
+   * often it is called.
    */
   soon(act: () => void, ms?: number): () => void;
-  /** Draw for another run at once, and for new steps within `ms`. */
+  /** Call `draw` at once for another run, and within `ms` milliseconds for new steps. */
   redrawn(draw: () => void, ms: number): void;
 }
 
-/** Draws a view, and may return a function that cleans up. */
+/** Draws a view, and may return a cleanup function. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a view without a cleanup returns nothing
 type Create<T> = (view: View<T>) => (() => void) | void;
 
-/** A view that is open in its element, until it is closed or has failed. */
+/** A view that is open in its element, until it closes or fails. */
 class OpenView<T> implements View<T> {
   readonly model: Model<LinkedTraits & T>;
   readonly root = make("div", "hsd-linked");
   readonly store: Store;
   readonly palette: Palette;
   private readonly el: HTMLElement;
-  /** What ends with the view, the last one first. */
-  private readonly ends: (() => unknown)[];
-  /** The view, or the card in its place. */
+  /** Cleanup functions, called in reverse order. */
+  private readonly cleanups: (() => unknown)[];
+  /** The root of the view, or the card that replaces it. */
   private shown: HTMLElement = this.root;
 
   constructor(
@@ -72,24 +72,24 @@ class OpenView<T> implements View<T> {
     this.store = group.store;
     this.palette = paletteOf(model.get("palette"));
     this.palette.paint(this.root);
-    this.ends = [group.attend(), followTheme(this.root, "--backdrop")];
+    this.cleanups = [group.attend(), followTheme(this.root, "--backdrop")];
     el.append(this.root);
     this.root.addEventListener("keydown", (event) => void group.keydown(event));
   }
 
-  /** Draw it; a view that throws shows a card. */
+  /** Draw the view; one that throws is replaced by a card. */
   create(draw: Create<T>) {
     try {
       const end = draw(this);
-      if (end) this.ends.push(end);
+      if (end) this.cleanups.push(end);
     } catch (error) {
       this.fail(error);
     }
   }
 
   readonly close = () => {
-    // The view's own cleanup first.
-    for (const end of this.ends.splice(0).reverse()) end();
+    // The cleanup of the view itself is called first.
+    for (const end of this.cleanups.splice(0).reverse()) end();
     this.shown.remove();
   };
 
@@ -104,9 +104,9 @@ class OpenView<T> implements View<T> {
     this.el.append(this.shown);
   };
 
-  // A view takes these out of it, so that they keep their `this`.
+  // Arrow functions, because views destructure them and they need `this`.
   readonly follow: View<T>["follow"] = (onStore, onCursor) => {
-    const { store, group, ends } = this;
+    const { store, group, cleanups: ends } = this;
     if (onStore) store.listeners.add(onStore, this.fail);
     if (onCursor) group.listeners.add(onCursor, this.fail);
     ends.push(() => onStore && store.listeners.delete(onStore));
@@ -115,11 +115,11 @@ class OpenView<T> implements View<T> {
 
   readonly on = (events: string, act: () => void) => {
     this.model.on(events, act);
-    this.ends.push(() => this.model.off(events, act));
+    this.cleanups.push(() => this.model.off(events, act));
   };
 
   readonly resized = (node: Element, act: () => void) => {
-    this.ends.push(onResize(node, act));
+    this.cleanups.push(onResize(node, act));
   };
 
   readonly soon = (act: () => void, ms = 0) => {
@@ -128,7 +128,7 @@ class OpenView<T> implements View<T> {
       waiting = 0;
       act();
     };
-    this.ends.push(() => (ms ? clearTimeout(waiting) : cancelAnimationFrame(waiting)));
+    this.cleanups.push(() => (ms ? clearTimeout(waiting) : cancelAnimationFrame(waiting)));
     return () => {
       waiting ||= ms ? setTimeout(run, ms) : requestAnimationFrame(run);
     };
@@ -140,7 +140,7 @@ class OpenView<T> implements View<T> {
   };
 }
 
-/** Open a view of a group in `el`; returns a function that closes it. */
+/** Open a view of a group; returns a function that closes it. */
 export function open<T>(
   drawing: Drawing<LinkedTraits & T>,
   group: Group,
@@ -151,20 +151,20 @@ export function open<T>(
   return view.close;
 }
 
-/** Milliseconds that the cursor rests before Python hears of it. */
+/** Milliseconds without movement after which the cursor is sent to Python. */
 const REST = 50;
 
 /**
- * Set the `cursor` trait of a model from its group, and the group from it; one model of a group
- * does.
+ * Synchronize the `cursor` trait of a model with the cursor of its group. Only the first model of a
+ * group reports to Python.
  */
 function report(model: Model<LinkedTraits>, group: Group) {
   let timer = 0;
-  const all = reporters.get(group) ?? new Set();
-  reporters.set(group, all.add(model));
+  const members = reporters.get(group) ?? new Set();
+  reporters.set(group, members.add(model));
   const tell = () => {
     const { token, round, pinned, hover, playing } = group.cursor;
-    if (playing || (hover && !pinned) || [...all][0] !== model) return;
+    if (playing || (hover && !pinned) || [...members][0] !== model) return;
     const cursor = token < 0 || round === null ? {} : { token, round, pinned };
     if (JSON.stringify(cursor) === JSON.stringify(model.get("cursor"))) return;
     model.set("cursor", cursor);
@@ -184,28 +184,28 @@ function report(model: Model<LinkedTraits>, group: Group) {
   model.on("change:cursor", pin);
   return () => {
     clearTimeout(timer);
-    all.delete(model);
+    members.delete(model);
     group.listeners.delete(moved);
     model.off("change:cursor", pin);
   };
 }
 const reporters = new WeakMap<Group, Set<unknown>>();
 
-/** The anywidget of a linked view. `create` draws it and may return a function that cleans up. */
+/** Return the anywidget of a linked view. `create` draws it and may return a cleanup function. */
 export function linkedWidget<T>(create: Create<T>): () => Required<Widget<LinkedTraits & T>> {
   return () => {
     let group: Group;
-    /** Begin, and again with another group; `begin` returns what ends it. */
+    /** Call `begin` for the model's group, and again when that changes; it returns its cleanup. */
     const perGroup = (model: Model<LinkedTraits & T>, begin: () => () => void) => {
       let end = () => {};
-      const again = () => {
+      const restart = () => {
         end();
         end = begin();
       };
-      again();
-      model.on("change:group", again);
+      restart();
+      model.on("change:group", restart);
       return () => {
-        model.off("change:group", again);
+        model.off("change:group", restart);
         end();
       };
     };

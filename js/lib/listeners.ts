@@ -1,26 +1,26 @@
-// Functions to call after a change.
+// Lists of listeners.
 
 /**
- * A set of listeners. One that throws is removed and its error passed to its `failed`; the others
- * are called.
+ * Return a list of listeners. One that throws is removed, and its `failed` gets the error; the
+ * others are still called.
  */
 export function listeners<A extends unknown[]>() {
-  const all = new Map<(...args: A) => void, (error: unknown) => void>();
+  const handlers = new Map<(...args: A) => void, (error: unknown) => void>();
   return {
     add(
       listener: (...args: A) => void,
       failed: (error: unknown) => void = (error) => reportError(error),
     ) {
-      all.set(listener, failed);
+      handlers.set(listener, failed);
     },
-    delete: (listener: (...args: A) => void) => all.delete(listener),
+    delete: (listener: (...args: A) => void) => handlers.delete(listener),
     tell(...args: A) {
-      for (const [listener, failed] of [...all]) {
-        if (!all.has(listener)) continue;
+      for (const [listener, failed] of [...handlers]) {
+        if (!handlers.has(listener)) continue;
         try {
           listener(...args);
         } catch (error) {
-          all.delete(listener);
+          handlers.delete(listener);
           failed(error);
         }
       }

@@ -1,5 +1,5 @@
-// The metrics of a run, as hsd_viz/trace/metrics.py defines them; a test compares the two on every
-// recording. Pure.
+// Metrics of a run, as hsd_viz/trace/metrics.py defines them; a test compares the two on every
+// recording. Pure functions.
 import type { Store } from "./run";
 import type { Call, Round } from "./tables";
 
@@ -14,21 +14,21 @@ const NGRAM = 8;
 export const ratio = (a: number, b: number) => (b ? a / b : null);
 
 /**
- * The share of tokens that end an 8-gram already present earlier in the same output; 0 if it is
- * empty.
+ * Return the share of tokens that end an 8-gram which occurs earlier in the same output; 0 for an
+ * empty output.
  */
 export function repetitionShare(ids: readonly number[]): number {
-  const seen = new Set<string>();
+  const grams = new Set<string>();
   let repeated = 0;
   for (let end = NGRAM; end <= ids.length; end++) {
     const gram = ids.slice(end - NGRAM, end).join();
-    if (seen.has(gram)) repeated += 1;
-    seen.add(gram);
+    if (grams.has(gram)) repeated += 1;
+    grams.add(gram);
   }
   return ids.length ? repeated / ids.length : 0;
 }
 
-/** Share of repeated tokens from which a text repeats itself, as in bench reports. */
+/** Share of repeated tokens from which a text counts as repetitive, as in bench reports. */
 export const REPETITIVE = 0.2;
 export const repeatsItself = (run: Pick<Run, "tokens">) =>
   repetitionShare(run.tokens.map((t) => t.token_id)) >= REPETITIVE;
@@ -42,7 +42,7 @@ export function countsBy<T>(items: Iterable<T>, key: (item: T) => string): Recor
 export const bySource = (items: Iterable<{ source: string }>) =>
   countsBy(items, (item) => item.source);
 
-/** The calls of a run summed by level, name and kind. */
+/** Sum the calls of a run by level, name and kind. */
 export function callSums(calls: readonly Call[]) {
   const sums = new Map<string, CallSum>();
   for (const { level, name, kind, steps, fed, duration_ns } of calls) {
@@ -76,24 +76,24 @@ function levelsOf(rounds: readonly Round[]) {
   return [...new Set(rounds.map((r) => r.level))]
     .sort((a, b) => a - b)
     .map((level) => {
-      const own = rounds.filter((r) => r.level === level);
-      const most = Math.max(...own.map((r) => r.accepted));
+      const levelRounds = rounds.filter((r) => r.level === level);
+      const longest = Math.max(...levelRounds.map((r) => r.accepted));
       const accepted_histogram = Array.from(
-        { length: most + 1 },
-        (_, n) => own.filter((r) => r.accepted === n).length,
+        { length: longest + 1 },
+        (_, n) => levelRounds.filter((r) => r.accepted === n).length,
       );
-      return { level, rounds: own.length, ...countsOf(own), accepted_histogram };
+      return { level, rounds: levelRounds.length, ...countsOf(levelRounds), accepted_histogram };
     });
 }
 
 /**
- * All metrics of a run; of one in progress up to its last round. Rates are null where the
+ * Return all metrics of a run; for a run in progress, up to its last round. Rates are null if the
  * denominator is zero.
  */
 export function metricsOf(run: Run) {
-  const all = [...run.rounds.values()];
-  const target = Math.max(0, ...all.map((r) => r.level));
-  const rounds = all.filter((r) => r.level === target);
+  const allRounds = [...run.rounds.values()];
+  const target = Math.max(0, ...allRounds.map((r) => r.level));
+  const rounds = allRounds.filter((r) => r.level === target);
   const { drafted, accepted, acceptance_rate, conditional_acceptance } = countsOf(rounds);
   const spent = (fits: (c: Call) => boolean) =>
     run.calls.reduce((ns, c) => ns + (fits(c) ? c.duration_ns : 0), 0);
@@ -120,36 +120,36 @@ export function metricsOf(run: Run) {
     drafted_by_source: bySource(rounds.flatMap((r) => run.drafts.get(r.id) ?? [])),
     accepted_by_source: bySource(run.tokens.filter((t) => t.kind === "accepted")),
     emitted_by_source: bySource(run.tokens),
-    levels: levelsOf(all),
+    levels: levelsOf(allRounds),
     calls_by_level: callSums(run.calls),
   };
 }
 
-/** Timings of an idle machine differ by a few percent, as in bench/report.py. */
+/** Relative noise of timings on an idle machine, as in bench/report.py. */
 const NOISE = 0.05;
 /**
- * Whether a speed-up over plain decoding exceeds the tokens per forward pass: its timings were
- * disturbed.
+ * Return whether a speed-up over plain decoding exceeds the tokens per forward pass, so that other
+ * load must have disturbed its timings.
  */
 export const impossible = (gain: number, length: number | null) =>
   length !== null && gain > length * (1 + NOISE);
 
 /**
- * The speed-up over the plain runs measured with a run: the median over pairs, with the least and
- * the greatest; `own` is that of the pair whose run is shown.
+ * Return the speed-up over the plain runs measured with a run: the median over pairs, with the
+ * smallest and the largest; `own` is that of the pair whose run is shown.
  */
 export function gainOf(run: Run, m = metricsOf(run)) {
   const plain = run.meta.plain;
   if (!plain?.tokens_per_second || !m.tokens_per_second) return null;
-  const own = m.tokens_per_second / plain.tokens_per_second;
-  const pairs = [...(plain.speedups?.length ? plain.speedups : [own])];
+  const ownGain = m.tokens_per_second / plain.tokens_per_second;
+  const pairs = [...(plain.speedups?.length ? plain.speedups : [ownGain])];
   pairs.sort((a, b) => a - b);
   const middle = pairs.length >> 1;
   const value = pairs.length % 2 ? pairs[middle] : (pairs[middle - 1] + pairs[middle]) / 2;
   const doubt = impossible(value, m.mean_acceptance_length);
   return {
     value,
-    own,
+    own: ownGain,
     low: pairs[0],
     high: pairs[pairs.length - 1],
     pairs: pairs.length,

@@ -1,4 +1,4 @@
-// The card for errors on the page, for those of Python and for those of a view.
+// The card that shows an error: of the page, of Python or of a view.
 import { render } from "lit-html";
 import { coded } from "./coded";
 import { make, setAttributes, suppressShortcuts } from "./dom";
@@ -7,7 +7,7 @@ export interface Trouble {
   title?: string;
   message: string;
   details?: string;
-  /** Something that cannot be shown, rather than an error. */
+  /** Whether this is a limitation rather than an error. */
   caution?: boolean;
 }
 
@@ -24,12 +24,12 @@ export function drawNotice(
   if (!message) return;
   setAttributes(root, { role: "alert" });
   if (title) root.append(make("strong", "", title));
-  const said = make("p");
-  render(coded(message), said);
-  root.append(said);
+  const paragraph = make("p");
+  render(coded(message), paragraph);
+  root.append(paragraph);
   if (details) {
     const more = make("details");
-    // Focusable, because it scrolls.
+    // Focusable, so that the keyboard can scroll it.
     const text = make("pre", "", details, { tabindex: 0 });
     more.append(make("summary", "", "Details"), text);
     root.append(more);
@@ -40,14 +40,14 @@ export function drawNotice(
   root.append(close);
 }
 
-/** An error as a card; `details`: of one that the kernel did not expect, its traceback. */
+/** Return the content of an error's card; `details` is the traceback of an unexpected error. */
 export const troubleOf = (error: unknown, title = ""): Trouble => ({
   title,
   message: error instanceof Error ? error.message : String(error),
   details: (error as { details?: string } | null)?.details ?? "",
 });
 
-/** The card of a view or a part of one that failed; other views are not affected. */
+/** Return the card that replaces a failed view or part of a view. */
 export function failure(error: unknown, title = "This view failed") {
   const root = make("div");
   drawNotice(root, {
@@ -57,13 +57,13 @@ export function failure(error: unknown, title = "This view failed") {
   return root;
 }
 
-/** A listener's `failed` that puts the card in the place of a part's content. */
+/** Return a listener's `failed` that replaces the content of `root` with a card. */
 export const failInto = (root: HTMLElement) => (error: unknown) => {
   reportError(error);
   root.replaceChildren(failure(error));
 };
 
-/** A widget's `render` that shows a card in its element if it throws. */
+/** Return a widget's `render` that shows a card in its element if `render` throws. */
 export const guarded =
   <D extends { el: HTMLElement }>(render: (drawing: D) => () => void) =>
   (drawing: D) => {

@@ -1,15 +1,15 @@
-// Sources: their colours and words.
+// Colours and names of draft sources.
 
-/** The visitor as a source of drafts. */
+/** Name of the visitor as a draft source. */
 export const YOU = "you";
 
-/** A family of sources: label and colours on a light and a dark page. */
+/** A family of draft sources: its label, and its colours on a light and a dark page. */
 export interface Hue {
   label: string;
   light: string;
   dark: string;
 }
-/** Colours by source family, and the names of baselines and databases. */
+/** Colours by family of sources, and the names of baselines and databases. */
 export interface PaletteData {
   hues: Record<string, Hue>;
   baselines: string[];
@@ -18,8 +18,8 @@ export interface PaletteData {
 export type Palette = ReturnType<typeof paletteOf>;
 
 /**
- * Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase
- * are labels.
+ * Return functions of a source's name: `family` is its colour key (data-family), `words` its label,
+ * and `phrase` its name within a sentence.
  */
 export function paletteOf(palette: PaletteData) {
   const family = (s: string) =>
@@ -30,7 +30,7 @@ export function paletteOf(palette: PaletteData) {
         : "draft";
   return {
     family,
-    /** nano, draft model */
+    /** For example "nano, draft model". */
     words(s: string) {
       if (s === YOU) return s;
       const f = family(s);
@@ -40,7 +40,7 @@ export function paletteOf(palette: PaletteData) {
           ? `${s}, baseline`
           : palette.hues[f].label;
     },
-    /** the draft model nano: within a sentence */
+    /** For example "the draft model nano". */
     phrase(s: string) {
       if (s === YOU) return s;
       const f = family(s);

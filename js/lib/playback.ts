@@ -1,14 +1,14 @@
-// A run that is played: its events, one after the other, on a timer.
+// Plays the events of a run on a timer.
 import { advance, lasts, type Speed } from "./events";
 import type { Store } from "./run";
 
-/** Milliseconds that a frame counts at most, and between two steps. */
+/** Maximum time that a frame counts, and limits of the time between two steps; milliseconds. */
 const LONGEST_FRAME = 1000;
 const TICK = { least: 16, most: 200 };
 
-/** What a playback moves: the event that is shown. */
+/** The shown event, which a playback moves. */
 interface Stepper {
-  /** The event at which the run is. */
+  /** Return the event shown. */
   step(): number;
   go(step: number): void;
   /** Called after the last event. */
@@ -25,22 +25,22 @@ export class Playback {
     private readonly stepper: Stepper,
   ) {}
 
-  /** Play on from the event at which the run is. */
+  /** Continue playing from the event shown. */
   start() {
     this.isPlaying = true;
     let before = performance.now();
-    let left = 0;
+    let remaining = 0;
     const tick = () => {
       const now = performance.now();
       const here = this.stepper.step();
-      // After a hidden page is shown again, playing resumes where it was.
-      const passed = left + Math.min(now - before, LONGEST_FRAME);
+      // When a hidden page is shown again, continue from the event shown before.
+      const passed = remaining + Math.min(now - before, LONGEST_FRAME);
       const [step, rest] = advance(this.store, here, passed, this.speed);
       before = now;
-      left = rest;
+      remaining = rest;
       if (step !== here) this.stepper.go(step);
       if (step >= this.store.index().events.length - 1) return this.stepper.end();
-      const wait = lasts(this.store, step, this.speed) - left;
+      const wait = lasts(this.store, step, this.speed) - remaining;
       this.timer = setTimeout(tick, Math.max(TICK.least, Math.min(TICK.most, wait)));
     };
     this.timer = setTimeout(tick, 0);

@@ -1,4 +1,4 @@
-// A run in the browser, as its views read it. Pure: no document, no widget model.
+// The store of a run, which the views read. Pure: uses no document and no widget model.
 import { type Index, indexOf } from "./events";
 import { listeners } from "./listeners";
 import {
@@ -12,31 +12,31 @@ import {
 } from "./run_data";
 import type { Call, Draft, Round, Token } from "./tables";
 
-/** What happened to a run: another one, or new steps of the same. */
+/** Kind of a change: another run, or new steps of the same run. */
 export type Change = "reset" | "append";
 const isTimed = (meta?: Meta) => (meta?.wall_ns ?? null) !== null;
 const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
-/** The tables of a run: without steps at first. */
+/** The tables of a run. */
 class RunTables {
   pieces: Record<number, string> = {};
   tokens: Token[] = [];
-  /** Those of all levels. */
+  /** Rounds of all levels, by id. */
   rounds = new Map<number, Round>();
-  /** The numbers of the target rounds, from 1. */
+  /** Numbers of the target rounds from 1, by id. */
   order = new Map<number, number>();
-  /** The rounds of the level below that served a round. */
+  /** Ids of the rounds of the level below that contributed to a round, by its id. */
   children = new Map<number, number[]>();
   drafts = new Map<number, Draft[]>();
   calls: Call[] = [];
-  /** The columns as they arrived. */
+  /** The steps as they arrived, in columns. */
   steps: Step[] = [];
 }
 
 /**
- * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run;
- * listeners get ("reset", 0) for a new run and ("append", index of the first new token) for new
- * steps.
+ * A run that may be in progress. `adopt` takes a snapshot (the `data` of a view), `receive` takes
+ * steps of a live run. Listeners get ("reset", 0) for another run, and ("append", index of the
+ * first new token) for new steps.
  */
 export class Store extends RunTables {
   run = "";
@@ -46,10 +46,10 @@ export class Store extends RunTables {
   levels: string[] = [];
   meta = NO_META;
   readonly listeners = listeners<[what: Change, from: number]>();
-  /** The events of the steps so far; null: they are not made yet. */
+  /** Cached events of the steps so far; null: not computed. */
   private events: Index | null = null;
 
-  /** `letter` is the name of the run among several: A, B, C. */
+  /** `letter` names the run in a comparison: A, B, C. */
   constructor(readonly letter = "") {
     super();
   }
@@ -68,26 +68,26 @@ export class Store extends RunTables {
     for (const token of rowsOf<Token>(part.tokens)) this.tokens.push(token);
   }
 
-  /** The run as columns. */
+  /** Return the run as columns. */
   snapshot(): Snapshot {
     const { run, seq, prompt, promptIds: prompt_ids, levels, meta } = this;
     return { run, seq, prompt, prompt_ids, levels, meta, ...joined(this.steps) };
   }
 
-  /** Forget the run. */
+  /** Drop the run. */
   clear() {
     this.begin({ run: "", seq: 0, prompt: "", prompt_ids: [], levels: [], meta: NO_META });
   }
 
   /**
-   * Take a snapshot, unless it is not newer; of a run that has all its steps the final head is
-   * enough.
+   * Take a snapshot, unless it is older than the run. If the run has all its steps, the final head
+   * suffices.
    */
   adopt(taken: Partial<Snapshot> | null) {
     if (!taken || taken.run === undefined) return;
     const data = taken as Snapshot;
     if (data.run === this.run && data.seq <= this.seq) {
-      // End of a live run: the same rows with final times.
+      // A live run has ended: the rows are the same, the times are final.
       if (data.seq < this.seq || isTimed(this.meta) || !isTimed(data.meta)) return;
       this.meta = data.meta;
       return this.listeners.tell("append", this.tokens.length);
@@ -97,7 +97,7 @@ export class Store extends RunTables {
     this.listeners.tell("reset", 0);
   }
 
-  /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
+  /** Take the steps of a message; false: earlier steps are missing, so a snapshot is needed. */
   receive(message: Append): boolean {
     if (message.kind !== "append") return true;
     if (message.run === this.run && message.seq <= this.seq) return true;
@@ -109,13 +109,13 @@ export class Store extends RunTables {
     return true;
   }
 
-  /** The run as events: see {@link indexOf}. */
+  /** Return the events of the run: see {@link indexOf}. */
   index(): Index {
     this.events ??= indexOf(this);
     return this.events;
   }
 
-  /** The target round of a round of any level. */
+  /** Return the target round that a round of any level contributed to. */
   topRound(id: number): number | null {
     let round = this.rounds.get(id);
     while (round && round.parent !== null) round = this.rounds.get(round.parent);
@@ -126,12 +126,12 @@ export class Store extends RunTables {
     return this.levels[level] ?? `level ${level}`;
   }
 
-  /** Who verifies in a round, within a sentence. */
+  /** Return the name of the verifier of a round, for use within a sentence. */
   actor(round: Round): string {
     return round.parent === null ? "the target" : this.levelName(round.level);
   }
 
-  /** The draft row of an accepted token in its target round, or null. */
+  /** Return the draft row of an accepted token in its target round, or null. */
   ownDraft({ kind, round, depth, token_id }: Token): Draft | null {
     if (kind !== "accepted") return null;
     const isOwn = (draft: Draft) =>
@@ -139,14 +139,14 @@ export class Store extends RunTables {
     return this.drafts.get(round)?.find(isOwn) ?? null;
   }
 
-  /** Begin a run without steps. */
+  /** Begin another run, without steps. */
   private begin({ run, seq, prompt, prompt_ids, levels, meta = NO_META }: Head) {
     this.events = null;
     Object.assign(this, new RunTables());
     Object.assign(this, { run, seq, prompt, promptIds: prompt_ids, levels, meta });
   }
 
-  /** Displayed numbers count target rounds; ids also include rounds of lower levels. */
+  /** Add a round. Displayed numbers count target rounds only; ids count rounds of all levels. */
   private addRound(round: Round) {
     const { id, parent } = round;
     this.rounds.set(id, round);
@@ -157,7 +157,7 @@ export class Store extends RunTables {
 
 export const createStore = (letter = "") => new Store(letter);
 
-/** A whole run. */
+/** Return the store of a snapshot. */
 export function storeOf(run: Snapshot, letter = "") {
   const store = createStore(letter);
   store.adopt(run);

@@ -1,4 +1,4 @@
-// A run as it is sent, kept and saved: hsd_viz/views/run_data.py. Pure.
+// The format in which runs are sent, stored and saved: hsd_viz/views/run_data.py. Pure functions.
 import type { SettingName } from "./options";
 import type { Seed } from "./seed";
 import type { Columns, Tables } from "./tables";
@@ -17,8 +17,8 @@ type Texts =
   | "stop_reason";
 type Counts = "threads" | "fastest_of" | "max_new_tokens";
 /**
- * The meta of a trace that views read; the times (ns) of prefill and of the decode are null during
- * the run.
+ * The meta fields of a trace that views read. The durations of prefill and decode, in nanoseconds,
+ * are null during the run.
  */
 export interface Meta
   extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
@@ -29,7 +29,7 @@ export interface Meta
   sampling: Sampling;
   prefill_ns: number | null;
   wall_ns: number | null;
-  /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */
+  /** Plain decoding measured with the run: its speed, and the speed-ups of repeated pairs. */
   plain?: {
     tokens_per_second?: number;
     speedups?: number[];
@@ -43,21 +43,21 @@ export interface Meta
     parameters?: number | null;
   }[];
   chat?: boolean;
-  /** Times are not those of this run: its passes cost what recorded ones over as many tokens do. */
+  /** Whether times are modelled: each pass takes as long as recorded ones over as many tokens. */
   modelled?: boolean;
-  /** The run that this one continues, from a place of its text with another token. */
+  /** The run that this one continues: at output position `token`, with `text` instead. */
   parent?: { run: string; token: number; text: string } | null;
   cancelled?: boolean;
-  /** How a verification rule of another package describes itself. */
+  /** The description of a verification rule of another package, in its own words. */
   rule_words?: string;
-  /** Of a request that an engine served: the engine. */
+  /** The engine that served the request of an imported run. */
   imported?: { engine: string };
 }
 /** The tables of one or more target rounds; `pieces` are token texts by id. */
 export interface Step extends Tables {
   pieces: Record<string, string>;
 }
-/** What a run is: `run` identifies it, `seq` counts its steps so far. */
+/** A run without its steps: `run` is its id, `seq` the number of steps so far. */
 export interface Head {
   run: string;
   seq: number;
@@ -66,9 +66,9 @@ export interface Head {
   levels: string[];
   meta: Meta;
 }
-/** A whole run, finished or not. */
+/** A run with its steps, finished or in progress. */
 export interface Snapshot extends Head, Step {}
-/** The message with steps `first` to `seq` of a live run. */
+/** A message with steps `first` to `seq` of a live run. */
 export interface Append {
   kind: "append";
   run: string;
@@ -76,7 +76,7 @@ export interface Append {
   seq: number;
   steps: Step[];
 }
-/** A run without its steps. */
+/** Return the head of a run. */
 export const headOf = ({ run, seq, prompt, prompt_ids, levels, meta }: Head): Head => ({
   run,
   seq,
@@ -88,11 +88,11 @@ export const headOf = ({ run, seq, prompt, prompt_ids, levels, meta }: Head): He
 
 const TABLES = ["tokens", "drafts", "rounds", "calls"] as const;
 
-/** All tables by their columns, which are those of the schema: here they get their types. */
+/** Build all tables from functions of their columns; the schema guarantees the types. */
 export const tablesFrom = (columnsOf: (table: keyof Tables) => Record<string, unknown[]>): Tables =>
   Object.fromEntries(TABLES.map((table) => [table, columnsOf(table)])) as unknown as Tables;
 
-/** The columns of several steps as those of one. */
+/** Concatenate the columns of several steps. */
 export function joined(steps: readonly Step[]): Step {
   const tables = tablesFrom((table) => {
     const parts = steps.map((step) => step[table] as Record<string, unknown[]>);
@@ -104,10 +104,10 @@ export function joined(steps: readonly Step[]): Step {
   return { ...tables, pieces: Object.assign({}, ...steps.map((step) => step.pieces)) };
 }
 
-/** The rows of a table, which arrives as columns. */
+/** Convert the columns of a table to rows. */
 export function rowsOf<Row>(columns: Columns<Row>): Row[] {
-  const named = Object.entries(columns) as [string, unknown[]][];
-  return (named[0]?.[1] ?? []).map(
-    (_, k) => Object.fromEntries(named.map(([name, values]) => [name, values[k]])) as Row,
+  const entries = Object.entries(columns) as [string, unknown[]][];
+  return (entries[0]?.[1] ?? []).map(
+    (_, k) => Object.fromEntries(entries.map(([name, values]) => [name, values[k]])) as Row,
   );
 }

@@ -1,6 +1,6 @@
-// Files that the visitor saves: the start of a download.
+// Starts downloads of files.
 
-/** Milliseconds after which a download has started, and its memory can be released. */
+/** Milliseconds after which a download has surely started, so that its memory can be freed. */
 const STARTED_MS = 10_000;
 
 interface SavedFile {
@@ -20,6 +20,6 @@ export function save({ name, type, bytes }: SavedFile) {
   setTimeout(() => URL.revokeObjectURL(address), STARTED_MS);
 }
 
-/** Start the download of a drawing. */
+/** Start the download of an SVG drawing. */
 export const saveDrawing = (name: string, svg: string) =>
   save({ name, type: "image/svg+xml", bytes: svg });

@@ -1,8 +1,8 @@
-// Texts with places for values: {name} is the place of a value, and {name:word} that of a number
-// with its word, which English puts in the plural. Pure.
+// Texts with placeholders: {name} is replaced by a value, and {name:word} by a number and its word,
+// in the plural if necessary. Pure functions.
 import { plural } from "./words";
 
-/** A text with its values. */
+/** Fill in the placeholders of a text. */
 export function say(text: string, values: Readonly<Record<string, string | number>> = {}): string {
   return text.replace(/\{(\w+)(?::([\w ]+))?\}/g, (_, name: string, word?: string) => {
     const value = values[name];

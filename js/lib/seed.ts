@@ -1,19 +1,21 @@
-// A seed is a whole number of 63 bits (hsd_viz/decoding/options.py); a JavaScript number holds 53.
-// A larger one is text in every run of the page: Python sends it so (hsd_viz/views/run_data.py),
-// and what is read or recorded here follows. The form takes seeds of 31 bits. Pure.
+// Seeds are integers of 63 bits (hsd_viz/decoding/options.py), but a JavaScript number is exact
+// only up to 53 bits. Runs on the page therefore hold a larger seed as text: Python sends it that
+// way (hsd_viz/views/run_data.py), and this module reads and records it that way. The form accepts
+// seeds of 31 bits. Pure functions.
 
 export type Seed = number | string;
 
-/** Seeds are below this. */
+/** Upper bound of seeds, exclusive. */
 const END = 2n ** 63n;
 
-/** The seed that a run records. */
+/** Return the value with which a run records a seed. */
 export function recordedSeed(seed: bigint): Seed {
   return seed <= Number.MAX_SAFE_INTEGER ? Number(seed) : String(seed);
 }
 
 /**
- * The seed of a request; a number that may have been rounded is refused. Throws a one-line error.
+ * Return the seed of a request. Throws a one-line error if it is out of range or a number that may
+ * have been rounded.
  */
 export function requestedSeed(seed: number | string | bigint = 0): bigint {
   const isExact = typeof seed !== "number" || Number.isSafeInteger(seed);
@@ -27,8 +29,8 @@ export function requestedSeed(seed: number | string | bigint = 0): bigint {
 }
 
 /**
- * Parse the JSON of a trace file, whose seed is a number of any size. Within a text of JSON a quote
- * has a backslash before it, so that what matches is a key.
+ * Parse the JSON of a trace file, and keep the digits of a large seed as text. The pattern matches
+ * only a key: inside a JSON string, the quotes would be escaped with backslashes.
  */
 export function parseTrace(text: string): unknown {
   return JSON.parse(

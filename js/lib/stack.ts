@@ -1,22 +1,19 @@
-// The stack language in the browser, as hsd_viz/stack/ has it: the form reads stacks without a
-// kernel. What decodes parses again.
+// The grammar of stacks in the browser, the same as in hsd_viz/stack/, so that the form checks
+// stacks without a kernel. The engine parses a stack again before it decodes.
 import { MAX_LOOKAHEAD } from "./options";
 
-/**
- * The parts of a stack, lowest level first; of a draft source, its items: none for the default
- * ones.
- */
+/** A part of a stack: a draft source with its items (none: the default items), or a model. */
 export type Part =
   | { kind: "model"; name: string; lookahead: number | "auto" | null; confidence: number | null }
   | { kind: "bottom"; name: string; items: string[] };
-/** The draft sources by name, with their items. */
+/** Items of each draft source, by its name. */
 export type Sources = Record<string, readonly string[]>;
-/** The types that the weights of a copy can have, as in `target[int8]`. */
+/** Weight types of a copy of a model, as in `target[int8]`. */
 const COPY_TYPES = ["int8", "bfloat16", "float32"];
 const COPY = new RegExp(String.raw`^(?<original>.+)(?<type>\[(?:${COPY_TYPES.join("|")})\])$`, "s");
 
 const CONFIDENCE = String.raw`\?\s*(?:[0-9]*\.[0-9]+|[0-9]+)`;
-/** A lookahead, a confidence or both, at the end of a part. */
+/** Matches the lookahead and confidence at the end of a part. */
 const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?:\s*${CONFIDENCE})?`;
 const SUFFIX = String.raw`(?:${LOOKAHEAD}|${CONFIDENCE})(?=\s*(?:[>\],]|$))`;
 const PIECES = [
@@ -45,27 +42,27 @@ function lexemes(text: string): Lexeme[] {
   return lexed;
 }
 
-function split(all: Lexeme[], mark: string): Lexeme[][] {
+function splitAt(all: Lexeme[], mark: string): Lexeme[][] {
   const parts: Lexeme[][] = [[]];
-  for (const one of all) {
-    if (one.kind === "mark" && one.text === mark) parts.push([]);
-    else parts[parts.length - 1].push(one);
+  for (const lexeme of all) {
+    if (lexeme.kind === "mark" && lexeme.text === mark) parts.push([]);
+    else parts[parts.length - 1].push(lexeme);
   }
   return parts;
 }
-const shown = (part: Lexeme[]) =>
+const textOf = (part: Lexeme[]) =>
   part.map((l) => (l.kind === "quoted" ? `"${l.text}"` : l.text)).join("");
 
-/** Whether a model's name is that of a copy with weights of another type. */
+/** Return whether a model name denotes a copy with another weight type. */
 export const isCopy = (name: string) => COPY.test(name);
 
-/** The type of a copy's weights after the model's name, in brackets; "" without one. */
+/** Return the weight type in brackets after a model's name; "" without one. */
 function copyOf(part: Lexeme[]): string {
   const [, open, type, close] = part;
   if (open?.text !== "[" || open.kind !== "mark") return "";
   if (!COPY_TYPES.includes(type?.text) || close?.text !== "]")
     throw new Error(
-      `'${shown(part)}' is not valid: the weights of a model's copy are ${COPY_TYPES.join(", ")}`,
+      `'${textOf(part)}' is not valid: the weights of a model's copy are ${COPY_TYPES.join(", ")}`,
     );
   return `[${type.text}]`;
 }
@@ -81,7 +78,7 @@ function modelOf(part: Lexeme[]): Part {
     name.kind === "mark"
   )
     throw new Error(
-      `'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`,
+      `'${textOf(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`,
     );
   if (!NAME.test(name.text))
     throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
@@ -94,7 +91,7 @@ function modelOf(part: Lexeme[]): Part {
     );
   if (isCopy(name.text))
     throw new Error(
-      `'${shown(part)}' has the type of a copy inside the quotes: write '${quoted(name.text)}'`,
+      `'${textOf(part)}' has the type of a copy inside the quotes: write '${quoted(name.text)}'`,
     );
   return {
     kind: "model",
@@ -123,37 +120,34 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   const close = rest.pop();
   if (open.text !== "[" || close?.text !== "]" || !rest.length)
     throw new Error(
-      `'${shown(part)}' is not valid: list items in brackets, as in 'db[context,model]'`,
+      `'${textOf(part)}' is not valid: list items in brackets, as in 'db[context,model]'`,
     );
   const allowed = sources[name.text];
-  const items = split(rest, ",").map((item) => {
+  const items = splitAt(rest, ",").map((item) => {
     const [own, ...more] = item;
     if (own && name.text === "auto" && copyOf(item) && more.length === 3)
       return own.text + copyOf(item);
     if (!own || more.length || (!allowed.includes(own.text) && name.text !== "auto"))
       throw new Error(
-        `'${shown(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`,
+        `'${textOf(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`,
       );
     return own.text;
   });
   const twice = items.find((item, k) => items.indexOf(item) !== k);
-  if (twice) throw new Error(`'${twice}' appears twice in '${shown(part)}'`);
+  if (twice) throw new Error(`'${twice}' appears twice in '${textOf(part)}'`);
   return { kind: "bottom", name: name.text, items };
 }
 
-/** The items of `auto`; null for other parts. */
+/** Return the items of `auto`; null for other parts. */
 const autoOf = (part: Part) => (part.kind === "bottom" && part.name === "auto" ? part.items : null);
 
-/**
- * The parts of a stack, lowest level first. Throws an error with a one-line message if the text is
- * not a stack.
- */
+/** Parse a stack into its parts, lowest level first. Throws a one-line error if it is invalid. */
 export function parseStack(text: string, sources: Sources): Part[] {
   if (!text.trim())
     throw new Error(
       "the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'",
     );
-  const parts = split(lexemes(text), ">").map((part, k) => {
+  const parts = splitAt(lexemes(text), ">").map((part, k) => {
     if (!part.length)
       throw new Error(
         `part ${k + 1} of the stack '${text.trim()}' is empty: separate the parts with '>'`,
@@ -161,7 +155,7 @@ export function parseStack(text: string, sources: Sources): Part[] {
     const parsed = partOf(part, sources);
     if (k && parsed.kind === "bottom")
       throw new Error(
-        `'${shown(part)}' is part ${k + 1} of the stack: it can only be the first part`,
+        `'${textOf(part)}' is part ${k + 1} of the stack: it can only be the first part`,
       );
     return parsed;
   });
@@ -197,7 +191,7 @@ function quoted(name: string): string {
   return (plain ? original : `"${original}"`) + type;
 }
 
-/** A number without an exponent. */
+/** Format a number without an exponent. */
 const decimal = (x: number) =>
   String(x).includes("e") ? x.toFixed(20).replace(/0+$/, "") : String(x);
 const modelText = (model: Extract<Part, { kind: "model" }>) => {
@@ -206,7 +200,7 @@ const modelText = (model: Extract<Part, { kind: "model" }>) => {
   return `${quoted(model.name)}${lookahead}${confidence}`;
 };
 
-/** The text of parts. */
+/** Write parts as the text of a stack. */
 export const writeStack = (parts: readonly Part[]) =>
   parts
     .map((p) =>
@@ -217,8 +211,8 @@ export const writeStack = (parts: readonly Part[]) =>
     .join(" > ");
 
 /**
- * Whether draft models may have taken part; they use random numbers of their own. True for text
- * that is not a stack.
+ * Return whether draft models may have proposed tokens; they draw additional random numbers. True
+ * for text that is not a valid stack.
  */
 export function draftsWithModels(stack: string, sources: Sources): boolean {
   try {
@@ -233,13 +227,13 @@ export function draftsWithModels(stack: string, sources: Sources): boolean {
 export const isPlain = (stack: string) => !stack.includes(">") && Boolean(stack.trim());
 export const targetOf = (stack: string) =>
   stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
-/** Why a page does not allow a stack; "" if it does. `models` null: any. */
+/** Return why a page does not allow a stack; "" if it does. `models`: allowed names; null: any. */
 export function refusalOf(parts: readonly Part[], models: readonly string[] | null): string {
-  const named = (p: Part) =>
+  const modelNames = (p: Part) =>
     p.kind === "model" ? [p.name] : (autoOf(p) ?? []).filter((item) => item !== "db");
-  const other = models && parts.flatMap(named).find((name) => !models.includes(name));
-  return other
-    ? `'${other}' is not allowed on this page: use ${models.join(", ")}; ` +
+  const refused = models && parts.flatMap(modelNames).find((name) => !models.includes(name));
+  return refused
+    ? `'${refused}' is not allowed on this page: use ${models.join(", ")}; ` +
         "other models need `hsd-viz dashboard --allow-models`"
     : "";
 }

@@ -1,9 +1,9 @@
-// Tables of values: the text alternative of a chart, and charts that are tables.
+// HTML tables of values, also as the text alternative of charts.
 import { html, nothing } from "lit-html";
 
 /**
- * A table in a region that scrolls. The first cell of a row is its head; cells are texts or
- * templates.
+ * Return a table in a scrollable region. Cells are texts or templates; the first cell of a row is
+ * its header.
  */
 export const tableOf = (
   title: string,
@@ -36,7 +36,7 @@ export const tableOf = (
     </table>
   </div>`;
 };
-/** A table that can be opened. */
+/** Return a table that is folded below a title. */
 export const folded = (words: string, table: unknown) =>
   html`<details class="hsd-values">
     <summary>${words}</summary>

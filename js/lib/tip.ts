@@ -1,10 +1,10 @@
-// A term with its definition.
+// Terms with a tooltip that defines them.
 import { html } from "lit-html";
 
 function show(box: HTMLElement, on: boolean) {
   box.classList.toggle("hsd-p-told", on);
   if (!on) return;
-  // Keep it within the page's right edge.
+  // Move the tooltip left if it exceeds the page's right edge.
   const tip = box.lastElementChild as HTMLElement;
   tip.style.left = "0";
   const room = document.documentElement.clientWidth - 12;
@@ -20,7 +20,7 @@ function close(e: KeyboardEvent & { currentTarget: HTMLElement }) {
 }
 const focused = (on: boolean) => (e: { currentTarget: HTMLElement }) => show(e.currentTarget, on);
 
-/** A term that shows its definition on hover and focus; Escape hides it. */
+/** Return a term that shows its definition on hover and focus; Escape hides it. */
 export const term = (words: string, definition: string, id: string) =>
   html`<span
     class="hsd-p-defined"

@@ -1,4 +1,4 @@
-// What anywidget gives a widget: its model, and an element for each view; and the widget of a
+// Types of anywidget: the model of a widget, and the element of each view. Widgets drawn from a
 // template.
 import { render } from "lit-html";
 import { onResize } from "./chart";
@@ -7,13 +7,13 @@ import { guarded } from "./notice";
 
 type Handler = (...args: never[]) => void;
 
-/** A widget's model: synchronized traits `T`, and messages. */
+/** The model of a widget: its synchronized traits `T` and its messages. */
 export interface Model<T> {
   get<K extends keyof T & string>(name: K): T[K];
   set<K extends keyof T & string>(name: K, value: T[K]): void;
   save_changes(): void;
   send(message: unknown, callbacks?: undefined, buffers?: ArrayBuffer[]): void;
-  /** `event`: "change:NAME", several of them separated by spaces, or "msg:custom". */
+  /** Subscribe to "change:NAME" (several separated by spaces) or "msg:custom". */
   on(event: string, handler: Handler): void;
   off(event: string, handler: Handler): void;
 }
@@ -23,23 +23,23 @@ export interface Drawing<T> {
   el: HTMLElement;
 }
 
-/** An anywidget. Its functions return functions that clean up. */
+/** The definition of an anywidget. Its functions return cleanup functions. */
 export interface Widget<T> {
   initialize?(widget: { model: Model<T> }): (() => void) | undefined;
   render(drawing: Drawing<T>): () => void;
 }
 
-/** An identifier of a view, unique on the page. */
+/** Return a prefix for element ids that is unique on the page. */
 export const unique = () => `hsd${Math.random().toString(36).slice(2, 9)}`;
 
-/** A widget's model without a kernel: its traits are `state`. */
+/** Return a widget's model without a kernel, with the traits `state`. */
 export function standIn<T>(state: Record<string, unknown>): Model<T> {
-  const heard = new Map<string, Set<Handler>>();
+  const handlers = new Map<string, Set<Handler>>();
   const each = (events: string, act: (all: Set<Handler>) => void) => {
     for (const event of events.split(" ")) {
-      const all = heard.get(event) ?? new Set();
-      heard.set(event, all);
-      act(all);
+      const registered = handlers.get(event) ?? new Set();
+      handlers.set(event, registered);
+      act(registered);
     }
   };
   const model = {
@@ -48,7 +48,7 @@ export function standIn<T>(state: Record<string, unknown>): Model<T> {
       if (state[name] === value) return;
       state[name] = value;
       for (const event of [`change:${name}`, "change"])
-        for (const handler of [...(heard.get(event) ?? [])]) (handler as () => void)();
+        for (const handler of [...(handlers.get(event) ?? [])]) (handler as () => void)();
     },
     save_changes() {},
     send() {},
@@ -61,12 +61,12 @@ export function standIn<T>(state: Record<string, unknown>): Model<T> {
 interface Frame {
   tag?: keyof HTMLElementTagNameMap;
   class: string;
-  /** What a screen reader calls it. */
+  /** Label for screen readers. */
   label?: string;
 }
 /**
- * The widget whose content is a template of its traits, drawn again when one changes; `put` changes
- * some of them.
+ * Return a widget that renders a template of its traits whenever one of them changes. The template
+ * gets a function that sets traits.
  */
 export function templated<T>(
   { tag = "section", class: name, label }: Frame,
@@ -80,12 +80,12 @@ export function templated<T>(
     render: guarded(({ model, el }) => {
       const root = make(tag, name);
       if (label) root.setAttribute("aria-label", label);
-      const put = (traits: Partial<T>) => {
+      const setTraits = (traits: Partial<T>) => {
         for (const [trait, value] of Object.entries(traits))
           model.set(trait as keyof T & string, value as never);
         model.save_changes();
       };
-      const paint = () => render(template(model.get.bind(model), put, root), root);
+      const paint = () => render(template(model.get.bind(model), setTraits, root), root);
       model.on("change", paint);
       el.append(root);
       const unfollow = followTheme(root, "--paper");

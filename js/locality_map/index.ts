@@ -1,5 +1,5 @@
-// Copy arcs: the text from left to right, an arc from each copied passage to the place that it was
-// copied from.
+// Copy arcs: a strip of the text from left to right, with an arc from each copied passage to its
+// source.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, frameOf } from "../lib/chart";
 import { make, press, setAttributes } from "../lib/dom";
@@ -9,28 +9,28 @@ import { plural, visible } from "../lib/words";
 import { type Passage, textOf } from "./passages";
 
 const SIZE = { left: 14, right: 14, top: 16, bottom: 20 };
-/** Heights of the arcs and of the text's strip. */
+/** Heights of the arcs and of the text's strip, in pixels. */
 const OVER = 150;
 const STRIP = 14;
-/** The most pixels of an arc's width: that of the longest passage. */
+/** Width of the arc of the longest passage at most, in pixels. */
 const WIDEST = 24;
-/** Tokens shown around a passage, and rows of the table. */
+/** Number of tokens shown around a passage, and maximum number of rows of the table. */
 const AROUND = 8;
 const MOST_ROWS = 60;
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function longestOf(passages: readonly Passage[]): Passage | null {
-  const most = Math.max(0, ...passages.map(({ length }) => length));
-  return passages.find(({ length }) => length === most) ?? null;
+  const longest = Math.max(0, ...passages.map(({ length }) => length));
+  return passages.find(({ length }) => length === longest) ?? null;
 }
 
 function arcsView({ root, group, store, palette, follow, resized, soon }: View<object>) {
   root.classList.add("hsd-arcs");
   const plot = make("div", "hsd-arc-plot", "", { tabindex: 0, role: "group" });
   let text = textOf(store);
-  /** The passage under the pointer or the keys. */
+  /** The passage selected by the pointer or the keys; null: none. */
   let chosen: Passage | null = null;
-  /** The passage that is shown: the longest one until another is chosen. */
+  /** Return the passage shown: the longest one until another is selected. */
   const shownPassage = () => chosen ?? longestOf(text.passages);
   const words = (p: Passage) =>
     `Tokens ${p.at}–${p.at + p.length - 1}: ${plural(p.length, "token")} copied ` +
@@ -46,9 +46,9 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     paint();
   }
   const walk = (by: number) => () => {
-    const shown = text.passages;
-    const at = chosen ? shown.indexOf(chosen) : by > 0 ? -1 : shown.length;
-    choose(shown[Math.max(0, Math.min(shown.length - 1, at + by))] ?? null);
+    const passages = text.passages;
+    const index = chosen ? passages.indexOf(chosen) : by > 0 ? -1 : passages.length;
+    choose(passages[Math.max(0, Math.min(passages.length - 1, index + by))] ?? null);
   };
   const leave = () => {
     choose(null);
@@ -74,7 +74,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const f = frameOf(size, n, 1);
     const wide = f.x(1) - f.x(0);
     const longest = Math.max(1, ...text.passages.map((p) => p.at - p.from));
-    /** The pixels of an arc's width by token. */
+    /** Width of an arc per token, in pixels. */
     const unit = Math.min(wide, WIDEST / (longestOf(text.passages)?.length ?? 1));
     const marked = shownPassage();
     const arc = (p: Passage) => {
@@ -83,10 +83,11 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       const high = Math.max(8, OVER * Math.sqrt((p.at - p.from) / longest) * 0.97);
       const top = (base - (high * 4) / 3).toFixed(1);
       const d = `M${a} ${base}C${a} ${top} ${b} ${top} ${b} ${base}`;
-      const at = (pin: boolean) => () => (pin || !group.cursor.pinned ? choose(p, pin) : undefined);
+      const chooser = (pin: boolean) => () =>
+        pin || !group.cursor.pinned ? choose(p, pin) : undefined;
       return svg`<g class=${p === marked ? "hsd-arc hsd-on" : "hsd-arc"}
         data-family=${palette.family(p.source)}
-        @pointerenter=${at(false)} @click=${at(true)}>
+        @pointerenter=${chooser(false)} @click=${chooser(true)}>
         <path d=${d} class="hsd-arc-line"
           stroke-width=${Math.max(1.25, p.length * unit)}></path><path d=${d}
           class="hsd-arc-hit"></path></g>`;
@@ -119,7 +120,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
       }
       ${axisX(f, f.width / 90, String)}</svg>`;
   }
-  /** The text around a passage, which is marked. */
+  /** The text around a passage, with the passage marked. */
   function snippet(from: number, length: number) {
     const piece = (a: number, b: number) =>
       white(text.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
@@ -140,7 +141,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const label = `Copy arcs: ${counts}. ${keys}`;
     setAttributes(plot, { "aria-label": label });
     render(drawing(), plot);
-    const shown = shownPassage();
+    const passage = shownPassage();
     const rows = copied
       .slice(0, MOST_ROWS)
       .map((p) => [
@@ -159,10 +160,10 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
         </p>
         ${plot}
         <p class="hsd-arc-words" role="status">
-          ${shown ? words(shown) : "No passage was copied."}
+          ${passage ? words(passage) : "No passage was copied."}
         </p>
         <div class="hsd-arc-pair">
-          ${shown ? pair(shown) : nothing}
+          ${passage ? pair(passage) : nothing}
         </div>
         ${folded(title, tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows))}`,
       root,
@@ -173,7 +174,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     chosen = null;
     paint();
   };
-  // Rarely while the text grows: every token moves all others.
+  // Redraw rarely while the text grows, since every token moves all others.
   const later = soon(redraw, 1000);
   follow((what) => (what === "reset" || store.meta.wall_ns !== null ? redraw() : later()));
   redraw();

@@ -1,5 +1,5 @@
-// What if: one draft model. Sliders of acceptance and costs, and the speed over plain decoding by
-// lookahead (law.ts).
+// "What if" for one draft model: sliders for acceptance and costs, and the speed-up over plain
+// decoding by lookahead (law.ts).
 import { html, nothing, svg } from "lit-html";
 import { axisY, type Frame, frameOf } from "../lib/chart";
 import { menu, slider } from "../lib/fields";
@@ -12,10 +12,10 @@ type Preset = Costs & { name: string };
 type Traits = Settings & {
   /** Calibrated draft models. */
   presets: Preset[];
-  /** Where the presets come from. */
+  /** Origin of the presets. */
   source: string;
 };
-type Put = (values: Partial<Traits>) => void;
+type SetTraits = (values: Partial<Traits>) => void;
 
 interface Slider {
   name: Setting;
@@ -54,7 +54,7 @@ const SLIDERS: Slider[] = [
 ];
 const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
 const WIDTH = 620;
-/** From this width on each lookahead has its number. */
+/** Width from which each lookahead is numbered, in pixels. */
 const ROOMY = 400;
 
 const speedAt = ({ acceptance, cost, slope }: Costs, lookahead: number) =>
@@ -62,14 +62,14 @@ const speedAt = ({ acceptance, cost, slope }: Costs, lookahead: number) =>
 const timesWords = (settings: Settings, lookahead: number) =>
   `${speedAt(settings, lookahead).toFixed(2)} times the speed of plain decoding`;
 
-/** Whether the lookahead is the best, or which is. */
+/** Describe the best lookahead. */
 function adviceOf(settings: Settings): string {
   const best = bestOf(settings);
   if (speedAt(settings, best) <= 1) return "No lookahead pays off: remove the draft model.";
   if (best === settings.lookahead) return "This is the best lookahead.";
   return `Best lookahead: ${best}, ${timesWords(settings, best)}.`;
 }
-/** The acceptance from which a draft pays off at these costs. */
+/** Describe the acceptance from which drafting pays off at these costs. */
 function payWords(settings: Settings): string {
   const least = leastAcceptance(settings);
   if (least === undefined) return "At this cost no acceptance pays off.";
@@ -80,7 +80,7 @@ const ownOf = (presets: readonly Preset[], { acceptance, cost, slope }: Costs) =
   presets.find((p) => p.acceptance === acceptance && p.cost === cost && p.slope === slope);
 
 /** The menu of calibrated draft models. */
-function presetMenu(presets: readonly Preset[], settings: Settings, put: Put) {
+function presetMenu(presets: readonly Preset[], settings: Settings, put: SetTraits) {
   if (!presets.length) return nothing;
   const names = [["", "custom"], ...presets.map(({ name }) => [name, name])];
   const choose = (chosen: string) => {
@@ -89,11 +89,15 @@ function presetMenu(presets: readonly Preset[], settings: Settings, put: Put) {
     const { acceptance, cost, slope } = preset;
     put({ acceptance, cost, slope });
   };
-  const own = ownOf(presets, settings)?.name ?? "";
-  return html`<label>Draft model${menu(names, own, choose)}</label>`;
+  const presetName = ownOf(presets, settings)?.name ?? "";
+  return html`<label>Draft model${menu(names, presetName, choose)}</label>`;
 }
 
-function sliderTemplate({ name, words, from, to, step, write }: Slider, value: number, put: Put) {
+function sliderTemplate(
+  { name, words, from, to, step, write }: Slider,
+  value: number,
+  put: SetTraits,
+) {
   return html`<label
     >${words}<span class="hsd-wi-slide"
       >${slider(from, to, step, value, (v) => put({ [name]: v }))}<output
@@ -103,7 +107,7 @@ function sliderTemplate({ name, words, from, to, step, write }: Slider, value: n
   >`;
 }
 
-/** The point of a lookahead: large for the chosen one, a ring for the best. */
+/** The point of a lookahead: large for the selected one, a ring for the best one. */
 function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
   const isChosen = lookahead === settings.lookahead;
   const isBest = lookahead === best;
@@ -119,7 +123,7 @@ function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
         text-anchor="middle">${number}</text>`;
 }
 
-/** The speed over plain decoding by lookahead. */
+/** The picture of the speed-up over plain decoding by lookahead. */
 function picture(settings: Settings, room: number) {
   const width = Math.min(WIDTH, room || WIDTH);
   const speeds = LOOKAHEADS.map((lookahead) => speedAt(settings, lookahead));

@@ -1,6 +1,6 @@
-// Start a self-contained page (hsd_viz/views/export.py): a whole page over recorded runs, or single
-// views in places of a text. Its content is JSON in the element #hsd-content, packed by gzip and
-// base64.
+// Starts a self-contained page (hsd_viz/views/export.py): the complete page over recorded runs, or
+// single views within a text. Its content is JSON in the element #hsd-content, compressed with gzip
+// and encoded in base64.
 import { plotlyOf } from "../app";
 import { drawingOf } from "../app/drawing";
 import { openPage } from "../app/page";
@@ -13,10 +13,7 @@ import { standIn } from "../lib/widget";
 import { type Plotly, provide } from "../plot/library";
 import { mount } from "../views";
 
-/**
- * The host of a page that has only recorded runs, by the names in `about`: what it lacks is said on
- * the page.
- */
+/** Return a host that has only recorded runs, by the names in `about`. */
 export function recordingHost(about: About, runs: Record<string, Snapshot>): Host {
   const games = about.games.filter((game) =>
     Object.values(game.runs).every((name) => name in runs),
@@ -33,21 +30,19 @@ export function recordingHost(about: About, runs: Record<string, Snapshot>): Hos
 }
 
 interface Content {
-  /** A page of recorded runs, which opens on the first one. */
+  /** What the complete page shows; it opens on the first recording. */
   about?: About;
   runs?: Record<string, Snapshot>;
-  /** Whether its server decodes. */
+  /** Whether the server of the page decodes. */
   server?: boolean;
-  /**
-   * Views by place, and the state that all have; a view of another package has a script of its own.
-   */
+  /** Single views with their places and traits; a view of another package has its own script. */
   views?: { at: string; view?: string; script?: number; state: Record<string, unknown> }[];
   scripts?: string[];
-  /** plotly's module. */
+  /** Compressed module of plotly. */
   library?: string;
   /**
-   * For a picture: put the page's "height", or the "drawing" of its charts, into #result when
-   * everything is drawn.
+   * For tools that take pictures: write the "height" of the page, or the "drawing" of its charts,
+   * to #result once everything is drawn.
    */
   then?: string;
 }
@@ -76,9 +71,9 @@ async function start(content: Content) {
     if (!el) continue;
     if (view) mount(view, state, el);
     else {
-      const made = (await modules[script ?? 0]).default;
+      const definition = (await modules[script ?? 0]).default;
       const model = standIn(state);
-      const widget = typeof made === "function" ? await made() : made;
+      const widget = typeof definition === "function" ? await definition() : definition;
       await widget.initialize?.({ model });
       await widget.render({ model, el });
     }
@@ -95,7 +90,7 @@ async function start(content: Content) {
   if (result) result.textContent = String(output || "none");
 }
 
-/** Start the page that holds this bundle, if it is one. */
+/** Start the page that contains this bundle, if it is self-contained. */
 export function startPage() {
   const packed = document.getElementById("hsd-content")?.textContent;
   if (!packed) return;

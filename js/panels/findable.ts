@@ -1,33 +1,31 @@
-// Where the next token was in the text before it: found by tokens, by states, or not there
-// (hsd_viz/figures/semantic.py). Pure.
+// Classifies whether the next token could be found in the text before it, by equal tokens or by
+// similar states (hsd_viz/figures/semantic.py). Pure functions.
 import type { Store } from "../lib/run";
 
-export type Way = "both" | "tokens" | "state" | "missed" | "absent";
-/** Longest keys, and occurrences that are looked at, of the context database. */
+export type FindingWay = "both" | "tokens" | "state" | "missed" | "absent";
+/** Maximum key length of the context database, and number of occurrences that it considers. */
 const LONGEST = 8;
 const RECENT = 4;
 
-/**
- * What followed the latest occurrences of the longest suffix of a text that occurs before its end.
- */
+/** Return the tokens after the latest earlier occurrences of the longest repeated suffix. */
 function followers(text: readonly number[]): number[] {
   const last = text.length - 1;
-  const same = (at: number, length: number) => {
+  const isSame = (at: number, length: number) => {
     for (let k = 0; k < length; k++) if (text[at - k] !== text[last - k]) return false;
     return true;
   };
   let places: number[] = [];
   for (let at = last - 1; at >= 0; at--) if (text[at] === text[last]) places.push(at);
   for (let length = 2; length <= LONGEST; length++) {
-    const longer = places.filter((at) => at >= length - 1 && same(at, length));
+    const longer = places.filter((at) => at >= length - 1 && isSame(at, length));
     if (!longer.length) break;
     places = longer;
   }
   return places.slice(0, RECENT).map((at) => text[at + 1]);
 }
 
-/** How a token could be found in the text before it. */
-export function wayOf(text: readonly number[], token: number, byState: boolean): Way {
+/** Classify how the next token could be found in the text before it. */
+export function wayOf(text: readonly number[], token: number, byState: boolean): FindingWay {
   if (followers(text).includes(token)) return byState ? "both" : "tokens";
   if (byState) return "state";
   const last = text[text.length - 1];
@@ -36,10 +34,10 @@ export function wayOf(text: readonly number[], token: number, byState: boolean):
     : "absent";
 }
 
-/** The rounds of the target by the way; null if the run drafted nothing by states. */
+/** Count target rounds by the way of their first token; null without drafts by states. */
 export function waysOf(
   run: Pick<Store, "tokens" | "drafts" | "promptIds">,
-): Record<Way, number> | null {
+): Record<FindingWay, number> | null {
   const proposed = new Set<string>();
   for (const drafts of run.drafts.values())
     for (const { round, depth, cosine, token_id } of drafts)

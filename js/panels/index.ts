@@ -1,5 +1,5 @@
-// Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of
-// levels where there are several.
+// Counts of a run as tables with bars. The trait `which` names the panels; those about one verifier
+// have a menu of levels if there are several.
 import { html, nothing, render } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { menu } from "../lib/fields";
@@ -31,13 +31,13 @@ const keyOfBars = () =>
     )}
   </p>`;
 
-/** Parts of a bar that are of no source. */
+/** Parts of a bar without a source. */
 const UNSOURCED = ["rejected", "unreached", "rounds"];
-/** The least width of the ribbons, and where the view has none yet. */
+/** Minimum width of the ribbons, and their width before the view has a layout, in pixels. */
 const LEAST = 280;
 const USUAL = 640;
 
-/** A row's parts as a bar, of which `most` fills the room. */
+/** The parts of a row as a bar; a total of `most` fills the width. */
 function bar({ parts }: Row, most: number, palette: Palette) {
   const part = ([key, length, words]: Row["parts"][number]) =>
     html`<span
@@ -55,16 +55,16 @@ function bar({ parts }: Row, most: number, palette: Palette) {
   >`;
 }
 
-/** A table with bars; `id` is that of its measure's definition. */
+/** A table with bars; `id` is the element id of the definition of its measure. */
 function table(panel: Panel, id: string, palette: Palette) {
   const { title, measure, more = "", heads, rows, empty, foot } = panel;
   const sums = rows.map(({ parts }) => parts.reduce((sum, [, length]) => sum + length, 0));
-  const most = Math.max(1e-9, ...sums);
+  const longest = Math.max(1e-9, ...sums);
   const value = (words: string, few = false) =>
     few ? html`<span class="hsd-pn-few">${words}</span>` : words;
   const cells = rows.map((row) => [
     row.label,
-    bar(row, most, palette),
+    bar(row, longest, palette),
     ...row.cells.map((words) => value(words, row.few)),
   ]);
   const isOfDrafts = heads.includes("draft tokens") && !empty;
@@ -83,7 +83,7 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
   const { databases } = model.get("palette");
   let level = -1;
 
-  /** Light what the text has of a source. */
+  /** Highlight the tokens of a source in the text. */
   function light(source: string | null) {
     const places = [...store.tokens.keys()].filter((k) => store.tokens[k].source === source);
     group.light(places.map((place) => store.promptIds.length + place));
@@ -93,9 +93,9 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
       const room = Math.max(LEAST, root.clientWidth || USUAL);
       return ribbons(stagesOf(store, databases), palette, room, light);
     }
-    const all = panelsOf(store, palette, databases);
-    const made = all[name as keyof typeof all](level);
-    return name === "inText" && !made.rows.length ? nothing : table(made, id, palette);
+    const panels = panelsOf(store, palette, databases);
+    const content = panels[name as keyof typeof panels](level);
+    return name === "inText" && !content.rows.length ? nothing : table(content, id, palette);
   }
   function levelMenu(levels: number[]) {
     const options = levels.map((at) => [String(at), store.levelName(at)]);

@@ -1,28 +1,25 @@
 // Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted,
-// conditional acceptance = accepted / examined. Pure.
+// conditional acceptance = accepted / examined. Pure functions.
 import type DEFINITIONS from "../lib/definitions.json";
 import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
-import { type Way, waysOf } from "./findable";
+import { type FindingWay, waysOf } from "./findable";
 
-/**
- * A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached",
- * "rounds".
- */
+/** A part of a bar. Its key selects the colour: a source, "rejected", "unreached" or "rounds". */
 type Part = [key: string, length: number, words: string];
 export interface Row {
   label: string;
   parts: Part[];
   cells: string[];
-  /** Its rate is of too few draft tokens to be one. */
+  /** Whether there are too few draft tokens for a rate. */
   few?: boolean;
 }
 /**
- * One table: its measure, what is said besides its definition, and `heads` above labels, bars and
- * values. `empty` replaces missing rows.
+ * A table: its title, its measure with a remark `more`, and `heads` above labels, bars and values.
+ * `empty` is the text of a table without rows.
  */
 export interface Panel {
   title: string;
@@ -35,8 +32,8 @@ export interface Panel {
 }
 type Run = Pick<Store, "tokens" | "rounds" | "drafts" | "promptIds">;
 
-/** Where the next token was: the words, and the source whose colour the bar has. */
-const WAYS: Record<Way, [words: string, source: string]> = {
+/** Label for each way of finding the next token, and the source whose colour its bar has. */
+const WAYS: Record<FindingWay, [words: string, source: string]> = {
   both: ["found by tokens and by state", "context"],
   tokens: ["found by tokens only", "context"],
   state: ["found by state only", "semantic"],
@@ -44,14 +41,14 @@ const WAYS: Record<Way, [words: string, source: string]> = {
   absent: ["not in the text", "target"],
 };
 
-/** Draft tokens of which a rate is at least. */
+/** Minimum number of draft tokens for a rate. */
 const FEW = 5;
-/** Rows of a table; beyond that, neighbouring values are binned. */
+/** Maximum number of rows of a table; for more, neighbouring values are binned. */
 const MOST_ROWS = 20;
 export const share = (over: number, under: number) =>
   under ? `${Math.round((100 * over) / under)}%` : "–";
 
-/** Bin whole numbers from the least to the greatest: one bin each, or ranges of equal width. */
+/** Divide the range of whole numbers into bins: one per number, or ranges of equal width. */
 export function ranges(values: Iterable<number>): [first: number, last: number][] {
   const distinct = [...new Set(values)];
   if (!distinct.length) return [];
@@ -68,34 +65,36 @@ const within = ([a, b]: readonly [number, number], n: number) => a <= n && n <= 
 const draftsOf = (run: Run) => [...run.drafts.values()].flat();
 export const topLevel = (run: Pick<Store, "rounds">) =>
   Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
-/** The levels that verified, the target first. */
+/** Return the levels that verified, the target first. */
 export const verifiers = (run: Pick<Store, "rounds">) =>
   [...new Set([...run.rounds.values()].map((r) => r.level))].sort((a, b) => b - a);
 
-/** Sources in order: databases, the others by name, the target last. */
+/** Sort sources: databases in their order, others by name, the target last. */
 export function inOrder(sources: Iterable<string>, databases: readonly string[]): string[] {
-  const place = (s: string) =>
+  const rankOf = (s: string) =>
     databases.includes(s) ? databases.indexOf(s) : s === "target" ? 99 : 50;
-  return [...new Set(sources)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+  return [...new Set(sources)].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
 }
 
-/** What the tables of a run are made from. */
-interface Counted {
+/** The data of the tables of a run. */
+interface CountedRun {
   run: Run;
   palette: Pick<Palette, "words">;
   databases: readonly string[];
-  /** The draft rows of all levels. */
+  /** Draft rows of all levels. */
   drafts: Draft[];
 }
 
 const isAccepted = ({ verdict }: Draft): boolean => verdict === "accepted";
 const acceptedOf = (drafts: readonly Draft[]): number => drafts.filter(isAccepted).length;
 
-/** Accepted by source, then rejected, then what was not examined or was cut. */
-function partsOf({ palette, databases }: Counted, drafts: Draft[]): Part[] {
+/**
+ * Return the parts of a bar: accepted tokens by source, then rejected, then not examined or cut.
+ */
+function partsOf({ palette, databases }: CountedRun, drafts: Draft[]): Part[] {
   const accepted = bySource(drafts.filter(isAccepted));
   const rejected = drafts.filter(({ verdict }) => verdict === "rejected").length;
-  const rest = drafts.length - rejected - acceptedOf(drafts);
+  const unexamined = drafts.length - rejected - acceptedOf(drafts);
   const bySources = inOrder(Object.keys(accepted), databases).map(
     (source): Part => [
       source,
@@ -103,28 +102,29 @@ function partsOf({ palette, databases }: Counted, drafts: Draft[]): Part[] {
       `${palette.words(source)}: ${accepted[source]} accepted`,
     ],
   );
-  const others: Part[] = [
+  const notAccepted: Part[] = [
     ["rejected", rejected, `${rejected} rejected`],
-    ["unreached", rest, `${rest} not examined`],
+    ["unreached", unexamined, `${unexamined} not examined`],
   ];
-  return [...bySources, ...others.filter(([, count]) => count)];
+  return [...bySources, ...notAccepted.filter(([, count]) => count)];
 }
 
-/** Why a table has no rows; "": it has. */
-function emptyWords({ drafts: all }: Counted, drafts: readonly unknown[]): string {
+/** Explain why a table has no rows; "": it has some. */
+function emptyWords({ drafts: all }: CountedRun, drafts: readonly unknown[]): string {
   if (!all.length)
     return "No drafts in this run: the target generated every token, one per forward pass.";
   return drafts.length ? "" : "No drafts for this level.";
 }
 
 /**
- * The depths of the draft tokens that were examined, one of each round and depth. Block
- * verification rejects several tokens of a chain; the first one counts, as in the round's figure.
+ * Return the depths of the examined draft tokens, one per round and depth. Of several tokens of a
+ * chain that block verification rejects, only the first counts, as in the round's `examined`.
  */
 function examinedDepths(drafts: readonly Draft[]): number[] {
   const accepted = drafts.filter(isAccepted);
-  const kept = new Set(accepted.map(({ round, node }) => `${round} ${node}`));
-  const isReached = ({ round, parent }: Draft) => parent < 0 || kept.has(`${round} ${parent}`);
+  const acceptedNodes = new Set(accepted.map(({ round, node }) => `${round} ${node}`));
+  const isReached = ({ round, parent }: Draft) =>
+    parent < 0 || acceptedNodes.has(`${round} ${parent}`);
   const judged = drafts.filter(
     (draft) => isReached(draft) && (isAccepted(draft) || draft.verdict === "rejected"),
   );
@@ -132,18 +132,18 @@ function examinedDepths(drafts: readonly Draft[]): number[] {
   return [...places.values()];
 }
 
-function byPosition(counted: Counted, level: number): Panel {
+function byPosition(counted: CountedRun, level: number): Panel {
   const drafts = counted.drafts.filter((draft) => draft.level === level);
   const depths = examinedDepths(drafts);
   const rows = ranges(drafts.map(({ depth }) => depth)).map((bin): Row => {
     const here = drafts.filter(({ depth }) => within(bin, depth));
-    const seen = depths.filter((depth) => within(bin, depth)).length;
+    const examined = depths.filter((depth) => within(bin, depth)).length;
     const accepted = acceptedOf(here);
     return {
       label: rangeWords(bin),
       parts: partsOf(counted, here),
-      cells: [`${accepted} / ${seen}`, share(accepted, seen)],
-      few: seen < FEW,
+      cells: [`${accepted} / ${examined}`, share(accepted, examined)],
+      few: examined < FEW,
     };
   });
   return {
@@ -158,7 +158,7 @@ function byPosition(counted: Counted, level: number): Panel {
   };
 }
 
-function perRound(counted: Counted, level: number): Panel {
+function perRound(counted: CountedRun, level: number): Panel {
   const rounds = [...counted.run.rounds.values()].filter((round) => round.level === level);
   const counts = rounds.map(({ accepted }) => accepted);
   const rows = ranges([0, ...counts]).map((bin): Row => {
@@ -179,8 +179,8 @@ function perRound(counted: Counted, level: number): Panel {
 }
 
 /**
- * Join neighbouring bins until each has as many values as a rate needs; the last ones join those
- * before them.
+ * Join neighbouring bins until each has enough values for a rate; a remainder joins the bin before
+ * it.
  */
 export function joined(
   bins: readonly (readonly [number, number])[],
@@ -192,15 +192,15 @@ export function joined(
     if (before && countOf(before) < FEW) before[1] = last;
     else groups.push([first, last]);
   }
-  const rest = groups.at(-1);
-  if (rest && groups.length > 1 && countOf(rest) < FEW) {
+  const remainder = groups.at(-1);
+  if (remainder && groups.length > 1 && countOf(remainder) < FEW) {
     groups.pop();
-    groups[groups.length - 1][1] = rest[1];
+    groups[groups.length - 1][1] = remainder[1];
   }
   return groups;
 }
 
-function byMatch(counted: Counted, level: number): Panel {
+function byMatch(counted: CountedRun, level: number): Panel {
   const drafts = counted.drafts.filter(
     (draft) => draft.level === level && draft.key_length !== null,
   );
@@ -234,12 +234,12 @@ function byMatch(counted: Counted, level: number): Panel {
   };
 }
 
-/** Without rows where the run has no semantic database. */
-function inText({ run }: Counted): Panel {
+/** The table of ways to find the next token; without rows if the run has no semantic database. */
+function inText({ run }: CountedRun): Panel {
   const ways = waysOf(run);
   const rounds = ways ? Object.values(ways).reduce((sum, count) => sum + count, 0) : 0;
   const rows = Object.entries(ways ?? {}).map(([way, count]): Row => {
-    const [label, source] = WAYS[way as Way];
+    const [label, source] = WAYS[way as FindingWay];
     return {
       label,
       parts: count ? [[source, count, plural(count, "round")]] : [],
@@ -254,9 +254,9 @@ function inText({ run }: Counted): Panel {
   };
 }
 
-/** The tables of a run by their names; a level is that of a verifier. */
+/** Return the tables of a run by name, each as a function of the level of a verifier. */
 export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
-  const counted: Counted = { run, palette, databases, drafts: draftsOf(run) };
+  const counted: CountedRun = { run, palette, databases, drafts: draftsOf(run) };
   return {
     byPosition: (level: number) => byPosition(counted, level),
     perRound: (level: number) => perRound(counted, level),

@@ -1,6 +1,6 @@
-// Filter ribbons: how many draft tokens of each source survive each level. A column per verifier
-// and one for the text; from each column what was accepted runs on to the next, and what was not
-// falls out below.
+// Filter ribbons: how many draft tokens of each source survive each level. There is a column per
+// verifier and one for the text. Accepted tokens flow from each column to the next one, and the
+// others fall out below.
 import { html, nothing, svg } from "lit-html";
 import { mark, sample, spread } from "../lib/chart";
 import { bySource } from "../lib/metrics";
@@ -15,19 +15,19 @@ export interface Flow {
   drafted: number;
   accepted: number;
 }
-/** The flows of one verifier, by source; at the text every emitted token is "accepted". */
+/** Flows of one verifier by source. In the stage of the text, every token counts as accepted. */
 export interface Stage {
   name: string;
   flows: Flow[];
 }
 
-/** Draft tokens by verifier, lowest first, and the emitted tokens last. Pure. */
+/** Return the stages of a run: its verifiers, lowest first, and the text last. Pure function. */
 export function stagesOf(
   run: Pick<Store, "rounds" | "drafts" | "tokens" | "levelName">,
   databases: readonly string[],
 ): Stage[] {
   const drafts = [...run.drafts.values()].flat();
-  /** Counts by source; a token of the text counts as accepted. */
+  /** Count rows by source; a token of the text counts as accepted. */
   const flowsOf = (rows: { source: string; verdict?: string }[]) => {
     const drafted = bySource(rows);
     const accepted = bySource(rows.filter((r) => (r.verdict ?? "accepted") === "accepted"));
@@ -49,13 +49,15 @@ export function stagesOf(
 }
 
 const SIZE = { height: 250, bar: 14, gap: 4, fall: 46, top: 44 };
-/** On a wider page sources are named beside both columns, else beside the text and in a key. */
+/**
+ * Width from which sources are named beside both columns, not only beside the text and in a key.
+ */
 const WIDE = 640;
 const GUTTER = { wide: { left: 200, right: 200 }, narrow: { left: 2, right: 156 } };
-/** Pixels between two labels, and of a letter. */
+/** Height of a label and width of a letter, in pixels. */
 const LINE = 17;
 const LETTER = 6.6;
-/** What falls reaches over this share of a step at most. */
+/** Maximum horizontal reach of falling ribbons, as a share of the step between columns. */
 const REACH = 0.7;
 
 const sumOf = <Row>(rows: readonly Row[], value: (row: Row) => number): number =>
@@ -63,13 +65,13 @@ const sumOf = <Row>(rows: readonly Row[], value: (row: Row) => number): number =
 const draftedIn = ({ flows }: Stage): number => sumOf(flows, (flow) => flow.drafted);
 const isText = ({ name }: Stage): boolean => name === "text";
 
-/** Where the flows of all stages are, in pixels. */
+/** Positions of the flows of all stages, in pixels. */
 interface Layout {
   width: number;
   isWide: boolean;
-  /** Pixels of a token. */
+  /** Height of a token. */
   scale: number;
-  /** How much narrower what falls is. */
+  /** Factor by which falling ribbons are narrower. */
   narrow: number;
   /** Left edges of the columns. */
   lefts: number[];
@@ -77,7 +79,7 @@ interface Layout {
   tops: Map<string, number>[];
 }
 
-/** Tops of the flows of a stage, one below the other. */
+/** Return the tops of the flows of a stage, stacked below each other. */
 function topsOf({ flows }: Stage, scale: number): Map<string, number> {
   const tops = new Map<string, number>();
   let y = SIZE.top;
@@ -100,14 +102,14 @@ export function layoutOf(stages: readonly Stage[], width: number): Layout {
     width,
     isWide,
     scale,
-    // What falls narrows where it would reach the next column.
+    // Narrow the falling ribbons if they would reach the next column.
     narrow: Math.min(1, (REACH * step) / Math.max(1, ...falls)),
     lefts: stages.map((_, k) => left + step * k),
     tops: stages.map((stage) => topsOf(stage, scale)),
   };
 }
 
-/** A label beside a flow: its words, where they begin or end, and how they are anchored. */
+/** A label beside a flow: its text, its position, and its anchor. */
 export interface Label {
   words: string;
   x: number;
@@ -117,7 +119,7 @@ export interface Label {
 const middleOf = ({ tops, scale }: Layout, k: number, { source, drafted }: Flow): number =>
   (tops[k].get(source) ?? 0) + Math.max(1, drafted * scale) / 2 + 4;
 
-/** The names of sources at the text, and beside the first column where it has room; apart. */
+/** Return the labels of sources beside the text and, if there is room, the first column. */
 export function labelsOf(
   stages: readonly Stage[],
   layout: Layout,
@@ -137,7 +139,7 @@ export function labelsOf(
   return [...spread(first, LINE), ...spread(emitted, LINE)];
 }
 
-/** The count of what falls out of a column, beside it; null: nothing does. */
+/** Return the label with the number of tokens that fall out of a column; null: none. */
 export function lostLabel(stages: readonly Stage[], layout: Layout, k: number): Label | null {
   const lost = sumOf(stages[k].flows, ({ drafted, accepted }) => drafted - accepted);
   if (!lost || isText(stages[k])) return null;
@@ -148,17 +150,17 @@ export function lostLabel(stages: readonly Stage[], layout: Layout, k: number): 
   return { words, x: Math.min(beside, room), y: SIZE.height - 8, anchor: "start" };
 }
 
-/** Pixels of the tokens that were not accepted. */
+/** Return the height of the tokens that were not accepted, in pixels. */
 const fallOf = (flows: readonly Flow[], scale: number): number =>
   sumOf(flows, ({ drafted, accepted }) => (drafted - accepted) * scale);
 
-/** An edge of a band: its x, its top and its height. */
+/** A vertical edge of a band: its x, its top and its height. */
 interface Edge {
   x: number;
   y: number;
   high: number;
 }
-/** Path data of the band between two edges. */
+/** Return the path data of the band between two edges. */
 function bandPath(from: Edge, to: Edge): string {
   const middle = (from.x + to.x) / 2;
   const over = `M${from.x} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${to.x} ${to.y}`;
@@ -168,7 +170,7 @@ function bandPath(from: Edge, to: Edge): string {
   return `${over}v${to.high}${under}z`;
 }
 
-/** Path data of what falls out of a column at an edge, `away` pixels from it at the foot. */
+/** Return the path data of a ribbon that falls from an edge, `away` pixels from it at the foot. */
 function fallPath({ x, y, high }: Edge, away: number, narrow: number): string {
   const inner = x + 4 + away;
   const outer = inner + narrow * high;
@@ -177,12 +179,12 @@ function fallPath({ x, y, high }: Edge, away: number, narrow: number): string {
   return `${down}H${inner}Q${inner} ${y + high} ${x} ${y + high}z`;
 }
 
-/** The path of what a flow keeps, to the next stage; "": nothing. */
+/** Return the path of a flow's accepted tokens to the next stage; "": none. */
 function keptPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flow): string {
   const { scale, lefts, tops } = layout;
   const next = stages[k + 1]?.flows.find(({ source }) => source === flow.source);
   if (!next || !flow.accepted) return "";
-  // The next level may have got fewer than were accepted, where the text ended.
+  // At the end of the text, the next level may get fewer tokens than were accepted.
   const into = Math.min(next.drafted, flow.accepted) * scale;
   const top = tops[k].get(flow.source) ?? 0;
   return bandPath(
@@ -191,25 +193,25 @@ function keptPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flo
   );
 }
 
-/** The path of what a flow loses; "": nothing, or it is the text. */
+/** Return the path of a flow's tokens that were not accepted; "": none. */
 function lostPath(stages: readonly Stage[], layout: Layout, k: number, flow: Flow): string {
   const { scale, narrow, lefts, tops } = layout;
   const high = (flow.drafted - flow.accepted) * scale;
   if (high <= 0 || !stages[k + 1]) return "";
   const { flows } = stages[k];
-  // The lower a ribbon begins, the nearer it falls.
+  // A ribbon that begins lower falls closer to the column.
   const below = flows.slice(flows.indexOf(flow) + 1);
   const y = (tops[k].get(flow.source) ?? 0) + flow.accepted * scale;
   return fallPath({ x: lefts[k] + SIZE.bar, y, high }, narrow * fallOf(below, scale), narrow);
 }
 
-/** The result of a flow. */
+/** Describe the result of a flow. */
 function fateOf(stage: Stage, { drafted, accepted }: Flow): string {
   if (isText(stage)) return plural(drafted, "token");
   return `${accepted} of ${drafted} accepted by ${stage.name}`;
 }
 
-/** Gets the source of the ribbon under the pointer or focus; null: none. */
+/** Called with the source of the ribbon under the pointer or focus; null: none. */
 type Light = (source: string | null) => void;
 
 function ribbon(
@@ -225,28 +227,28 @@ function ribbon(
   const words = `${palette.words(source)}: ${fateOf(stages[k], flow)}`;
   const top = layout.tops[k].get(source) ?? 0;
   const foot = top + Math.max(1, drafted * layout.scale);
-  const kept = keptPath(stages, layout, k, flow);
+  const acceptedPath = keptPath(stages, layout, k, flow);
   const lost = lostPath(stages, layout, k, flow);
   const on = () => light(source);
   const off = () => light(null);
   return svg`<g data-family=${family} tabindex="0" role="img" aria-label=${words}
     @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
-    ${kept ? svg`<path class="hsd-rb-kept" d=${kept}></path>` : nothing}
+    ${acceptedPath ? svg`<path class="hsd-rb-kept" d=${acceptedPath}></path>` : nothing}
     ${lost ? svg`<path class="hsd-rb-lost" d=${lost}></path>` : nothing}
     ${mark(family, `M${layout.lefts[k] + SIZE.bar / 2} ${foot}V${top}`)}</g>`;
 }
 
-/** Where the name of a stage is: over its column, and within the picture. */
+/** Return the position of a stage's name: above its column, within the picture. */
 function headPlace(stage: Stage, { lefts, isWide }: Layout, k: number) {
   if (isWide || (k && !isText(stage))) return { x: lefts[k] + SIZE.bar / 2, anchor: "middle" };
   return { x: lefts[k], anchor: "start" };
 }
 
-/** The name of a stage and what it accepts, above its column. */
+/** The name of a stage above its column, with its number of accepted tokens. */
 function headTemplate(stage: Stage, layout: Layout, k: number) {
   const accepted = sumOf(stage.flows, (flow) => flow.accepted);
   const drafted = draftedIn(stage);
-  // Heads of three columns touch on a phone.
+  // On a phone, the heads of three columns would touch.
   const verb = layout.isWide || layout.lefts.length < 3 ? "accepts " : "";
   const words = isText(stage) ? plural(drafted, "token") : `${verb}${accepted} of ${drafted}`;
   const { x, anchor } = headPlace(stage, layout, k);
@@ -276,7 +278,7 @@ function picture(stages: readonly Stage[], layout: Layout, palette: Palette, lig
   </svg>`;
 }
 
-/** What the first column got by source, where the picture has no room for it. */
+/** The key of the first column's sources, for pictures without room for their labels. */
 function keyTemplate({ flows, name }: Stage, palette: Palette) {
   const entry = ({ source, drafted, accepted }: Flow) =>
     html`<span
@@ -285,7 +287,7 @@ function keyTemplate({ flows, name }: Stage, palette: Palette) {
   return html`<p class="hsd-pn-key">Accepted by ${name} ${flows.map(entry)}</p>`;
 }
 
-/** The same as a table: a row by source, a column by stage. */
+/** The flows as a table: a row per source, a column per stage. */
 function table(stages: readonly Stage[], palette: Palette) {
   const sources = new Set(stages.flatMap(({ flows }) => flows.map(({ source }) => source)));
   const cell = (stage: Stage, source: string) => {

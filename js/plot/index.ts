@@ -1,4 +1,5 @@
-// A plotly figure: its title, words and values in HTML, its colours those of the page.
+// The view of a plotly figure: its title, texts and values are in HTML, and its colours are those
+// of the page.
 import { html, nothing, render } from "lit-html";
 import { onResize } from "../lib/chart";
 import { followTheme, make, setAttributes } from "../lib/dom";
@@ -20,18 +21,18 @@ interface Layout {
   meta?: { head?: number; least?: number };
 }
 /**
- * Pixels of the narrowest figure: on a narrower page it scrolls, unless it states another width or
- * has bars or panels.
+ * Minimum width in pixels of a figure that states none and has no bars or panels; narrower pages
+ * scroll it.
  */
 const LEAST = 640;
-/** Pixels above a drawing that plotly's buttons take. */
+/** Height of plotly's buttons above a drawing, in pixels. */
 const TOOLBAR = 30;
 
 /** Prepare the layout of a figure, in place, for a page `width` pixels wide. */
 export function fitted(layout: Layout, width: number): Layout {
   const head = layout.meta?.head;
   const top = layout.margin?.t ?? 0;
-  // Texts to the right of bars do not take their room.
+  // Add the width of texts to the right of bars.
   const least = layout.meta?.least ?? Math.max(LEAST, 400 + (layout.margin?.r ?? 0));
   layout.width = Math.max(least, width);
   if (head !== undefined) {
@@ -41,7 +42,7 @@ export function fitted(layout: Layout, width: number): Layout {
     layout.title = undefined;
   }
   layout.paper_bgcolor = "rgba(0,0,0,0)";
-  // A finger scrolls the page.
+  // On touch screens, dragging scrolls the page.
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
   return layout;
 }
@@ -59,7 +60,7 @@ interface Traits {
   library: string;
 }
 
-/** The words of a figure around its frame. */
+/** The texts of a figure around its frame. */
 function figureTemplate({ layout }: Figure, frame: Element, name: string) {
   const { title, text, note, table } = layout?.meta ?? {};
   const [heads, ...rows] = table ?? [];
@@ -81,10 +82,10 @@ class Chart {
   private plotly: Plotly | null = null;
   private isClosed = false;
   private isDark = false;
-  /** The width for which the figure was drawn, and its height. */
+  /** Width for which the figure was drawn, and its height, in pixels. */
   private width = 0;
   private height = 0;
-  /** Whether plotly draws now, and whether that is out of date. */
+  /** Whether plotly is drawing, and whether that drawing is outdated. */
   private isDrawing = false;
   private isStale = false;
   private readonly ends: (() => void)[];
@@ -127,7 +128,7 @@ class Chart {
     this.redraw();
   }
 
-  /** Write the words of the figure. */
+  /** Write the texts of the figure. */
   private write() {
     const { root, frame, figure } = this;
     const { title, words = "", table } = figure.layout?.meta ?? {};
@@ -140,7 +141,7 @@ class Chart {
     render(figureTemplate(figure, frame, name), root);
   }
 
-  /** Draw, one drawing at a time: plotly finishes later, and would meet the next one's layout. */
+  /** Draw, one drawing at a time, because plotly draws asynchronously and shares the layout. */
   private async redraw() {
     this.isStale = true;
     if (this.isDrawing) return;
@@ -155,23 +156,23 @@ class Chart {
   private async react() {
     const { frame, plot } = this;
     const { model } = this.drawing;
-    frame.hidden = !this.figure.data?.length; // its words say why there is nothing to draw
+    frame.hidden = !this.figure.data?.length; // the texts explain why there is nothing to draw
     this.width = frame.clientWidth;
-    if (!this.width || frame.hidden) return; // or it is not on the page yet
+    if (!this.width || frame.hidden) return; // without a width, it is not attached to the page yet
     this.plotly ??= await libraryOf(model as never);
     if (this.isClosed) return;
     const { data, layout } = this.themed();
     frame.tabIndex = (layout.width ?? 0) > this.width ? 0 : -1; // focusable, because it scrolls
-    // A lower figure would be placed with the margins of the one before, which may leave it no
-    // height.
+    // plotly would lay out a lower figure with the margins of the previous one, which may leave it
+    // without height.
     if ((layout.height ?? 0) < this.height) this.plotly.purge(plot);
     this.height = layout.height ?? 0;
     await this.plotly.react(plot, data, layout, model.get("config"));
-    // The words are in HTML.
+    // The texts are in HTML.
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
   }
 
-  /** A copy of the figure for the theme and the width of the page. */
+  /** Return a copy of the figure for the theme and the width of the page. */
   private themed(): Figure {
     const dark = this.drawing.model.get("dark");
     const hasDark = Boolean(dark.data);
@@ -182,7 +183,7 @@ class Chart {
       narrow(figure as Bars, this.width);
       stack(layout as Panels, this.width);
     }
-    // A figure of another package has one theme.
+    // A figure of another package has only one theme.
     if (this.isDark && !hasDark)
       layout.font = { ...layout.font, color: getComputedStyle(this.root).color };
     return figure;

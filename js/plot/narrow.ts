@@ -1,7 +1,7 @@
-// Bars on a narrow page: labels above them and values at the right edge, so that bars have the
-// whole width. Pure.
+// Lays out horizontal bars on a narrow page: labels are above the bars and values at the right
+// edge, so that bars use the full width. Pure functions.
 
-/** What is read of a figure of horizontal bars, and changed. */
+/** The parts of a figure of horizontal bars that are read and changed. */
 export interface Bars {
   data: Trace[];
   layout: {
@@ -24,32 +24,32 @@ interface Trace {
   text?: string[];
   textfont?: { color?: string };
 }
-/** Pixels of a row whose label and values share a line, and of one whose lines are two. */
+/** Height of a row whose label and values share one line, and of one with two lines, in pixels. */
 const ROW = { one: 40, two: 56 };
 const BAR = 12;
-/** Pixels from the middle of a bar to the line above it, and of a line. */
+/** Pixels from the middle of a bar to the line above it, and height of a line. */
 const GAP = 7;
 const LINE = 16;
-/** Pixels of a character, at most, and of what an entry of the legend has besides its name. */
+/** Maximum width of a character, and width of a legend entry besides its name, in pixels. */
 const CHARACTER = 7.2;
 const ENTRY = 48;
 const MARGIN = { l: 8, r: 16 };
-/** Pixels of the line of a legend, and the width for which the figure has its lines. */
+/** Height of a legend's line, and the figure width for which the legend was laid out, in pixels. */
 const LEGEND = { line: 20, usual: 680 };
 
 const plainOf = (label: string) => label.replace(/<[^>]*>/g, "").replace(/&\w+;/g, "x");
 
-/** The lines of a legend whose entries are columns of one width. */
+/** Return the number of lines of a legend whose entries form columns of equal width. */
 function legendLines(data: readonly Trace[], width: number): number {
   const names = data
     .filter(({ showlegend }) => showlegend !== false)
     .map(({ name = "" }) => name.length)
     .filter(Boolean);
-  const most = ENTRY + CHARACTER * Math.max(0, ...names);
-  return Math.ceil(names.length / Math.max(1, Math.floor(width / most)));
+  const entryWidth = ENTRY + CHARACTER * Math.max(0, ...names);
+  return Math.ceil(names.length / Math.max(1, Math.floor(width / entryWidth)));
 }
 
-/** Lay out a figure of bars, in place, for a page `width` pixels wide; others stay as they are. */
+/** Lay out a figure of bars for a page `width` pixels wide, in place; leave others unchanged. */
 export function narrow({ data, layout }: Bars, width: number): void {
   const rows = layout.meta?.rows;
   if (!rows?.length) return;
@@ -80,7 +80,7 @@ export function narrow({ data, layout }: Bars, width: number): void {
     return value ? [name, text(place, 1, value, GAP, words?.textfont ?? {})] : [name];
   });
   layout.annotations = [...(layout.annotations ?? []), ...labelled];
-  // Values are above the line that crosses them.
+  // Draw lines below the values that they cross.
   layout.shapes = layout.shapes?.map((shape) => ({ ...shape, layer: "below", opacity: 0.55 }));
   if (words) data.splice(data.indexOf(words), 1);
   for (const trace of data) if (trace.type === "bar") trace.width = BAR / row;

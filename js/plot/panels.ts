@@ -1,4 +1,5 @@
-// Panels of a figure on a narrow page: below each other, each as wide as the page. Pure.
+// Lays out the panels of a figure on a narrow page: below each other, each as wide as the page.
+// Pure functions.
 
 type Domain = [from: number, to: number];
 interface Axis {
@@ -11,7 +12,7 @@ interface Annotation {
   y?: number;
   xref?: string;
 }
-/** What is read of a figure with panels in a row, and changed. */
+/** The parts of a figure with panels in a row that are read and changed. */
 export interface Panels {
   width?: number;
   height?: number;
@@ -21,11 +22,11 @@ export interface Panels {
   [axis: `${"x" | "y"}axis${string}`]: Axis;
 }
 
-/** Pixels between two panels, with the numbers and the name of the upper one's axis. */
+/** Pixels between two panels, including the numbers and the name of the upper one's axis. */
 const BETWEEN = 84;
 const MARGIN = { l: 56, r: 12 };
 
-/** The axes of the panels across, from left to right. */
+/** Return the horizontal axes of the panels, from left to right. */
 function across(layout: Panels): Axis[] {
   const names = Object.keys(layout).filter((name) => name.startsWith("xaxis"));
   const axes = names.map((name) => layout[name as "xaxis"]);
@@ -33,21 +34,21 @@ function across(layout: Panels): Axis[] {
   return axes.sort((a, b) => startOf(a) - startOf(b));
 }
 
-/** Put the panels of a figure below each other, in place, for a page `width` pixels wide. */
+/** Stack the panels of a figure for a page `width` pixels wide, in place. */
 export function stack(layout: Panels, width: number): void {
   const axes = across(layout);
   const starts = new Set(axes.map(({ domain }) => domain?.[0]));
   if (axes.length < 2 || starts.size < axes.length) return;
   const { t = 0, b = 0 } = layout.margin ?? {};
-  const one = (layout.height ?? 450) - t - b;
-  const whole = axes.length * one + (axes.length - 1) * BETWEEN;
-  /** Pixels from the foot of the lowest panel to the top of one. */
-  const topOf = (panel: number) => whole - panel * (one + BETWEEN);
+  const panelHeight = (layout.height ?? 450) - t - b;
+  const totalHeight = axes.length * panelHeight + (axes.length - 1) * BETWEEN;
+  /** Return the pixels from the foot of the lowest panel to the top of a panel. */
+  const topOf = (panel: number) => totalHeight - panel * (panelHeight + BETWEEN);
   const ends = axes.map(({ domain }) => domain?.[1] ?? 1);
   for (const annotation of layout.annotations ?? []) {
     if (annotation.xref !== "paper") continue;
     const panel = ends.findIndex((end) => (annotation.x ?? 0) <= end);
-    Object.assign(annotation, { x: 0.5, y: topOf(panel) / whole });
+    Object.assign(annotation, { x: 0.5, y: topOf(panel) / totalHeight });
   }
   axes.forEach((axis, k) => {
     const top = topOf(k);
@@ -55,11 +56,11 @@ export function stack(layout: Panels, width: number): void {
     axis.domain = [0, 1];
     layout[name] = {
       ...layout[name],
-      domain: [(top - one) / whole, top / whole],
+      domain: [(top - panelHeight) / totalHeight, top / totalHeight],
       showticklabels: true,
     };
   });
   layout.margin = { ...layout.margin, ...MARGIN };
-  layout.height = t + b + whole;
+  layout.height = t + b + totalHeight;
   layout.width = width;
 }

@@ -1,5 +1,5 @@
-// The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows
-// of probabilities.
+// The rule lab: four verification rules on one draft. All results are exact, computed here from two
+// rows of probabilities.
 import { html, nothing } from "lit-html";
 import { isWhole } from "../lib/facts";
 import { slider } from "../lib/fields";
@@ -27,20 +27,20 @@ interface Traits {
   epsilon: number;
   seed: number;
 }
-/** A slider of the form: its trait, its words, and its range. */
+/** Sliders of the form: trait, label and range. */
 const SLIDERS = [
   ["lookahead", "Lookahead", 1, 3, 1],
   ["disagreement", "Disagreement of the draft model", 0, 1, 0.05],
   ["epsilon", "Threshold ε of typical acceptance", 0.02, 0.6, 0.02],
 ] as const;
-/** A distance below this is rounding. */
+/** Distances below this are rounding errors. */
 const ROUNDING = 1e-9;
 
-/** A draft in the lab, and what its tokens are called. */
+/** A draft in the lab, with the names of its tokens. */
 interface Trial {
   tokens: readonly string[];
   models: Models;
-  /** Drafted tokens, by their numbers. */
+  /** Indices of the draft tokens. */
   draft: number[];
 }
 
@@ -48,16 +48,16 @@ interface Trial {
 const ORDER: readonly Rule[] = ["token", "typical", "block", "branch"];
 const isLossless = (rule: Rule) => rule !== "typical";
 
-/** The comparison at one place, as text. */
+/** Describe the comparison at one position. */
 export function stepWords(rule: Rule, { place, left, right, accepted }: Step) {
-  const at = `Place ${place + 1}`;
+  const position = `Place ${place + 1}`;
   if (rule === "typical")
-    return `${at}: p = ${figure(right)} ${accepted ? "≥" : "<"} threshold ${figure(left)}`;
+    return `${position}: p = ${figure(right)} ${accepted ? "≥" : "<"} threshold ${figure(left)}`;
   const [low, high] = isWhole(rule) ? ["u", "h"] : ["u·q", "p"];
-  return `${at}: ${low} = ${figure(left)} ${accepted ? "<" : "≥"} ${high} = ${figure(right)}`;
+  return `${position}: ${low} = ${figure(left)} ${accepted ? "<" : "≥"} ${high} = ${figure(right)}`;
 }
 
-/** The verdict on each token of a draft of `n`. */
+/** Return the verdict on each token of a draft of `n` tokens. */
 export function fatesOf(rule: Rule, accepted: number, n: number) {
   const examined = isWhole(rule) ? n : accepted + 1;
   const fate = (k: number) => {
@@ -67,18 +67,18 @@ export function fatesOf(rule: Rule, accepted: number, n: number) {
   return Array.from({ length: n }, (_, k) => fate(k));
 }
 
-/** The draft's tokens with their verdicts, and the rule's own token. */
+/** The draft tokens with their verdicts, and the own token of the round. */
 function chainOf({ tokens, draft }: Trial, rule: Rule, { accepted, token }: Verdict) {
   const chip = (t: number, verdict: string, title = verdict) =>
     html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
   const fates = fatesOf(rule, accepted, draft.length);
-  const own = accepted === draft.length ? "bonus token" : "correction";
+  const ownKind = accepted === draft.length ? "bonus token" : "correction";
   return html`<div class="hsd-rl-tokens">
-    ${draft.map((t, k) => chip(t, fates[k]))}${chip(token, "own", own)}
+    ${draft.map((t, k) => chip(t, fates[k]))}${chip(token, "own", ownKind)}
   </div>`;
 }
 
-/** How the rule came to its verdict, step by step. */
+/** The steps by which the rule reached its verdict. */
 function stepsOf({ tokens, models, draft }: Trial, rule: Rule, verdict: Verdict) {
   const fromP = verdict.accepted === draft.length || !isLossless(rule);
   const h = isWhole(rule) ? thresholds(rule, models, draft).map(figure) : [];
@@ -104,10 +104,10 @@ function draftTemplate({ tokens, models: { p, q }, draft }: Trial, u: readonly n
   </div>`;
 }
 
-/** The law of the first emitted token, as bars with a mark at the target's own. */
+/** The distribution of the first emitted token as bars, with a mark at the target's probability. */
 function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
-  const most = Math.max(...first, ...p);
-  const percent = (share: number) => `${(100 * share) / most}%`;
+  const highest = Math.max(...first, ...p);
+  const percent = (share: number) => `${(100 * share) / highest}%`;
   const bar = (share: number, t: number) =>
     html`<code>${tokens[t]}</code>
       <div class="hsd-rl-track">
@@ -122,7 +122,7 @@ function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
   return html`<div class="hsd-rl-bars">${first.map(bar)}</div>`;
 }
 
-/** A rule: its verdict on the draft, and the law of what it emits. */
+/** The card of a rule: its verdict on the draft, and the distribution of its output. */
 function ruleCard(trial: Trial, rule: Rule, verdict: Verdict) {
   const [name, how] = WORDS[rule];
   const law = lawOf(rule, trial.models, trial.draft.length);

@@ -1,23 +1,23 @@
-// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on
-// given random numbers.
-// The models have no memory: p and q are the same row at every place.
+// Four verification rules on one draft: the exact distribution of what each emits, and its verdict
+// for given random numbers.
+// The models have no memory: p and q are the same row at every position.
 import { numbers } from "../darts/board";
 import { isWhole } from "../lib/facts";
 
 export const RULES = ["token", "block", "branch", "typical"] as const;
 export type Rule = (typeof RULES)[number];
-export type Row = readonly number[];
+export type Distribution = readonly number[];
 
 export interface Models {
-  p: Row;
-  q: Row;
+  p: Distribution;
+  q: Distribution;
   /**
    * The threshold of typical acceptance: a token is accepted if p >= min(epsilon, epsilon^(1/2)
    * exp(-entropy of p)).
    */
   epsilon: number;
 }
-/** How one place of a draft was judged: the numbers that were compared, left < right accepts. */
+/** The comparison at one position of a draft: left < right accepts. */
 export interface Step {
   place: number;
   left: number;
@@ -29,18 +29,18 @@ export interface Verdict {
   token: number;
   steps: Step[];
 }
-/** What a round emits, with its probability. */
+/** The tokens that a round may emit, with their probability. */
 export interface Outcome {
   tokens: number[];
   chance: number;
 }
 
-const sum = (row: Row) => row.reduce((a, b) => a + b, 0);
-/** The residual (w p - q)+, not normalized. */
+const sum = (row: Distribution) => row.reduce((a, b) => a + b, 0);
+/** Return the residual (w p - q)+, not normalized. */
 const residual = (w: number, { p, q }: Models) => p.map((x, t) => Math.max(w * x - q[t], 0));
 
-/** A token drawn with the uniform number `r`, as in `hsd_viz.decoding.sampling.draw`. */
-export function drawFrom(row: Row, r: number): number {
+/** Draw a token with the uniform number `r`, as `hsd_viz.decoding.sampling.draw` does. */
+export function drawFrom(row: Distribution, r: number): number {
   const mark = r * sum(row);
   let total = 0;
   for (let t = 0; t < row.length; t++) {
@@ -56,8 +56,8 @@ const typicalThreshold = ({ p, epsilon }: Models) =>
   );
 
 /**
- * w_0 = 1, w_1, w_2, ...: clipped at 1 in each step by block verification, the joint ratio over its
- * largest so far by branch.
+ * Return the weights w_0 = 1, w_1, w_2, …. Block verification clips them at 1 in each step; branch
+ * verification divides the joint ratio by its maximum so far.
  */
 function weights(rule: Rule, { p, q }: Models, draft: number[]) {
   const w = [1];
@@ -70,7 +70,7 @@ function weights(rule: Rule, { p, q }: Models, draft: number[]) {
   }
   return w;
 }
-/** h_k, k = 1 .. n, of a rule that judges the draft as a whole. */
+/** Return the thresholds h_k, k = 1 .. n, of a rule that verifies the draft as a whole. */
 export function thresholds(rule: Rule, m: Models, draft: number[]) {
   const w = weights(rule, m, draft);
   return draft.map((_, k) => {
@@ -78,7 +78,10 @@ export function thresholds(rule: Rule, m: Models, draft: number[]) {
     return k + 1 === draft.length || w[k + 1] >= 1 ? w[k + 1] : s / (s + 1 - w[k + 1]);
   });
 }
-/** The chance of accepting exactly k tokens, k = 0 .. n, of a rule that judges from the end. */
+/**
+ * Return the probability of accepting exactly k tokens, k = 0 .. n, by a rule that verifies from
+ * the end.
+ */
 function chancesFromEnd(rule: Rule, m: Models, draft: number[]): number[] {
   const h = thresholds(rule, m, draft);
   const chances = new Array(draft.length + 1).fill(0);
@@ -90,7 +93,7 @@ function chancesFromEnd(rule: Rule, m: Models, draft: number[]): number[] {
   chances[0] = open;
   return chances;
 }
-/** The same, of a rule that judges token by token. */
+/** Return the same probabilities for a rule that verifies token by token. */
 function chancesInOrder(rule: Rule, m: Models, draft: number[]): number[] {
   const { p, q } = m;
   const passes = (d: number) =>
@@ -106,22 +109,22 @@ function chancesInOrder(rule: Rule, m: Models, draft: number[]): number[] {
 const chances = (rule: Rule, m: Models, draft: number[]) =>
   isWhole(rule) ? chancesFromEnd(rule, m, draft) : chancesInOrder(rule, m, draft);
 
-/** The row of the token after k accepted ones, not normalized. */
-function after(rule: Rule, m: Models, draft: number[], k: number): Row {
+/** Return the distribution of the token after k accepted ones, not normalized. */
+function after(rule: Rule, m: Models, draft: number[], k: number): Distribution {
   if (k === draft.length || rule === "typical") return m.p;
-  const rest = residual(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m);
-  // Where p and q agree, nothing is left and a rejection has probability 0.
-  return sum(rest) > 0 ? rest : m.p;
+  const residualRow = residual(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m);
+  // If p equals q, the residual is empty and a rejection has probability 0.
+  return sum(residualRow) > 0 ? residualRow : m.p;
 }
 
-/** All texts of n tokens. */
+/** Yield all texts of n tokens. */
 function* texts(vocabulary: number, n: number): Generator<number[]> {
   if (n === 0) yield [];
   else
     for (const head of texts(vocabulary, n - 1))
       for (let t = 0; t < vocabulary; t++) yield [...head, t];
 }
-/** Every outcome of one round with a draft of `n` tokens sampled from q. */
+/** Yield every outcome of one round with a draft of `n` tokens sampled from q. */
 export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> {
   for (const draft of texts(m.q.length, n)) {
     const drafted = draft.reduce((chance, d) => chance * m.q[d], 1);
@@ -130,48 +133,52 @@ export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> 
     for (let k = 0; k <= n; k++) {
       if (stops[k] === 0) continue;
       const row = after(rule, m, draft, k);
-      const whole = sum(row);
+      const total = sum(row);
       for (let t = 0; t < row.length; t++)
         if (row[t] > 0)
           yield {
             tokens: [...draft.slice(0, k), t],
-            chance: (drafted * stops[k] * row[t]) / whole,
+            chance: (drafted * stops[k] * row[t]) / total,
           };
     }
   }
 }
-/** The laws of texts of 0 to `most` tokens, each by the text's digits in base |V|. */
+/**
+ * Return the distributions of texts of 0 to `most` tokens. The index of a text is the number with
+ * its tokens as digits in base |V|.
+ */
 function lawsOf(rounds: readonly Outcome[], vocabulary: number, most: number): number[][] {
   const laws: number[][] = [[1]];
   for (let length = 1; length <= most; length++) {
     const law = new Array(vocabulary ** length).fill(0);
     for (const { tokens, chance } of rounds) {
       const head = tokens.slice(0, length);
-      const place = head.reduce((at, t) => at * vocabulary + t, 0);
-      // The text continues with more rounds.
-      const rest = laws[length - head.length];
-      for (let k = 0; k < rest.length; k++) law[place * rest.length + k] += chance * rest[k];
+      const index = head.reduce((at, t) => at * vocabulary + t, 0);
+      // The text continues with further rounds.
+      const continuations = laws[length - head.length];
+      for (let k = 0; k < continuations.length; k++)
+        law[index * continuations.length + k] += chance * continuations[k];
     }
     laws.push(law);
   }
   return laws;
 }
 
-/** The chance that the target writes the text at a place of a law of texts of n tokens. */
-function chanceByTarget(p: Row, place: number, n: number): number {
+/** Return the probability of the text of n tokens with index `place` by the target alone. */
+function chanceByTarget(p: Distribution, place: number, n: number): number {
   let chance = 1;
-  let rest = place;
+  let digits = place;
   for (let k = 0; k < n; k++) {
-    chance *= p[rest % p.length];
-    rest = Math.floor(rest / p.length);
+    chance *= p[digits % p.length];
+    digits = Math.floor(digits / p.length);
   }
   return chance;
 }
 
 /**
- * The law of the text that rounds of a rule emit, with drafts of `n` tokens: of its first token;
- * the total variation distance between texts of n + 1 tokens by the rule's rounds and by the
- * target; the expected tokens of a round, accepted ones and one more.
+ * Analyse the text that rounds of a rule emit with drafts of `n` tokens: the distribution of its
+ * first token; the total variation distance between texts of n + 1 tokens by the rule and by the
+ * target; and the expected tokens per round (accepted ones and one more).
  */
 export function lawOf(rule: Rule, m: Models, n: number) {
   const rounds = [...outcomes(rule, m, n)];
@@ -187,7 +194,8 @@ export function lawOf(rule: Rule, m: Models, n: number) {
 }
 
 /**
- * The verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at place k.
+ * Return the verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at
+ * position k.
  */
 export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: number[]): Verdict {
   const { accepted, steps } = isWhole(rule)
@@ -195,7 +203,7 @@ export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: nu
     : judgeInOrder(rule, m, draft, u);
   return { accepted, token: drawFrom(after(rule, m, draft, accepted), r[accepted]), steps };
 }
-/** Accept up to the last place with u < h. */
+/** Accept up to the last position with u < h. */
 function judgeFromEnd(rule: Rule, m: Models, draft: number[], u: number[]) {
   const h = thresholds(rule, m, draft);
   const steps: Step[] = [];
@@ -206,7 +214,7 @@ function judgeFromEnd(rule: Rule, m: Models, draft: number[], u: number[]) {
   }
   return { accepted: 0, steps };
 }
-/** Accept up to the first token that is rejected. */
+/** Accept the tokens before the first rejected one. */
 function judgeInOrder(rule: Rule, m: Models, draft: number[], u: number[]) {
   const steps: Step[] = [];
   for (const [place, d] of draft.entries()) {
@@ -220,18 +228,18 @@ function judgeInOrder(rule: Rule, m: Models, draft: number[], u: number[]) {
   return { accepted: draft.length, steps };
 }
 
-/** A row between `p` (0: the draft model agrees) and its reverse order (1). */
-export function disagreeing(p: Row, share: number): number[] {
+/** Interpolate between `p` (share 0: the draft model agrees) and p in reverse order (share 1). */
+export function disagreeing(p: Distribution, share: number): number[] {
   const order = p.map((x, t) => [x, t] as const).sort((a, b) => a[0] - b[0]);
   const turned = p.map(
     (_, t) => order[order.length - 1 - order.findIndex(([, at]) => at === t)][0],
   );
   const row = p.map((x, t) => (1 - share) * x + share * turned[t]);
-  const whole = sum(row);
-  return row.map((x) => x / whole);
+  const total = sum(row);
+  return row.map((x) => x / total);
 }
 
-/** A draft of `n` tokens drawn from q by a seed, with its verdict by each rule. */
+/** Draw a draft of `n` tokens from q with a seed, and judge it by each rule. */
 export function tried(m: Models, n: number, seed: number) {
   const next = numbers(seed);
   const draft = Array.from({ length: n }, () => drawFrom(m.q, next()));

@@ -1,10 +1,10 @@
-// What the rounds of a level propose to the level above. Pure.
+// Finds the tokens that each round of a level proposed to the level above. Pure function.
 import type { Draft, Round } from "../lib/tables";
 
 /**
- * The tokens proposed by each round of a level: the level above verified them as one chain, where
- * each round's own token follows its accepted ones. `drafts` are the chain, `rounds` the rounds
- * below in order. Empty if inconsistent.
+ * Divide a chain among the rounds that proposed it. The level above verified `drafts` as one chain,
+ * in which each round's accepted tokens are followed by its own token. `rounds` are the rounds of
+ * the level below in order. Empty if the counts are inconsistent.
  */
 export function handedUp(
   drafts: Draft[],

@@ -1,35 +1,35 @@
-// What is around the stage of a scene: its title with the buttons, the legend, the card of a token
-// and the place of its dart board.
+// Templates around the stage of a scene: its title with the buttons, the legend, the card of a
+// token, and its dart board.
 import { html, nothing } from "lit-html";
 import { VERDICT_MARKS } from "../lib/words";
 
 export interface Details {
   title: string;
   summary: string;
-  /** Whether there is a round, and whether it is played. */
+  /** Whether a round is shown, and whether it is playing. */
   hasRound: boolean;
   isPlaying: boolean;
-  /** Whether there are rounds before and after it. */
+  /** Whether the round is the first and the last one. */
   isFirst: boolean;
   isLast: boolean;
-  /** How long the round took, where its times were recorded. */
+  /** Tooltip with the recorded duration of the round; "": not recorded. */
   slowed: string;
   /** Whether the rounds of the run are wider than half of the view. */
   isWide: boolean;
-  /** Whether its tokens were drawn: at temperature 0 there are no darts. */
+  /** Whether tokens were sampled; at temperature 0 there are no darts. */
   isDrawn: boolean;
-  /** The colour of the drafter; "": there is no draft. */
+  /** Family of the drafter, for its colour; "": no draft. */
   drafter: string;
-  /** The card of the token that is described. */
+  /** Card of the described token. */
   card: unknown;
 }
-export interface Acts {
+export interface SceneActions {
   play(): void;
-  /** Go to a round before or after this one. */
+  /** Move by a number of rounds. */
   walk(by: number): void;
 }
 
-/** Verdicts of the legend: what the drafter's tokens became, then the verifier's own tokens. */
+/** Entries of the legend: verdicts on draft tokens, then the verifier's own tokens. */
 const DRAFTED = [
   ["accepted", "accepted"],
   ["rejected", "rejected"],
@@ -53,17 +53,17 @@ function legend(drafter: string) {
         ><code>abc</code></span
       >${words}
     </li>`;
-  const left = html`<li>
+  const leftEntry = html`<li>
     <span class="hsd-sc-left hsd-sc-sample" data-family=${drafter || nothing} aria-hidden="true"
       ><span class="hsd-sc-mark">${VERDICT_MARKS.accepted}</span><code>abc</code></span
     >accepted from here
   </li>`;
   return html`<ul class="hsd-sc-legend">
-    ${DRAFTED.map(item(drafter))}${left}${OWN.map(item(""))}
+    ${DRAFTED.map(item(drafter))}${leftEntry}${OWN.map(item(""))}
   </ul>`;
 }
 
-function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: Acts) {
+function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: SceneActions) {
   return html`<div class="hsd-sc-nav">
     <button
       class="hsd-sc-play hsd-primary"
@@ -88,7 +88,12 @@ function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, a
 }
 
 /** The view around its stage in `box` and its dart board in `board`. */
-export function detailsTemplate(details: Details, acts: Acts, box: Element, board: Element) {
+export function detailsTemplate(
+  details: Details,
+  acts: SceneActions,
+  box: Element,
+  board: Element,
+) {
   const { title, summary, hasRound, isWide, isDrawn, drafter, card } = details;
   return html`<div class="hsd-sc-head">
       <h3 class="hsd-sc-title hsd-number">${title}</h3>

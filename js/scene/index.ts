@@ -1,5 +1,5 @@
-// The scene of the cursor's round: chips on floors (scene.ts), details of one chip, and its dart
-// board.
+// The view of the cursor's round as a scene: chips on floors (scene.ts), details of one chip, and
+// its dart board.
 import { nothing, render } from "lit-html";
 import { createDarts } from "../darts/stage";
 import { createCard } from "../lib/card";
@@ -12,7 +12,7 @@ import type { Round } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { duration } from "../lib/words";
 import { boardOfChip, fallsOnBothSides } from "./board";
-import { type Acts, type Details, detailsTemplate } from "./details";
+import { type Details, detailsTemplate, type SceneActions } from "./details";
 import {
   boxHeight,
   chipBox,
@@ -41,7 +41,7 @@ import { createReading, isTarget } from "./words";
 
 const NO_ROUND = "The draft of each round appears here when it is verified.";
 
-/** The view: its selection, its scene, and its elements. */
+/** The view: its selection, its scene and its elements. */
 class SceneView {
   private readonly sources: Sources;
   private readonly stage = make("div", "hsd-sc-stage", "", { tabindex: 0, role: "listbox" });
@@ -53,9 +53,9 @@ class SceneView {
   private selection = atRound(null);
   private scene: Scene | null = null;
   private isChain = false;
-  /** Of the scene as it was drawn. */
+  /** Layout of the drawn scene. */
   private layout: Layout | null = null;
-  /** What the scene, the details, and the view's scroll position were made from. */
+  /** Keys of the data from which the scene, the details and the scroll position were computed. */
   private readonly made = { scene: "", details: "", scroll: "" };
 
   constructor(private readonly view: View<object>) {
@@ -116,8 +116,8 @@ class SceneView {
   }
 
   /**
-   * Follow the cursor. A lower level's round that was pinned in another view selects its chip,
-   * which gives way to that of the cursor's event when it is unpinned.
+   * Follow the cursor. A round of a lower level that is pinned in another view selects its chip;
+   * when it is unpinned, the chip of the cursor's event is selected.
    */
   private onCursor({ inner, pinned }: Cursor, before: Cursor) {
     const isChanged = inner !== before.inner && (inner === null || pinned);
@@ -129,14 +129,14 @@ class SceneView {
     this.paint();
   }
 
-  /** The chip under the pointer. */
+  /** Return the chip under the pointer. */
   private under(event: Event): Chip | null {
     const key = (event.target as Element).closest<HTMLElement>(".hsd-sc-chip")?.dataset.key;
     return this.scene?.chips.find((chip) => chip.key === key) ?? null;
   }
 
-  // --- what the visitor does
-  private readonly acts: Acts = {
+  // --- actions
+  private readonly acts: SceneActions = {
     play: () => this.play(),
     walk: (by) => this.walk(by),
   };
@@ -162,7 +162,7 @@ class SceneView {
     this.paint();
   }
 
-  /** Select a chip, and move the cursor to its event; `pin` pins it there. */
+  /** Select a chip and move the cursor to its event; `pin`: pin the cursor. */
   private choose(chip: Chip | null, pin = false) {
     const { scene } = this;
     const { group } = this.view;
@@ -186,7 +186,7 @@ class SceneView {
   }
 
   // --- the shared cursor
-  /** The round of the cursor, else the one that explains drafting best. */
+  /** Return the round of the cursor, else the one that explains drafting best. */
   private roundShown(): number | null {
     const { store, palette, group } = this.view;
     const { reading } = this.sources;
@@ -214,7 +214,7 @@ class SceneView {
     this.made.scroll = key;
   }
 
-  /** Make the scene of a round unless it is there; returns what it is made from. */
+  /** Build the scene of a round unless it is current; return the key of its data. */
   private makeScene(top: number | null): string {
     const { store } = this.view;
     const drafts = top === null ? "" : store.drafts.get(top)?.length;
@@ -228,8 +228,8 @@ class SceneView {
   }
 
   /**
-   * Select the chip of the cursor's event if it is another one: a chip of a lower level stays
-   * selected while the cursor stays at its round. Returns whether it is another one.
+   * Select the chip of the cursor's event if the event has changed; return whether it has. A
+   * selected chip of a lower level stays selected while the cursor stays in its round.
    */
   private followStep(): boolean {
     const { scene, selection } = this;
@@ -239,17 +239,17 @@ class SceneView {
     return true;
   }
 
-  /** The selected chip, even while the pointer is over another one. */
+  /** Return the selected chip; the pointer does not change it. */
   private selected(): Chip | null {
     return chosenIn(this.scene, { ...this.selection, peek: null });
   }
 
-  /** The chip that ended the draft; while the scene is played, none. */
+  /** Return the chip that ended the draft; null while the scene is playing. */
   private deciding(scene: Scene): Chip | null {
     return this.player.time === null ? decidingIn(scene) : null;
   }
 
-  /** Scroll the box to where a chip goes; the page is not scrolled. */
+  /** Scroll the box, but not the page, so that a chip's final place is visible. */
   private keepInView(chip: Chip | null) {
     const { box, scene, layout } = this;
     if (!chip || !scene || !layout) return;
@@ -269,8 +269,8 @@ class SceneView {
   }
 
   /**
-   * The time of the scene: of the one played here, of the cursor's event while the run is played,
-   * else the end.
+   * Return the time of the scene (0 to 1): that of its own playback, that of the cursor's event
+   * while the run plays, else 1.
    */
   private timeShown(scene: Scene): number {
     if (this.player.time !== null) return this.player.time;
@@ -285,7 +285,7 @@ class SceneView {
     const { root, store, group } = this.view;
     const chip = chosenIn(scene, this.selection);
     if (scene) this.drawStage(scene, chip);
-    // While the scene is played only the stage changes.
+    // While the scene is playing, only the stage changes.
     const isPlaying = this.player.time !== null;
     const parts = [chip?.key, root.clientWidth, store.tokens.length, isPlaying, store.seq];
     const key = [this.made.scene, ...parts].join(":");
@@ -351,11 +351,11 @@ class SceneView {
     };
   }
 
-  /** The card of a chip, or nothing. */
+  /** The card of a chip; nothing without a chip. */
   private cardOf(chip: Chip | null) {
     if (!chip) return nothing;
-    const own = chip.own && this.sources.reading.ownOf(chip.own);
-    return this.card({ ...chip, token: own?.row ?? null });
+    const ownToken = chip.own && this.sources.reading.ownOf(chip.own);
+    return this.card({ ...chip, token: ownToken?.row ?? null });
   }
 }
 

@@ -1,5 +1,5 @@
-// Labels of the floors of a scene: the forward passes of a level, and what the drafters proposed.
-// Pure.
+// Labels of the floors of a scene: the forward passes of a level, and the proposals of the
+// drafters. Pure functions.
 import { isWhole } from "../lib/facts";
 import type { Store } from "../lib/run";
 import { duration, plural } from "../lib/words";
@@ -16,7 +16,7 @@ function passCount(beams: readonly Beam[]): string {
   return plural(beams.length, "forward pass");
 }
 
-/** The forward passes of a level: how many, their time, and unless `isBrief` what they accepted. */
+/** Describe the passes of a level: number, time and, unless `isBrief`, accepted tokens. */
 export function passWords(
   { judgedBy }: Pick<Reading, "judgedBy">,
   beams: readonly Beam[],
@@ -32,7 +32,7 @@ export function passWords(
   return `${name}: ${passCount(beams)}${time}${fate}`;
 }
 
-/** What the drafters of the lowest level proposed, and their time. */
+/** Describe the proposals of the drafters of the lowest level, and their time. */
 export function draftWords(
   { calls }: Pick<Store, "calls">,
   { beams, chips }: Scene,

@@ -1,29 +1,29 @@
-// Places of a scene on its stage, in pixels: columns as wide as their widest chips, floors as high
-// as their rows, each below its words. Pure.
+// Lays out a scene in pixels: columns are as wide as their widest chips, floors as high as their
+// rows, each below its label. Pure functions.
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { columnsOfText } from "../lib/words";
 import { type Chip, moveAt, type Scene } from "./scene";
 import { token } from "./words";
 
-/** The height of a row of chips, and of the words above the chips of a floor. */
+/** Height of a row of chips, and of the label above the chips of a floor. */
 const ROW = 34;
 const WORDS = 26;
-/** The space between floors, with the line of a beam. */
+/** Space between floors, which contains the line of a beam. */
 const BETWEEN = 6;
-/** What the box has beside its stage: its padding and its borders. */
+/** Padding and borders of the box around the stage. */
 const BOX = { height: 18, width: 28 };
-/** The least width of a column of chips, and of a beam. */
+/** Minimum width of a column of chips, and of a beam. */
 const LEAST = { column: 40, beam: 24 };
-/** A usual column of chips. */
+/** Typical width of a column of chips. */
 const USUAL_COLUMN = 96;
-/** A chip that is not born yet waits below its place. */
+/** Distance below its place at which a chip waits before it appears. */
 const UNBORN = 22;
-/** Widths of a narrow view, and of a small one. */
+/** Widths below which a view is narrow, and below which its chips are small. */
 const NARROW = 620;
 const SMALLEST = 480;
 
-/** A character, the padding of a chip, its mark, and the space between chips. */
+/** Widths of a character, of a chip's padding, of its mark, and of the gap between chips. */
 interface Size {
   cell: number;
   pad: number;
@@ -32,13 +32,13 @@ interface Size {
 }
 const USUAL: Size = { cell: 7.85, pad: 22, sign: 16, gap: 8 };
 const SMALL: Size = { cell: 7.85, pad: 16, sign: 14, gap: 4 };
-/** Characters of a chip: at least, and at most: where all chips have room, and where not. */
+/** Minimum characters of a chip, and the maxima where chips lack room (narrow) or not (wide). */
 const CHARACTERS = { least: 2, narrow: 8, wide: 13 };
-/** Characters of the text before the round. */
+/** Number of characters shown of the text before the round. */
 const BEFORE = 10;
 
 export interface Layout {
-  /** The end of the text before the round; "": there is no room for it. */
+  /** End of the text before the round; "": there is no room for it. */
   start: string;
   /** Left edges of the columns, and the right edge of the last one. */
   lefts: number[];
@@ -46,7 +46,7 @@ export interface Layout {
   tops: number[];
   width: number;
   height: number;
-  /** The width of the floors' lines. */
+  /** Width of the lines of the floors. */
   floor: number;
   gap: number;
 }
@@ -59,7 +59,7 @@ export interface Box {
 
 export const isNarrow = (width: number): boolean => width < NARROW;
 
-/** Left edges of the columns, after the text before the round. */
+/** Return the left edges of the columns, which follow the text before the round. */
 function columnsOf(
   scene: Scene,
   start: string,
@@ -68,7 +68,7 @@ function columnsOf(
 ) {
   const widthOf = (text: string, mark: number) =>
     pad + mark + cell * Math.min(most, Math.max(CHARACTERS.least, columnsOfText(text)));
-  /** Only a chip that rests below the text has a mark. */
+  /** Return the width of a chip's mark; in a narrow view, chips of the text have none. */
   const markOf = ({ rest }: Chip) => (narrow && rest === scene.round.level ? 0 : sign);
   const lefts = [start ? widthOf(start, 0) + gap : 0];
   for (let column = 0; column < scene.columns; column++) {
@@ -79,7 +79,7 @@ function columnsOf(
   return lefts;
 }
 
-/** Tops of the floors, the text first from above. */
+/** Return the tops of the floors; the floor of the text is uppermost. */
 function floorsOf({ rows }: Scene) {
   const tops: number[] = [];
   let y = 0;
@@ -90,16 +90,18 @@ function floorsOf({ rows }: Scene) {
   return { tops, height: y - BETWEEN };
 }
 
-/** The layout in a view and a box of these widths; `before`: the text before the round. */
+/** Lay out a scene in a view and a box of these widths; `before`: the text before the round. */
 export function layoutOf(scene: Scene, before: string, view: number, box: number): Layout {
   const narrow = isNarrow(view);
   const size = view < SMALLEST ? SMALL : USUAL;
-  // A phone has no room for the text before the round.
+  // A narrow view has no room for the text before the round.
   const start = narrow ? "" : `…${token(before).slice(-BEFORE)}`;
-  const whole = columnsOf(scene, start, size, { narrow, most: CHARACTERS.wide });
-  // Chips are cut on a phone only where their whole texts have no room.
-  const isCut = narrow && whole[scene.columns] - size.gap > box - BOX.width;
-  const lefts = isCut ? columnsOf(scene, start, size, { narrow, most: CHARACTERS.narrow }) : whole;
+  const fullColumns = columnsOf(scene, start, size, { narrow, most: CHARACTERS.wide });
+  // Shorten chips on a narrow view only if their full texts lack room.
+  const isCut = narrow && fullColumns[scene.columns] - size.gap > box - BOX.width;
+  const lefts = isCut
+    ? columnsOf(scene, start, size, { narrow, most: CHARACTERS.narrow })
+    : fullColumns;
   const width = lefts[scene.columns];
   return {
     start,
@@ -112,9 +114,9 @@ export function layoutOf(scene: Scene, before: string, view: number, box: number
 }
 
 /**
- * The height of the box, the same in each round, so that the page below stays where it is: each
- * floor has room for one row where all drafts are chains that one level verifies, else for two.
- * Larger trees scroll in it.
+ * Return the height of the box. It is the same in all rounds, so that the page below does not move:
+ * each floor has room for one row if all drafts are chains that one level verifies, else for two.
+ * Larger trees scroll in the box.
  */
 export function boxHeight({ tops }: Pick<Layout, "tops">, isChain = false): number {
   const below = tops.length - 1;
@@ -130,11 +132,11 @@ export function isChained({ drafts, rounds }: Pick<Store, "drafts" | "rounds">):
   return isAlone && [...drafts.values()].every(isChain);
 }
 
-/** Whether rounds of this depth are wider than half of a view. */
+/** Return whether rounds of this depth are wider than half of a view. */
 export const isWide = (depth: number, view: number): boolean =>
   (depth + 2) * USUAL_COLUMN > view / 2;
 
-/** The place of a chip at a time of its scene. */
+/** Return the place of a chip at a time of its scene. */
 export function chipBox({ lefts, tops, gap }: Layout, chip: Chip, t: number): Box {
   const move = moveAt(chip, t);
   const floor = move?.floor ?? chip.born;
@@ -147,7 +149,7 @@ export function chipBox({ lefts, tops, gap }: Layout, chip: Chip, t: number): Bo
   };
 }
 
-/** The places on lower floors that a chip has left. */
+/** Return the places on lower floors that a chip has left. */
 export function leftBoxes(layout: Layout, chip: Chip, t: number): Box[] {
   const { lefts, tops, gap } = layout;
   const floor = moveAt(chip, t)?.floor ?? chip.born;
@@ -160,14 +162,14 @@ export function leftBoxes(layout: Layout, chip: Chip, t: number): Box[] {
   });
 }
 
-/** A floor with its words, over the whole width down to the next one. */
+/** Return the box of a floor with its label: the full width, down to the next floor. */
 export function floorBox({ tops, floor: width, height }: Layout, floor: number): Box {
   const top = tops[floor] - WORDS;
   const foot = floor > 0 ? tops[floor - 1] - WORDS : height;
   return { left: 0, top, width, height: foot - top };
 }
 
-/** A beam on the line below its floor; its height is how far its light reaches. */
+/** Return the box of a beam on the line below its floor; its height is the reach of its light. */
 export function beamBox(
   layout: Layout,
   { floor, left, right }: Record<"floor" | "left" | "right", number>,
@@ -182,14 +184,14 @@ export function beamBox(
   };
 }
 
-/** What is in view of a box that scrolls. */
+/** The visible part of a box that scrolls. */
 export interface Sight {
   left: number;
   top: number;
   width: number;
   height: number;
 }
-/** Where a box scrolls to so that a chip is in view: unchanged where it is. */
+/** Return the scroll position at which a chip is visible; the present one if it is already. */
 export function scrollTo(chip: Box, sight: Sight): { left: number; top: number } {
   const right = chip.left + chip.width;
   const foot = chip.top + chip.height;

@@ -1,21 +1,21 @@
-// Plays a scene: its time runs from 0 to 1, or over its stills where motion is reduced.
+// Plays a scene: its time runs from 0 to 1, or through its stills if reduced motion is preferred.
 import { type Scene, stillsOf } from "./scene";
 
 /**
- * Milliseconds of each still with reduced motion, and of the end of a played scene before its
- * controls return.
+ * Milliseconds for which each still is shown with reduced motion, and the end of a played scene
+ * before its controls return.
  */
 const STILL = 1500;
 const REST = 400;
 
 export class ScenePlayer {
-  /** The time of the scene; null: it is not played. */
+  /** Time of the scene; null: it is not playing. */
   time: number | null = null;
   private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
   private frame = 0;
   private timer = 0;
 
-  /** `show` draws the scene at its time, and at last without one. */
+  /** `show` draws the scene at `time`; after the end, `time` is null. */
   constructor(private readonly show: () => void) {}
 
   play(scene: Scene) {

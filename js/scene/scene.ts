@@ -1,13 +1,13 @@
-// A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text.
-// A token is one chip: it is born on a floor, rises through each verification that accepts it, and
-// rests where it was rejected or in the text. Pure.
+// A round as a scene on floors. Floor k holds the proposals of level k; the highest floor is the
+// text. A token is one chip: it appears on a floor, rises through each verification that accepts
+// it, and rests where it was rejected or in the text. Pure functions.
 import type { VerifiedDraft } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Call, Draft, Round } from "../lib/tables";
 import { handedUp } from "./chain";
 import { OWN } from "./words";
 
-/** Where a chip is from time `at` on (0 … 1 of the scene); `fate` once it is decided. */
+/** The floor of a chip from time `at` on (0 to 1), and its `fate` once decided. */
 export interface Move {
   at: number;
   floor: number;
@@ -17,20 +17,20 @@ export interface Chip {
   key: string;
   text: string;
   source: string;
-  /** Position in the text after the round's beginning, from 0. */
+  /** Position in the text relative to the beginning of the round, from 0. */
   column: number;
   born: number;
   rest: number;
-  /** Its verdicts, lowest level first. */
+  /** Verdicts on the token, lowest level first. */
   judged: VerifiedDraft[];
-  /** The round whose own token this is, or null. */
+  /** Round whose own token this is; null: a draft token. */
   own: Round | null;
-  /** Rows by floor. */
+  /** Row of the chip on each floor. */
   rows: number[];
   moves: Move[];
   above: Chip | null;
 }
-/** One verification: a forward pass of the level that leads to floor `floor`. */
+/** A verification: a forward pass of the level below floor `floor`. */
 export interface Beam {
   round: Round;
   floor: number;
@@ -39,34 +39,34 @@ export interface Beam {
   left: number;
   right: number;
   ns: number | null;
-  /** Tokens of the forward pass, the last emitted one included. */
+  /** Number of tokens fed to the pass, including the last emitted one. */
   fed: number | null;
 }
 export interface Scene {
   round: Round;
   chips: Chip[];
   beams: Beam[];
-  /** The rows of each floor, lowest first; the last floor is the text. */
+  /** Number of rows of each floor, lowest first; the last floor is the text. */
   rows: number[];
   columns: number;
-  /** When the target's beam starts and ends. */
+  /** Times at which the target's beam starts and ends. */
   ready: number;
   swept: number;
-  /** Milliseconds that it is played. */
+  /** Duration of the playback in milliseconds. */
   lasts: number;
-  /** Whether its times were recorded. */
+  /** Whether times were recorded. */
   timed: boolean;
 }
 
 /**
- * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each of
- * them at least `least` and at most `most`, so that nothing pauses for long; then the target's
- * verdicts fall one by one.
+ * Milliseconds of a played scene. All recorded intervals together take about `recorded`, each at
+ * least `least` and at most `most`, to avoid long pauses. Then the target's verdicts follow, each
+ * after `verdict`.
  */
 export const PACE = { recorded: 3200, least: 90, most: 1000, verdict: 350 };
 
 export const chipKey = (round: number, node: number) => `${round}:${node === OWN ? "own" : node}`;
-/** The chip of a node of a round. */
+/** Return the chip of a node of a round. */
 export const chipOf = (scene: Scene, round: number, node: number) =>
   scene.chips.find((c) =>
     node === OWN
@@ -76,10 +76,10 @@ export const chipOf = (scene: Scene, round: number, node: number) =>
 
 type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
 
-/** A token that a chip is made of. */
+/** The text and source of a chip's token. */
 type Named = Pick<Draft, "text" | "source">;
-/** A round's own token. */
-type Own = Named | null;
+/** A round's own token; null: none. */
+type OwnToken = Named | null;
 /** A beam with its recorded times. */
 interface Pass {
   beam: Beam;
@@ -87,21 +87,21 @@ interface Pass {
   end: number;
 }
 
-/** The draft of a round, by its nodes. */
+/** Return the draft of a round, ordered by node. */
 const draftsOf = ({ drafts }: Rows, round: number): Draft[] =>
   [...(drafts.get(round) ?? [])].sort((a, b) => a.node - b.node);
 
-/** A round and all those below it. */
+/** Return the ids of a round and of all rounds below it. */
 function roundsIn(store: Rows, round: number): Set<number> {
   const below = store.children.get(round) ?? [];
   return new Set([round, ...below.flatMap((child) => [...roundsIn(store, child)])]);
 }
 
-/** Follows a target round from its lowest level up, and makes its chips and beams. */
-class Cast {
+/** Builds the chips and beams of a target round, from its lowest level up. */
+class SceneBuilder {
   readonly chips: Chip[] = [];
   readonly passes: Pass[] = [];
-  /** Whether times were recorded; without them each draft and each verification takes one unit. */
+  /** Whether times were recorded. If not, each draft and each verification takes one unit. */
   readonly timed: boolean;
   private units = 0;
   private readonly calls: Call[];
@@ -117,8 +117,8 @@ class Cast {
     );
   }
 
-  /** The chips that a round returns: its accepted path and its own token. */
-  enter(round: Round, column: number, own: Own): Chip[] {
+  /** Build the chips of a round, and return those it emits: its accepted path and its own token. */
+  enter(round: Round, column: number, own: OwnToken): Chip[] {
     const drafts = draftsOf(this.store, round.id);
     const chips = this.proposed(round, drafts, column);
     drafts.forEach(({ parent }, k) => {
@@ -160,7 +160,7 @@ class Cast {
     return chip;
   }
 
-  /** The chips of a round's draft: those that the rounds below return, else new ones. */
+  /** Return the chips of a round's draft: those emitted by the rounds below, else new ones. */
   private proposed(round: Round, drafts: Draft[], column: number): Chip[] {
     const below = (this.store.children.get(round.id) ?? []).flatMap(
       (child) => this.store.rounds.get(child) ?? [],
@@ -168,14 +168,14 @@ class Cast {
     const parts = handedUp(drafts, below);
     const chips: Chip[] = [];
     for (const child of below) {
-      // Rounds whose tokens do not add up to the chain are not shown.
+      // Skip rounds whose tokens do not add up to the chain.
       const part = parts.get(child.id);
       if (part) chips.push(...this.enter(child, column + part.first, part.own));
     }
     return chips.length === drafts.length ? chips : this.drafted(round, drafts, column);
   }
 
-  /** The chips of a draft that was made in one call: a draft model makes one after the other. */
+  /** Create the chips of a draft of one call; those of a draft model appear one after the other. */
   private drafted(round: Round, drafts: Draft[], column: number): Chip[] {
     const call = this.calls.find(
       ({ round: id, level, kind }) => id === round.id && level < round.level && kind !== "update",
@@ -192,7 +192,7 @@ class Cast {
     });
   }
 
-  /** Add the beam of a round's verification; returns when it ends. */
+  /** Add the beam of a round's verification; return the time of its end. */
   private verify(round: Round, drafts: Draft[], column: number): number {
     const call = this.calls.find(
       ({ round: id, level }) => id === round.id && level === round.level,
@@ -223,10 +223,10 @@ class Cast {
   }
 }
 
-/** The scene of the target round `id`. */
+/** Return the scene of target round `id`. */
 export function sceneOf(store: Rows, id: number): Scene {
   const round = store.rounds.get(id) as Round;
-  const cast = new Cast(store, round);
+  const cast = new SceneBuilder(store, round);
   const own = store.tokens.findLast((token) => token.round === id && token.depth === 0);
   cast.enter(round, 0, own ?? null);
   const { chips, passes, timed } = cast;
@@ -241,16 +241,13 @@ export function sceneOf(store: Rows, id: number): Scene {
   };
 }
 
-/**
- * The milliseconds of a played scene at which each of these recorded times is reached: see {@link
- * PACE}.
- */
+/** Return a function from recorded times to milliseconds of a played scene: see {@link PACE}. */
 export function paceOf(times: readonly number[]): (at: number) => number {
   const marks = [...new Set(times)].sort((a, b) => a - b);
-  const whole = Math.max(1e-9, marks[marks.length - 1] - marks[0]);
+  const duration = Math.max(1e-9, marks[marks.length - 1] - marks[0]);
   const reached = [0];
   for (let k = 1; k < marks.length; k++) {
-    const share = (PACE.recorded * (marks[k] - marks[k - 1])) / whole;
+    const share = (PACE.recorded * (marks[k] - marks[k - 1])) / duration;
     reached.push(reached[k - 1] + Math.min(PACE.most, Math.max(PACE.least, share)));
   }
   const byTime = new Map(marks.map((mark, k) => [mark, reached[k]]));
@@ -258,20 +255,20 @@ export function paceOf(times: readonly number[]): (at: number) => number {
 }
 
 /**
- * Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own
- * token last.
+ * Rescale all times to 0 … 1, in place: first the recorded round, then the target's verdicts by
+ * position, and its own token last.
  */
 function rescale(chips: Chip[], passes: Pass[], top: Round) {
   const target = passes[passes.length - 1];
   const depth = (c: Chip) => c.judged.find((j) => j.round.id === top.id)?.draft.depth ?? 0;
-  const most = Math.max(1, ...chips.map(depth));
+  const deepest = Math.max(1, ...chips.map(depth));
   const times = [
     ...chips.flatMap((c) => c.moves.map((m) => m.at)),
     ...passes.flatMap(({ start, end }) => [start, end]),
   ];
   const pace = paceOf(times.filter((at) => at <= target.end));
   const passed = pace(target.end);
-  const lasts = passed + PACE.verdict * (most + 1);
+  const lasts = passed + PACE.verdict * (deepest + 1);
   const share = (at: number) => pace(at) / lasts;
   for (const { beam, start, end } of passes) {
     beam.from = share(start);
@@ -286,22 +283,22 @@ function rescale(chips: Chip[], passes: Pass[], top: Round) {
   return { ready: target.beam.from, swept: passed / lasts, lasts };
 }
 /**
- * Give each chip a row on each floor it visits: 0 to those that pass on, the parent's where that is
- * free, to those that rest.
+ * Assign each chip a row on each floor that it visits: row 0 if it moves on, and if it rests, the
+ * parent's row or the next free one.
  */
 function place(chips: Chip[], text: number) {
   const rows = Array.from({ length: text + 1 }, () => 1);
   for (let floor = 0; floor <= text; floor++) {
     const here = chips.filter((c) => c.born <= floor && floor <= c.rest);
-    const taken = new Set(here.filter((c) => c.rest > floor).map((c) => `${c.column}:0`));
+    const takenPlaces = new Set(here.filter((c) => c.rest > floor).map((c) => `${c.column}:0`));
     for (const chip of here) {
       if (chip.rest > floor || floor === text) {
         chip.rows[floor] = 0;
         continue;
       }
       let row = chip.above?.rows[floor] ?? 0;
-      while (taken.has(`${chip.column}:${row}`)) row += 1;
-      taken.add(`${chip.column}:${row}`);
+      while (takenPlaces.has(`${chip.column}:${row}`)) row += 1;
+      takenPlaces.add(`${chip.column}:${row}`);
       chip.rows[floor] = row;
       rows[floor] = Math.max(rows[floor], row + 1);
     }
@@ -309,35 +306,35 @@ function place(chips: Chip[], text: number) {
   return rows;
 }
 
-/** Where a chip is at a time, or null before it is born. */
+/** Return the last move of a chip up to a time; null before the chip appears. */
 export const moveAt = (chip: Chip, t: number): Move | null =>
   chip.moves.findLast((m) => m.at <= t + 1e-9) ?? null;
 
-/** The stills of a scene: drafts proposed, all verified in one pass, verdicts, text. */
+/** Return the times of a scene's stills: drafts proposed, target's pass, verdicts, text. */
 export const stillsOf = (scene: Scene) => [scene.ready, (scene.ready + scene.swept) / 2, 0.995, 1];
 
-/** The time of an event of the target round, by its node (`OWN`, `ROOT` or a draft's). */
+/** Return the time of an event of the target round by its node (`OWN`, `ROOT` or a draft's). */
 export function timeOf(scene: Scene, node: number): number {
   if (node === OWN) return 1;
   const chip = chipOf(scene, scene.round.id, node);
   return chip ? chip.moves[chip.moves.length - 1].at : scene.ready;
 }
 
-export type Way = "left" | "right" | "up" | "down";
+export type Direction = "left" | "right" | "up" | "down";
 /**
- * The chip beside another: columns to the left and right on the nearest floor, floors and rows
- * above and below.
+ * Return the neighbour of a chip: in the next column on the nearest floor (left, right), or on the
+ * next floor or row of its column (up, down).
  */
-export function beside(scene: Scene, key: string | null, way: Way): Chip | null {
+export function beside(scene: Scene, key: string | null, way: Direction): Chip | null {
   const here = scene.chips.find((c) => c.key === key);
   if (!here) return scene.chips[0] ?? null;
   const height = (c: Chip) => c.rest * 100 - c.rows[c.rest];
-  const by = (a: Chip, b: Chip) => height(a) - height(b);
+  const byHeight = (a: Chip, b: Chip) => height(a) - height(b);
   if (way === "up" || way === "down") {
-    const column = scene.chips.filter((c) => c.column === here.column).sort(by);
+    const column = scene.chips.filter((c) => c.column === here.column).sort(byHeight);
     return column[column.indexOf(here) + (way === "up" ? 1 : -1)] ?? here;
   }
   const to = here.column + (way === "right" ? 1 : -1);
   const near = scene.chips.filter((c) => c.column === to);
-  return near.sort((a, b) => Math.abs(by(a, here)) - Math.abs(by(b, here)))[0] ?? here;
+  return near.sort((a, b) => Math.abs(byHeight(a, here)) - Math.abs(byHeight(b, here)))[0] ?? here;
 }

@@ -1,4 +1,4 @@
-// What is shown and selected of a run in its scene, and the chips that this means. Pure: every step
+// The selection in the scene of a run, and the chips that it refers to. Pure: every function
 // returns a new selection.
 import type { Store } from "../lib/run";
 import type { Round } from "../lib/tables";
@@ -6,18 +6,18 @@ import { type Chip, chipOf, type Scene } from "./scene";
 import { OWN, ROOT } from "./words";
 
 export interface Selection {
-  /** The target round of the scene. */
+  /** Target round of the scene. */
   top: number | null;
-  /** A round of a lower level that was pinned elsewhere. */
+  /** Round of a lower level that is pinned in another view. */
   inner: number | null;
-  /** The keys of the selected chip, and of the one under the pointer. */
+  /** Keys of the selected chip and of the one under the pointer. */
   key: string | null;
   peek: string | null;
-  /** The cursor's event that was followed last; -1: none. */
+  /** Event of the cursor that was followed last; -1: none. */
   step: number;
 }
 
-/** A target round without a selected chip. */
+/** Select a target round without a chip. */
 export const atRound = (top: number | null): Selection => ({
   top,
   inner: null,
@@ -26,7 +26,7 @@ export const atRound = (top: number | null): Selection => ({
   step: -1,
 });
 
-/** Follow the cursor to an event, whose node is `node`. */
+/** Follow the cursor to an event whose node is `node`. */
 export const atEvent = (
   selection: Selection,
   scene: Scene,
@@ -47,7 +47,7 @@ export const atChip = (selection: Selection, chip: Chip, step: number): Selectio
   step,
 });
 
-/** Select the chip of a lower level's round: its own token, else one that it judged. */
+/** Select a chip of a lower level's round: its own token, else one that it verified. */
 export function atInner(selection: Selection, scene: Scene, inner: number): Selection {
   const judged = (chip: Chip) =>
     chip.own?.id === inner || chip.judged.some(({ round }) => round.id === inner);
@@ -55,18 +55,18 @@ export function atInner(selection: Selection, scene: Scene, inner: number): Sele
   return { ...selection, key: chip?.key ?? null };
 }
 
-/** The chip under the pointer, else the selected one. */
+/** Return the chip under the pointer, else the selected one. */
 export const chosenIn = (scene: Scene | null, { peek, key }: Selection): Chip | null =>
   scene?.chips.find((chip) => chip.key === (peek ?? key)) ?? null;
 
-/** The chip that ended the draft: the first rejected one of the round, else its own token. */
+/** Return the chip that ended the draft: the first rejected one, else the round's own token. */
 export function decidingIn({ chips, round }: Scene): Chip | null {
   const isRejected = ({ judged }: Chip) =>
     judged.some((one) => one.round.id === round.id && one.draft.verdict === "rejected");
   return chips.find(isRejected) ?? chips.find((chip) => chip.own?.id === round.id) ?? null;
 }
 
-/** The round in which a chip was decided; of no chip, that of the scene. */
+/** Return the round in which a chip was decided; without a chip, that of the scene. */
 export function roundOf(
   rounds: Store["rounds"],
   scene: Scene | null,
@@ -77,14 +77,14 @@ export function roundOf(
   return pinned ?? chip?.judged.at(-1)?.round ?? chip?.own ?? scene?.round ?? null;
 }
 
-/** The node of an event. */
+/** Return the node of an event. */
 export function nodeOf({ events }: ReturnType<Store["index"]>, step: number): number {
   const event = events[step];
   if (event?.draft) return event.draft.node;
   return event?.kind === "token" ? OWN : ROOT;
 }
 
-/** The node of a chip in the scene's own round; null: it belongs to a round below. */
+/** Return the node of a chip in the scene's target round; null: it belongs to a lower round. */
 export function nodeIn({ round }: Scene, { own, judged }: Chip): number | null {
   if (own?.id === round.id) return OWN;
   return judged.find((one) => one.round.id === round.id)?.draft.node ?? null;

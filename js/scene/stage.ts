@@ -1,5 +1,5 @@
-// The drawing of a scene at one time: floors with their words and beams, chips, and the places that
-// chips have left. Model output is only set as text.
+// Draws a scene at one time: floors with their labels and beams, chips, and the places that chips
+// have left. Model output is inserted only as text.
 import { html, nothing, render } from "lit-html";
 import { classMap } from "lit-html/directives/class-map.js";
 import { repeat } from "lit-html/directives/repeat.js";
@@ -12,38 +12,38 @@ import { beamBox, chipBox, floorBox, type Layout, leftBoxes } from "./layout";
 import { type Beam, type Chip, moveAt, type Scene } from "./scene";
 import { type Reading, token } from "./words";
 
-/** What a stage draws from, for all scenes of a view. */
+/** The run and texts that a stage uses for all scenes of a view. */
 export interface Sources {
-  /** The view's identifier, with which those of its chips begin. */
+  /** Prefix of the element ids of chips. */
   uid: string;
   store: Store;
   palette: Palette;
   reading: Reading;
 }
-/** What a stage shows. */
-export interface Shown {
+/** The state of a stage. */
+export interface StageState {
   scene: Scene;
   layout: Layout;
-  /** The time of the scene. */
+  /** Time of the scene, from 0 to 1. */
   time: number;
-  /** Whether the scene is played: its beams are lit. */
+  /** Whether the scene is playing, with lit beams. */
   isPlayed: boolean;
-  /** Whether the view is narrow: labels are brief. */
+  /** Whether the view is narrow, with brief labels. */
   isNarrow: boolean;
-  /** The key of the selected chip, and whether it is pinned. */
+  /** Key of the selected chip, and whether it is pinned. */
   key: string | null;
   isPinned: boolean;
-  /** The chip under the pointer, else the selected one. */
+  /** Chip under the pointer, else the selected one. */
   chosen: Chip | null;
-  /** Chips on the way to the one that is described. */
+  /** Chips on the path to the described one. */
   path: ReadonlySet<Chip>;
 }
 
-/** A light stays on this share of the scene after its pass. */
+/** Share of the scene for which a beam stays lit after its pass. */
 const AFTERGLOW = 0.03;
 
-/** The line of a forward pass; while it takes its time, a light moves over the chips. */
-function beamTemplate(shown: Shown, beam: Beam, label: string) {
+/** The line of a forward pass; during the pass, a light moves over the chips. */
+function beamTemplate(shown: StageState, beam: Beam, label: string) {
   const { time, isPlayed, layout } = shown;
   const isLit = isPlayed && time >= beam.from && time <= beam.to + AFTERGLOW;
   const sweep = Math.min(1, (time - beam.from) / Math.max(1e-9, beam.to - beam.from));
@@ -59,8 +59,8 @@ function beamTemplate(shown: Shown, beam: Beam, label: string) {
   </div>`;
 }
 
-/** A floor with its words above its chips. */
-function floorTemplate({ layout }: Shown, floor: number, label: string) {
+/** A floor with its label above its chips. */
+function floorTemplate({ layout }: StageState, floor: number, label: string) {
   const { top, width, height } = floorBox(layout, floor);
   return html`<div
     class=${top > 0 ? "hsd-sc-floor hsd-sc-below" : "hsd-sc-floor"}
@@ -70,8 +70,8 @@ function floorTemplate({ layout }: Shown, floor: number, label: string) {
   </div>`;
 }
 
-/** The floor above level `floor` - 1: the passes that lead to it. */
-function passesTemplate({ store, reading }: Sources, shown: Shown, floor: number) {
+/** Floor `floor`, with the passes of level `floor` - 1 that lead to it. */
+function passesTemplate({ store, reading }: Sources, shown: StageState, floor: number) {
   const { scene, isNarrow } = shown;
   const name = store.levelName(floor);
   const beams = scene.beams.filter((beam) => beam.floor === floor);
@@ -81,7 +81,7 @@ function passesTemplate({ store, reading }: Sources, shown: Shown, floor: number
 }
 
 /** The places that a chip has left. */
-function leftTemplates({ palette }: Sources, { layout, time }: Shown, chip: Chip) {
+function leftTemplates({ palette }: Sources, { layout, time }: StageState, chip: Chip) {
   return leftBoxes(layout, chip, time).map(
     ({ left, top, width }) =>
       html`<div
@@ -94,7 +94,7 @@ function leftTemplates({ palette }: Sources, { layout, time }: Shown, chip: Chip
   );
 }
 
-/** What a screen reader says of a chip. */
+/** Return the label of a chip for screen readers. */
 function chipLabel({ store, reading }: Sources, { judged, own, text }: Chip): string {
   const last = judged.at(-1);
   if (last) return reading.nodeWords(last.draft);
@@ -102,10 +102,10 @@ function chipLabel({ store, reading }: Sources, { judged, own, text }: Chip): st
   return `${token(text)}: ${kind}`;
 }
 
-function chipTemplate(sources: Sources, shown: Shown, chip: Chip) {
+function chipTemplate(sources: Sources, shown: StageState, chip: Chip) {
   const { scene, layout, time, key, isPinned, chosen, path } = shown;
   const move = moveAt(chip, time);
-  // On its way a chip has no verdict yet.
+  // A chip has its verdict only after its last move.
   const fate = move && move === chip.moves.at(-1) ? move.fate : "";
   const isInText = (move?.floor ?? chip.born) >= scene.round.level;
   const { left, top, width } = chipBox(layout, chip, time);
@@ -134,14 +134,14 @@ function chipTemplate(sources: Sources, shown: Shown, chip: Chip) {
   </div>`;
 }
 
-/** What is said of the lowest floor: of the drafters, or the passes of plain decoding. */
-function groundWords({ store, reading }: Sources, { scene, isNarrow }: Shown): string {
+/** Return the label of the lowest floor: the drafters, or the passes of plain decoding. */
+function groundWords({ store, reading }: Sources, { scene, isNarrow }: StageState): string {
   if (scene.round.level > 0) return draftWords(store, scene, reading.sourceName());
   return passWords(reading, scene.beams, store.levelName(0), isNarrow);
 }
 
-/** The size of the stage, its words for screen readers, and its selected chip. */
-function describe(stage: HTMLElement, { uid, store }: Sources, { scene, layout, key }: Shown) {
+/** Set the size of the stage, its label for screen readers, and its selected chip. */
+function describe(stage: HTMLElement, { uid, store }: Sources, { scene, layout, key }: StageState) {
   const { width, height } = layout;
   stage.style.cssText = `width: ${width}px; height: ${height}px`;
   stage.style.setProperty("--wide", String(width)); // print does not scroll
@@ -155,16 +155,16 @@ function describe(stage: HTMLElement, { uid, store }: Sources, { scene, layout, 
 }
 
 /** Draw a scene into its stage. */
-export function drawStage(stage: HTMLElement, sources: Sources, shown: Shown) {
+export function drawStage(stage: HTMLElement, sources: Sources, shown: StageState) {
   const { scene, layout } = shown;
   const { start, lefts, tops, gap } = layout;
   const text = scene.round.level;
   const room = Math.max(0, lefts[0] - gap);
   const floors = tops.slice(1).map((_, k) => passesTemplate(sources, shown, k + 1));
-  const left = scene.chips.map((chip) => leftTemplates(sources, shown, chip));
+  const leftPlaces = scene.chips.map((chip) => leftTemplates(sources, shown, chip));
   render(
     html`<div aria-hidden="true">
-        ${floors}${floorTemplate(shown, 0, groundWords(sources, shown))}${left}
+        ${floors}${floorTemplate(shown, 0, groundWords(sources, shown))}${leftPlaces}
         <code
           class="hsd-sc-start"
           ?hidden=${!start}

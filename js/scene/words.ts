@@ -1,4 +1,4 @@
-// Texts of the scene of a round, from the run only. Pure.
+// Texts of the scene of a round. Pure functions of the run.
 import { isWhole } from "../lib/facts";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -6,36 +6,36 @@ import type { Draft, Round, Token } from "../lib/tables";
 import { capital, FATES, figure, glyphs, listed, plural, WHY } from "../lib/words";
 import { handedUp } from "./chain";
 
-/** A verifier's own token; `row` is that of the target's text. */
+/** A verifier's own token; `row`: its row in the text, null below the target. */
 export interface Own {
   text: string;
   source: string;
   row: Token | null;
 }
-/** Keys of nodes other than draft tokens: the text so far, and the verifier's own token. */
+/** Nodes other than draft tokens: the text so far, and the verifier's own token. */
 export const ROOT = -1;
 export const OWN = 1e6;
 
-/** A token's text; ∅ if empty. */
+/** Return the text of a token; ∅ if it is empty. */
 export const token = (text: string) => glyphs(text) || "∅";
 export const isTarget = (r: Round) => r.parent === null;
 const isDatabase = (name: string) => name === "db" || name === "hd";
 
 const draftsOf = (store: Store, round: number): Draft[] => store.drafts.get(round) ?? [];
 
-/** The place of a round among those of the same parent, and what it proposed to it. */
+/** Return a round's index among the rounds of its parent, and the tokens it proposed to it. */
 function givenBy(store: Store, { id, parent }: Round) {
   const above = parent ?? NaN;
   const siblings = (store.children.get(above) ?? []).flatMap(
     (child) => store.rounds.get(child) ?? [],
   );
-  const place = siblings.findIndex((round) => round.id === id);
-  return { place, own: handedUp(draftsOf(store, above), siblings).get(id)?.own ?? null };
+  const index = siblings.findIndex((round) => round.id === id);
+  return { place: index, own: handedUp(draftsOf(store, above), siblings).get(id)?.own ?? null };
 }
 
 /**
- * The target round shown without a cursor: the newest during a run, else the one `shown`; first the
- * one of the highest `score`.
+ * Return the target round for a view without a cursor: the newest one during a run, else the one
+ * already `shown`, else the one with the highest `score`.
  */
 function usualRound(store: Store, shown: number | null, score: (id: number) => number) {
   const ids = [...store.order.keys()];
@@ -47,7 +47,7 @@ function usualRound(store: Store, shown: number | null, score: (id: number) => n
   return ids.reduce((best, id) => (worth(id) > worth(best) ? id : best));
 }
 
-/** The text before a target round's draft. */
+/** Return the text before the draft of a target round. */
 function textBefore(store: Store, { id }: Round): string {
   const { rounds, placeOf } = store.index();
   const first = rounds[placeOf.get(id) ?? -1]?.first ?? 0;
@@ -55,7 +55,7 @@ function textBefore(store: Store, { id }: Round): string {
   return store.pieces[store.promptIds.at(-1) ?? NaN] ?? "";
 }
 
-/** The verifier's own token of a round, or null. */
+/** Return the verifier's own token of a round, or null. */
 function ownOf(store: Store, round: Round): Own | null {
   if (round.outcome === "stopped") return null;
   if (!isTarget(round)) {
@@ -66,7 +66,7 @@ function ownOf(store: Store, round: Round): Own | null {
   return row ? { text: row.text, source: row.source, row } : null;
 }
 
-/** The event of a node of a target round, or -1. */
+/** Return the event of a node of a target round, or -1. */
 function stepOf(store: Store, round: number | null, node: number): number {
   const { events, rounds, placeOf } = store.index();
   const span = rounds[placeOf.get(round ?? NaN) ?? -1];
@@ -75,11 +75,11 @@ function stepOf(store: Store, round: number | null, node: number): number {
     if (node === ROOT) return kind === "draft";
     return node === OWN ? kind === "token" : draft?.node === node;
   };
-  const at = events.slice(span.begin, span.end).findIndex(fits);
-  return at < 0 ? -1 : span.begin + at;
+  const index = events.slice(span.begin, span.end).findIndex(fits);
+  return index < 0 ? -1 : span.begin + index;
 }
 
-/** The title of a round; `top` is its target round. */
+/** Return the title of a round; `top` is its target round. */
 function titleOf(store: Store, round: Round, top: number): string {
   const title = `Round ${store.order.get(top)} of ${store.order.size}`;
   if (isTarget(round)) return title;
@@ -87,23 +87,23 @@ function titleOf(store: Store, round: Round, top: number): string {
 }
 
 /**
- * The draft tokens that a round decided on. A rule that judges a draft as a whole decides on all of
- * them; `examined` counts to the first that was not accepted.
+ * Return the number of draft tokens that a round decided on. A rule that verifies a draft as a
+ * whole decides on all of them, while `examined` counts only up to the first one not accepted.
  */
 const judgedBy = (store: Store, r: Round): number =>
   isWhole(r.rule)
     ? draftsOf(store, r.id).filter((d) => d.verdict !== "unreached").length
     : r.examined;
 
-/** Why a round had no draft. */
+/** Explain why a round had no draft. */
 function undraftedWords(store: Store, round: Round): string {
   const by = capital(store.actor(round));
   const why = round.why_no_draft ?? "";
-  const own = ownOf(store, round) ? ` ${by} generated its own token.` : "";
-  return `No draft: ${WHY[why] ?? (why || "reason not recorded")}.${own}`;
+  const ownWords = ownOf(store, round) ? ` ${by} generated its own token.` : "";
+  return `No draft: ${WHY[why] ?? (why || "reason not recorded")}.${ownWords}`;
 }
 
-/** What ended a round. */
+/** Descriptions of the end of a round, by outcome. */
 const ENDS: Record<Round["outcome"], string> = {
   correction: "a correction",
   bonus: "a bonus token",
@@ -120,21 +120,21 @@ function summaryOf(store: Store, palette: Pick<Palette, "phrase">, round: Round)
   const isUnsure = round.draft_end === "confidence";
   const unsure = isUnsure ? " The draft stopped because it was unsure." : "";
   const verb = isWhole(round.rule) ? "judged" : "examined";
-  const whole = isWhole(round.rule) ? " as a whole" : "";
-  const judged = `${verb} ${plural(judgedBy(store, round), "position")}${whole}`;
+  const asWhole = isWhole(round.rule) ? " as a whole" : "";
+  const judged = `${verb} ${plural(judgedBy(store, round), "position")}${asWhole}`;
   const fate = `accepted ${round.accepted || "none"}, then ${ENDS[round.outcome]}`;
   return `${drafted}${unsure} ${by} ${judged} and ${fate}.`;
 }
 
-/** A draft node for screen readers. */
+/** Describe a draft token for screen readers. */
 function nodeWords(palette: Pick<Palette, "phrase">, d: Draft): string {
   const p = d.p === null ? "" : `, p ${figure(d.p)}`;
   const q = d.u === null ? "" : `, q ${figure(d.q)}`;
-  const by = `drafted by ${palette.phrase(d.source)}`;
-  return `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, ${by}${p}${q}`;
+  const origin = `drafted by ${palette.phrase(d.source)}`;
+  return `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, ${origin}${p}${q}`;
 }
 
-/** What the drafters of the lowest level are called. */
+/** Return the name of the drafters of the lowest level. */
 function sourceName({ levels }: Pick<Store, "levels">): string {
   const lowest = levels[0] ?? "";
   return isDatabase(lowest) ? "databases" : lowest;
@@ -142,7 +142,7 @@ function sourceName({ levels }: Pick<Store, "levels">): string {
 
 export type Reading = ReturnType<typeof createReading>;
 
-/** The texts of a run; all functions read the current store. */
+/** Return functions for the texts of a run; they read the current state of the store. */
 export const createReading = (store: Store, palette: Pick<Palette, "phrase">) => ({
   usual: (shown: number | null, score: (id: number) => number) => usualRound(store, shown, score),
   before: (round: Round) => textBefore(store, round),

@@ -1,13 +1,13 @@
-// A family that the reader has downloaded: an answer, by a stack of its models.
+// The scene of a downloaded family: answers a question with a stack of its models.
 import { html } from "lit-html";
 import { make } from "../lib/dom";
 import { offerPanel } from "../tab/offers";
 import { type Article, decode, type SiteData, TOKENS } from "./article";
-import { menu, openScene, place, views } from "./parts";
+import { menu, openScene, sceneElement, views } from "./parts";
 
 type Family = NonNullable<SiteData["families"]>[number];
 
-/** The field for the question. */
+/** The field of the question. */
 function questionOf({ prompt }: Family): HTMLTextAreaElement {
   const question = make("textarea", "", "", { "aria-label": "Question" });
   question.name = "prompt";
@@ -17,7 +17,7 @@ function questionOf({ prompt }: Family): HTMLTextAreaElement {
   return question;
 }
 
-/** A menu of tasks that fill the question. */
+/** A menu of example tasks that fill the field of the question. */
 function tasks({ prompt: first, prompts }: Family, question: HTMLTextAreaElement) {
   const choose = ({ target }: { target: HTMLSelectElement }) => {
     const task = prompts.find(({ title }) => title === target.value);
@@ -33,7 +33,7 @@ function tasks({ prompt: first, prompts }: Family, question: HTMLTextAreaElement
   >`;
 }
 
-/** The stacks of a family: databases, each model that drafts, and none. */
+/** Return the stacks of a family: with databases, with each draft model, and without drafts. */
 function stacksOf({ models }: Family): [value: string, words: string][] {
   const drafters = models.filter((name) => name !== "target");
   const stacks = ["db > target", ...drafters.map((name) => `${name}:4 > target`), "target"];
@@ -48,8 +48,8 @@ export function answers(article: Article) {
   const out = make("div");
   const stairs = make("div");
   const question = questionOf(family);
-  place("answers").replaceChildren(offerPanel(tab), inner);
-  const shown = views(article, "answers", [
+  sceneElement("answers").replaceChildren(offerPanel(tab), inner);
+  const group = views(article, "answers", [
     ["staircase", stairs],
     ["stream", out],
   ]);
@@ -58,9 +58,13 @@ export function answers(article: Article) {
     controls: html`${tasks(family, question)} ${stacks}${question}`,
     button: "Answer in this tab",
     async act(given, work) {
-      const asked = { prompt: String(given.get("prompt")), family: family.name, chat: family.chat };
+      const request = {
+        prompt: String(given.get("prompt")),
+        family: family.name,
+        chat: family.chat,
+      };
       const stack = String(given.get("stack"));
-      await decode(article, stack, 2 * TOKENS, shown().store, work, asked);
+      await decode(article, stack, 2 * TOKENS, group().store, work, request);
     },
   });
   out.before(stairs);

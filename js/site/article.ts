@@ -1,25 +1,23 @@
-// What all scenes of the article share: its data, and decodes in this tab.
+// Shared by the scenes of the article: its data, and decoding in this tab.
 import type { About } from "../host";
 import type * as Page from "../hsd-viz";
 import type { Store } from "../lib/run";
-import type { Client, On, Request, Result } from "../tab/client";
+import type { Callbacks, Client, Request, Result } from "../tab/client";
 import { clientOf } from "../tab/host";
 import type { FamilyTab, Offer } from "../tab/offers";
 
-/** What hsd_viz/views/site.py writes into the page. */
+/** The data that hsd_viz/views/site.py writes into the page. */
 export interface SiteData extends About {
-  /** Families that the site has, for those who ask for them. */
+  /** Families that visitors can download. */
   offers: Offer[];
-  /** Size of the models and databases. */
+  /** Total size of the models and databases. */
   bytes: number;
   /**
-   * A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ...
-   * tokens, by ladder name.
+   * A machine on which verification is nearly free: predicted milliseconds of a pass over 1, 2, 3,
+   * … tokens, by ladder name.
    */
   gpu: { words: string; models: Record<string, string>; milliseconds: Record<string, number[]> };
-  /**
-   * Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name.
-   */
+  /** Measured milliseconds of a pass of the native runtime, by ladder name and number of tokens. */
   native: Record<string, Record<string, number>>;
 }
 export interface Article {
@@ -33,24 +31,24 @@ export interface Run {
   store: Store;
   result: Result;
 }
-/** What a scene's work is given: when to stop, and where to say how far it is. */
-export interface Work {
+/** The context of a scene's work: its abort signal, and a function that reports progress. */
+export interface WorkContext {
   signal: AbortSignal;
   say: (text: string) => void;
 }
 
-/** Tokens of a scene's run. */
+/** Number of tokens of a scene's run. */
 export const TOKENS = 64;
-/** Turns of runs that are compared; other work of the machine slows single ones. */
+/** Number of turns of compared runs, since other load on the machine slows single runs. */
 export const TURNS = 3;
 
-/** Decode with a stack into a store, which grows with the run. */
+/** Decode with a stack into a store that grows with the run. */
 export async function decode(
   article: Article,
   stack: string,
   tokens: number,
   store: Store,
-  work: Work,
+  work: WorkContext,
   more: Partial<Request> = {},
 ): Promise<Run> {
   const { signal, say } = work;
@@ -59,10 +57,10 @@ export async function decode(
     ...more,
     stack,
     max_new_tokens: tokens,
-    // The rule of the scenes' words; the command line's own default is another one.
+    // The scenes explain this rule; the default of the command line is another one.
     rule: "token",
   };
-  const on: On = {
+  const callbacks: Callbacks = {
     stage: (text, done, total) => say(total ? `${text}: ${done} of ${total}` : text),
     begin(run) {
       say(`decoding with ${stack}`);
@@ -71,14 +69,14 @@ export async function decode(
     append: (steps) => void store.receive(steps),
   };
   const client = clientOf(article.client, article.tabs, more.family);
-  const { run, result } = await client.decode(request, on, signal);
+  const { run, result } = await client.decode(request, callbacks, signal);
   store.adopt({ ...run, meta: { ...run.meta, stop_reason: result.stop_reason } });
   if (signal.aborted) throw new DOMException("Cancelled.", "AbortError");
   return { store, result };
 }
 
-/** Decode with stacks in turns, and keep the fastest run of each. */
-export async function inTurns(article: Article, stacks: string[], { signal, say }: Work) {
+/** Decode with each stack in turn, repeatedly, and return the fastest run of each. */
+export async function inTurns(article: Article, stacks: string[], { signal, say }: WorkContext) {
   const fastest = new Map<string, Run>();
   const speed = (run?: Run) => run?.result.metrics.tokens_per_second ?? 0;
   for (let turn = 1; turn <= TURNS; turn++)

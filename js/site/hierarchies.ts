@@ -1,10 +1,10 @@
-// Hierarchies and when they pay: stacks on the same prompt in this tab, and the same rounds where
-// verification is nearly free.
+// The scene "hierarchies and when they pay": stacks on the same prompt in this tab, and the cost of
+// their rounds on a machine where verification is nearly free.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import { type Article, inTurns, type Run, type SiteData, TURNS } from "./article";
 import { elsewhere } from "./law";
-import { opened, openScene, place, race, raceOf, tick, times } from "./parts";
+import { opened, openScene, race, raceOf, sceneElement, tick, times } from "./parts";
 
 const RACERS = [
   "db > target",
@@ -15,11 +15,11 @@ const RACERS = [
   "db > nano:4 > small:7 > target",
 ];
 const OPENING = ["db > target", "db > small:4 > target"];
-/** Stacks of a race beside plain decoding, at most. */
+/** Maximum number of stacks in a race, besides plain decoding. */
 const MOST = 2;
 const HEADS = ["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"];
 
-/** The speeds of the runs here, and by the costs of `gpu`; that of `target` is the reference. */
+/** Speeds of the runs here and with the costs of `gpu`, relative to plain decoding. */
 function speedTable(runs: ReadonlyMap<string, Run>, gpu: SiteData["gpu"]) {
   const here = ({ result }: Run) => result.metrics.tokens_per_second ?? 0;
   const there = ({ store }: Run) => store.tokens.length / elsewhere(store.calls, gpu.milliseconds);
@@ -56,8 +56,8 @@ export function hierarchies(article: Article) {
   const out = make("div");
   const chart = make("div");
   const names = ["plain", "databases", "both"].map((name) => `sampled/${name}`);
-  const own = opened(names, chart, (runs) => raceOf(article, chart, runs));
-  openScene(place("hierarchies"), out, {
+  const markOwn = opened(names, chart, (runs) => raceOf(article, chart, runs));
+  openScene(sceneElement("hierarchies"), out, {
     controls: RACERS.map((stack) => tick("stack", stack, stack, OPENING.includes(stack))),
     button: "Race in this tab",
     async act(given, work) {
@@ -65,7 +65,7 @@ export function hierarchies(article: Article) {
       if (stacks.length < 1 || stacks.length > MOST)
         throw new Error("Choose one or two stacks; plain decoding races, too.");
       const runs = await inTurns(article, ["target", ...stacks], work);
-      own();
+      markOwn();
       race(article, chart, runs.values());
       render(html`${speedTable(runs, gpu)} ${note(gpu)}`, out);
     },

@@ -1,11 +1,11 @@
-// The page of a built site: the article's scenes over a worker that decodes in this tab, and
-// window.hsd for scripts.
+// The page of a built site: the scenes of the article with a worker that decodes in this tab, and
+// the object window.hsd for scripts.
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import { saveDrawing } from "../lib/save";
 import { megabytes } from "../lib/words";
 import type { Request, Result } from "../tab/client";
-import { Client, type On } from "../tab/client";
+import { type Callbacks, Client } from "../tab/client";
 import { clientOf, recording, tabHost } from "../tab/host";
 import { FamilyTab } from "../tab/offers";
 import type { SiteData } from "./article";
@@ -14,10 +14,10 @@ import { scenes } from "./scenes";
 declare global {
   interface Window {
     hsd: {
-      /** Resolves when everything is loaded; decode() waits for what it needs only. */
+      /** Resolves when everything is loaded; decode() waits only for the files that it needs. */
       ready: Promise<void>;
-      decode(request: Request, on?: On, signal?: AbortSignal): Promise<Result>;
-      /** Load a family that the site offers. `heard` gets the bytes that have arrived. */
+      decode(request: Request, on?: Callbacks, signal?: AbortSignal): Promise<Result>;
+      /** Load a family that the site offers. `heard` gets the number of loaded bytes. */
       load(family: string, heard?: (done: number, total: number) => void): Promise<void>;
     };
   }
@@ -25,16 +25,16 @@ declare global {
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 
 /**
- * What is loaded, or the one card that says why nothing can be decoded; `waiting`: what it says
- * before.
+ * Show the progress of loading, or one card with the reason for which the tab cannot decode.
+ * `waiting` is the text before loading starts.
  */
 function status(client: Client, waiting: string) {
   const bar = byId("loading");
   const card = byId("unusable");
   client.progress.add(({ done, total, ready }) => {
-    const all = done >= total;
+    const isComplete = done >= total;
     const names = ready.length ? `ready: ${ready.join(", ")}` : "models and databases are loading";
-    bar.textContent = all
+    bar.textContent = isComplete
       ? `Live in this tab: ${megabytes(total, 1)} MB loaded`
       : `${megabytes(done, 1)} of ${megabytes(total, 1)} MB, ${names}`;
     bar.style.setProperty("--share", `${total ? (100 * done) / total : 0}%`);
@@ -42,12 +42,12 @@ function status(client: Client, waiting: string) {
   const lost = (why: string) => {
     card.hidden = !why;
     bar.hidden = !!why;
-    const again = make("button", "", "Start again");
-    again.addEventListener("click", () => client.start());
+    const restart = make("button", "", "Start again");
+    restart.addEventListener("click", () => client.start());
     card.replaceChildren(
       make("b", "", "Nothing can be decoded in this tab."),
       make("p", "", why),
-      again,
+      restart,
     );
     const link = make("a", "", "The recorded runs need no decoding.");
     link.href = document.getElementById("recordings") ? "#recordings" : "index.html#recordings";
@@ -58,7 +58,7 @@ function status(client: Client, waiting: string) {
   if (!client.why && !client.loading.total) bar.textContent = waiting;
 }
 
-/** The settings of all scenes, from the fields of the article. */
+/** Return a function that reads the settings of all scenes from the fields of the article. */
 function settingsOf({ prompts }: SiteData) {
   const prompt = byId<HTMLTextAreaElement>("prompt");
   const preset = byId<HTMLSelectElement>("preset");
@@ -75,12 +75,12 @@ function settingsOf({ prompts }: SiteData) {
   });
 }
 
-/** The game, which needs no runtime. The visitor's run opens in the explorer. */
+/** Open the game, which needs no runtime. The visitor's run opens in the explorer. */
 function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
   const el = document.getElementById("game");
   if (!el || !data.games.length) return;
-  const asked = new URLSearchParams(location.search).get("game") ?? "";
-  const seed = /^[0-9]{1,9}$/.test(asked) ? Number(asked) : seedOf(new Date());
+  const seedText = new URLSearchParams(location.search).get("game") ?? "";
+  const seed = /^[0-9]{1,9}$/.test(seedText) ? Number(seedText) : seedOf(new Date());
   const here = new URL(location.href);
   here.search = `?game=${seed}`;
   here.hash = "";
@@ -103,22 +103,22 @@ function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
   });
 }
 
-/** Wake a client when an element comes into the upper part of the view. */
+/** Wake a client when an element scrolls into the upper part of the window. */
 function wakeNear(el: Element, client: Client) {
-  const seen = new IntersectionObserver(
+  const observer = new IntersectionObserver(
     (entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
-      seen.disconnect();
+      observer.disconnect();
       client.wake();
     },
     { rootMargin: "0px 0px -40% 0px" },
   );
-  seen.observe(el);
+  observer.observe(el);
 }
 
 async function start() {
   const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
-  // The first screen plays recorded runs: the models come with the scenes.
+  // The first screen plays recorded runs; the models are loaded when the first scene is near.
   const first = document.getElementById("s1");
   const client = new Client({ script: "tab-worker.js", base: "runtime/", waits: first !== null });
   status(
@@ -151,9 +151,9 @@ async function start() {
       await tab.load();
     },
   };
-  // A page of a folder can load no module.
+  // A page opened from a folder cannot import modules.
   if (location.protocol === "file:") return;
-  // A file beside this one, not a part of it.
+  // In a variable, so that esbuild does not include the module in this bundle.
   const bundle = "./hsd-viz.js";
   const page = (await import(bundle)) as typeof Page;
   const explorer = document.getElementById("explorer");

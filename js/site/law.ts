@@ -1,13 +1,14 @@
-// What a run takes where its passes cost something else. Pure.
+// Estimates the duration of a run on a machine with other costs. Pure functions.
 import type { Call } from "../lib/tables";
 
-/** The ladder name of a level: the target is the largest model. */
+/**
+ * Return the ladder name of a level; "ladder-target" is the name of the target as a draft model.
+ */
 const ladderPart = (name: string) => (name === "ladder-target" ? "target" : name);
 
 /**
- * Milliseconds that a run's passes take where a pass of a model over m tokens costs
- * `milliseconds[name][m - 1]`. Drafting from databases is counted as measured here. Prefill is left
- * out.
+ * Return the milliseconds of a run if a pass of a model over m tokens costs
+ * `milliseconds[name][m - 1]`. Look-ups of databases cost what was measured here. Without prefill.
  */
 export function elsewhere(calls: Call[], milliseconds: Record<string, number[]>): number {
   const cost = (name: string, fed: number) => {
@@ -17,7 +18,7 @@ export function elsewhere(calls: Call[], milliseconds: Record<string, number[]>)
   let sum = 0;
   for (const { kind, name, steps, fed, duration_ns } of calls) {
     if (kind === "verify") sum += cost(name, fed);
-    // The first of several passes also feeds what is not cached.
+    // The first of several passes also feeds the tokens that are not cached yet.
     else if (kind === "draft") sum += cost(name, fed - steps + 1) + (steps - 1) * cost(name, 1);
     else if (kind !== "prefill") sum += duration_ns / 1e6;
   }

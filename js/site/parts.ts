@@ -1,16 +1,17 @@
-// The parts of a scene: its form with a button that works and cancels, the views that show its
-// runs, and the recorded runs that it shows at first.
+// Parts of a scene: its form with a button that starts and cancels work, the views of its runs, and
+// the recorded runs that it shows at first.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import type { Snapshot } from "../lib/run_data";
 import { recording } from "../tab/host";
-import type { Article, Run, Work } from "./article";
+import type { Article, Run, WorkContext } from "./article";
 
-/** The line above what a scene shows at first. */
+/** The note above the recorded runs of a scene. */
 const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
 
 export const times = (x: number) => `${x.toFixed(2)} ×`;
-export const place = (name: string) => document.getElementById(`scene-${name}`) as HTMLElement;
+export const sceneElement = (name: string) =>
+  document.getElementById(`scene-${name}`) as HTMLElement;
 
 export const menu = (label: string, name: string, options: [value: string, words: string][]) =>
   html`<label
@@ -22,15 +23,15 @@ export const menu = (label: string, name: string, options: [value: string, words
 export const tick = (name: string, value: string, words: string, on: boolean) =>
   html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on} />${words}</label>`;
 
-/** A scene: its controls, and a button that works, and cancels while it does. */
+/** The form of a scene: its controls, and a button that starts work and cancels it. */
 export interface SceneForm {
   controls: unknown;
-  /** The words of the button. */
+  /** Label of the button. */
   button: string;
-  act(given: FormData, work: Work): Promise<void>;
+  act(given: FormData, work: WorkContext): Promise<void>;
 }
 
-/** Put the form of a scene into its element, and below it the element for what it shows. */
+/** Append the form of a scene to its element, and below it the element of the output. */
 export function openScene(el: HTMLElement, out: HTMLElement, { controls, button, act }: SceneForm) {
   const form = make("form", "controls");
   el.replaceChildren(form, out);
@@ -61,7 +62,7 @@ export function openScene(el: HTMLElement, out: HTMLElement, { controls, button,
   paint();
 }
 
-/** Views of one group in elements, drawn once there is a run; returns the group. */
+/** Return a function that draws views of one group when first called, and returns the group. */
 export function views(
   { page, data }: Article,
   group: string,
@@ -83,9 +84,9 @@ export function views(
   };
 }
 
-/** The race of some runs, the first of which is the reference. */
+/** Draw the race of runs; the first one is the reference. */
 export function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[]) {
-  const shown = {
+  const traits = {
     palette: data.palette,
     titles: {},
     sources: data.sources,
@@ -94,7 +95,7 @@ export function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[
     brief: true,
   };
   el.replaceChildren();
-  page.mount("versus", { ...shown, runs }, el);
+  page.mount("versus", { ...traits, runs }, el);
 }
 export function race(article: Article, el: HTMLElement, runs: Iterable<Run>) {
   const snapshots = [...runs].map(({ store }) => store.snapshot());
@@ -102,8 +103,8 @@ export function race(article: Article, el: HTMLElement, runs: Iterable<Run>) {
 }
 
 /**
- * Show recorded runs in an element where a scene has none of its own yet; what fails leaves the
- * scene with its button. Returns a function to call when the scene has its own run.
+ * Show recorded runs in an element until the scene has a run of its own; if that fails, the scene
+ * only has its button. Returns a function to call when the scene has its own run.
  */
 export function opened(names: string[], el: HTMLElement, show: (runs: Snapshot[]) => void) {
   const note = make("p", "note", RECORDED);

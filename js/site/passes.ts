@@ -1,8 +1,9 @@
-// One pass, many tokens: the time of a forward pass by the number of tokens that it checks.
+// The scene "one pass, many tokens": the time of a forward pass by the number of tokens that it
+// verifies.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import type { Article, SiteData } from "./article";
-import { menu, openScene, place, times } from "./parts";
+import { menu, openScene, sceneElement, times } from "./parts";
 
 const MODELS = ["target", "small", "nano"];
 const WIDTHS = [1, 2, 4, 8, 16];
@@ -34,7 +35,7 @@ function table(here: Times | null, native: Times) {
   </table>`;
 }
 
-/** The times of a model, and what they mean; `here`: those of this tab, once they are measured. */
+/** The times of a model with an explanation; `here`: times measured in this tab; null: none yet. */
 function passesTemplate({ native, gpu }: SiteData, model: string, here: Times | null) {
   const measured = here ?? native[model];
   const there = gpu.milliseconds[model];
@@ -53,7 +54,7 @@ export function passes({ client, data }: Article) {
   const out = make("div");
   const show = (model: string, here: Times | null) =>
     render(passesTemplate(data, model, here), out);
-  openScene(place("passes"), out, {
+  openScene(sceneElement("passes"), out, {
     controls: menu(
       "Model",
       "model",

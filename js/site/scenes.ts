@@ -1,10 +1,10 @@
-// The scenes of the article: each decodes in this tab, and shows its runs by the views of the page.
+// The scenes of the article: each decodes in this tab, and shows its runs with views of the page.
 import { html } from "lit-html";
 import { make } from "../lib/dom";
 import { answers } from "./answers";
 import { type Article, decode, inTurns, TOKENS } from "./article";
 import { hierarchies } from "./hierarchies";
-import { menu, opened, openScene, place, race, raceOf, tick, views } from "./parts";
+import { menu, opened, openScene, race, raceOf, sceneElement, tick, views } from "./parts";
 import { passes } from "./passes";
 
 const DRAFTERS: [value: string, words: string][] = [
@@ -16,23 +16,23 @@ const DATABASES = ["context", "model", "statistics"];
 const SEEDS = 1e6;
 
 /**
- * Draft and verify: the text of a run, the round under its cursor, and its race against plain
- * decoding.
+ * The scene "draft and verify": the text of a run, the round under its cursor, and its race against
+ * plain decoding.
  */
 function draftAndVerify(article: Article) {
   const out = make("div");
   const verify = make("div");
   const chart = make("div");
-  const shown = views(article, "draft", [
+  const group = views(article, "draft", [
     ["stream", out],
     ["scene", verify],
   ]);
   const recorded = ["sampled", "sampled/plain", "sampled/databases"];
-  const own = opened(recorded, out, ([run, ...pair]) => {
-    shown().store.adopt(run);
+  const markOwn = opened(recorded, out, ([run, ...pair]) => {
+    group().store.adopt(run);
     raceOf(article, chart, pair);
   });
-  openScene(place("draft"), out, {
+  openScene(sceneElement("draft"), out, {
     controls: html`${menu("Drafter", "drafter", DRAFTERS)}<label
         >Lookahead <input type="number" name="look" min="1" max="12" value="4"
       /></label>`,
@@ -40,21 +40,21 @@ function draftAndVerify(article: Article) {
     async act(given, work) {
       const name = String(given.get("drafter"));
       const stack = name === "db" ? "db > target" : `${name}:${given.get("look")} > target`;
-      own();
-      await decode(article, stack, TOKENS, shown().store, work);
+      markOwn();
+      await decode(article, stack, TOKENS, group().store, work);
       const runs = await inTurns(article, ["target", stack], work);
       race(article, chart, runs.values());
     },
   });
-  place("verify").replaceChildren(verify, chart);
+  sceneElement("verify").replaceChildren(verify, chart);
 }
 
-/** Why sampling stays exact: darts on the rows of a real correction. */
+/** The scene "why sampling stays exact": darts on the rows of a real correction. */
 function darts(article: Article) {
   const out = make("div");
   const shown = views(article, "darts", [["scene", out]]);
   const own = opened(["sampled"], out, ([run]) => shown().store.adopt(run));
-  openScene(place("darts"), out, {
+  openScene(sceneElement("darts"), out, {
     controls: "",
     button: "Take a rejected token of a real run",
     async act(_, work) {
@@ -66,13 +66,13 @@ function darts(article: Article) {
       );
       if (!hasResidual) throw new Error("No token was rejected in this run: try another prompt.");
       own();
-      // The scene opens on a round whose darts fall on both sides.
+      // Open on a round whose darts fall on both sides.
       shown().store.adopt(store.snapshot());
     },
   });
 }
 
-/** Copying from databases: which database supplied a token, and where it was copied from. */
+/** The scene about databases: which one supplied a token, and where it was copied from. */
 function databases(article: Article) {
   const { hues } = article.data.palette;
   const out = make("div");
@@ -82,7 +82,7 @@ function databases(article: Article) {
     ["locality_map", arcs],
   ]);
   const own = opened(["copied"], out, ([run]) => shown().store.adopt(run));
-  openScene(place("databases"), out, {
+  openScene(sceneElement("databases"), out, {
     controls: DATABASES.map((name) => tick("db", name, hues[name].label, true)),
     button: "Decode with databases",
     async act(given, work) {
@@ -96,6 +96,6 @@ function databases(article: Article) {
 }
 
 export function scenes(article: Article) {
-  const all = [passes, draftAndVerify, darts, databases, hierarchies, answers];
-  for (const open of all) open(article);
+  const builders = [passes, draftAndVerify, darts, databases, hierarchies, answers];
+  for (const open of builders) open(article);
 }

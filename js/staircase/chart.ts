@@ -1,4 +1,4 @@
-// The picture of the player: the staircase of a run, and its cursor.
+// The picture of the player: the staircase of a run with the cursor.
 import { nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import type { Cursor } from "../lib/cursor";
@@ -11,16 +11,16 @@ import { type Stairs, stairsOf, stepAt, timeOf } from "./stairs";
 import { type StepLabel, stepLabels } from "./steps";
 
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
-/** Pixels across below which words are few. */
+/** Width in pixels below which labels are short. */
 const NARROW = 520;
-/** Pixels of a number of the axes. */
+/** Minimum distance of ticks on the axes, in pixels. */
 const TICK = { across: 110, up: 48 };
 
-/** The frame of a staircase; its labels need another row where one of them is lifted. */
+/** Return the frame of a staircase, with another row for labels if one of them is lifted. */
 function frameFor(stairs: Stairs, width: number, height: number, isLifted: boolean): Frame {
   const top = MARGIN.top + (isLifted ? LIFT : 0);
-  const last = Math.max(stairs.end, stairs.plain ?? 0, 1);
-  return frameOf({ ...MARGIN, top, width, height }, last, Math.max(1, stairs.tokens));
+  const latest = Math.max(stairs.end, stairs.plain ?? 0, 1);
+  return frameOf({ ...MARGIN, top, width, height }, latest, Math.max(1, stairs.tokens));
 }
 
 function labelTemplate({ at, title, words, cls, x, lift }: Label, frame: Frame, tokens: number) {
@@ -35,7 +35,7 @@ function labelTemplate({ at, title, words, cls, x, lift }: Label, frame: Frame, 
 const stepTemplate = ({ words, x, y }: StepLabel) =>
   svg`<text class="hsd-stairs-note" x=${x} y=${y} text-anchor="end">${words}</text>`;
 
-/** The veil over what comes after the cursor, while the run is played. */
+/** The veil over the part after the cursor while the run is playing. */
 function later({ top, foot, end }: Frame, x: number) {
   return svg`<rect class="hsd-stairs-later" x=${x} y=${top}
     width=${Math.max(0, end - x + 6)} height=${foot - top}></rect>`;
@@ -45,14 +45,14 @@ function pointer({ top, foot }: Frame, x: number) {
   return svg`<line class="hsd-stairs-pointer" x1=${x} x2=${x}
     y1=${top} y2=${foot}></line>`;
 }
-/** The cursor, at the height of the tokens that are shown. */
+/** The cursor, at the height of the number of tokens shown. */
 function head({ top, foot, y }: Frame, x: number, tokens: number, isPinned: boolean) {
   return svg`<g class=${isPinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line
     x1=${x} x2=${x} y1=${top} y2=${foot}></line
     ><circle r="4.5" cx=${x} cy=${y(tokens)}></circle></g>`;
 }
 
-/** The staircase of a run on so many pixels. */
+/** Return the staircase of a run, `width` by `height` pixels. */
 export function chartOf(store: Store, palette: Palette, width: number, height: number): Picture {
   const stairs = stairsOf(store);
   const { timed, plain, tokens } = stairs;
@@ -66,7 +66,7 @@ export function chartOf(store: Store, palette: Palette, width: number, height: n
   const rows = Math.max(2, (frame.foot - frame.top) / TICK.up);
   const columns = (frame.end - frame.left) / TICK.across;
   const time = (ns: number) => timeWords(stairs, ns);
-  // What does not change with the cursor.
+  // The part that does not change with the cursor.
   const still = svg`${axisY(frame, rows, String, "tokens")}${axisX(
     frame,
     columns,

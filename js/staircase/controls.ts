@@ -1,5 +1,5 @@
-// The controls of the player: buttons to play and to step, the speed, and words for the place of
-// the cursor.
+// The controls of the player: buttons to play and step, the speed, and the description of the
+// cursor's place.
 import { html, nothing } from "lit-html";
 import type { Cursor } from "../lib/cursor";
 import { menu } from "../lib/fields";
@@ -16,7 +16,7 @@ export const SPEEDS = [
   ["40", "40 events/s"],
   ["recorded", "as recorded"],
 ];
-/** The same where room is short. */
+/** Speeds with short labels. */
 export const SHORT_SPEEDS = SPEEDS.map(([value, words]) => [
   value,
   words.replace(/ events?/, " ").replace("as ", ""),
@@ -28,11 +28,11 @@ const ICONS = {
   on: "M7 4v12l8-6z",
 };
 
-/** What the player steps by: its name, and its keys back and on. */
+/** A unit of steps: its name, and the keys to step back and forward. */
 interface Unit {
   way: "round" | "token" | "move";
   name: string;
-  /** What it is: for a word that needs it. */
+  /** Definition of the name if it is not self-explanatory. */
   means?: string;
   back: string;
   on: string;
@@ -49,24 +49,27 @@ const UNITS: Unit[] = [
   { way: "move", name: "event", back: "←", on: "→" },
 ];
 
-/** Where the cursor is, and what happens there. */
+/** The description of the cursor's place, and of its event. */
 export interface Place {
   place: string;
   words: string;
 }
-/** The round under the cursor among all. */
+/** Describe the number of the cursor's round among all rounds. */
 const roundOf = ({ order }: Store, round: number | null) =>
   `Round ${order.get(round ?? NaN)} of ${order.size}`;
 
 export function placeOf(store: Store, palette: Palette, { step, round }: Cursor): Place {
   const { events, rounds } = store.index();
   if (!events[step]) {
-    const place = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
+    const counts = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = stackWords(store.meta.stack ?? "");
-    const named = words && ` Here: ${words}.`;
+    const stackNote = words && ` Here: ${words}.`;
     const hint =
       "A step is one pass of the model: as wide as its time, as high as the tokens it brought.";
-    return { place, words: events.length ? `${hint}${named}` : "Waiting for the first token." };
+    return {
+      place: counts,
+      words: events.length ? `${hint}${stackNote}` : "Waiting for the first token.",
+    };
   }
   return {
     place: `${roundOf(store, round)}, event ${step + 1} of ${events.length}`,
@@ -87,7 +90,7 @@ function button(icon: string, label: string, act: () => void, cls = "") {
   </button>`;
 }
 
-/** Buttons back and on by a unit. */
+/** Buttons that step back and forward by a unit. */
 function stepper({ way, name, means, back, on }: Unit, group: Group) {
   const walk = (by: number) => () => {
     group.pause();
@@ -118,14 +121,14 @@ export function buttons(group: Group) {
   </div>`;
 }
 
-/** The speed, with words of this length. */
+/** The menu of speeds; `speeds`: values and labels. */
 export function speedMenu(group: Group, speeds: string[][]) {
   const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
   const more = { class: "hsd-player-speed", label: "Speed", title: "Speed" };
   return menu(speeds, String(group.cursor.speed), pace, more);
 }
 
-/** Words for the place of the cursor, and the way back to the whole text. */
+/** The line that describes the cursor's place, with a button back to the whole text. */
 export function line(group: Group, { place, words }: Place) {
   return html`<div class="hsd-player-line">
     <span class="hsd-player-place">${place}</span

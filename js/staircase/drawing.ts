@@ -1,11 +1,11 @@
-// The drawing of staircases, for the player, the race, the introduction and the visitor's draft.
+// Draws staircases for the player, the race, the introduction and the visitor's draft.
 import { svg } from "lit-html";
 import { type Frame, mark } from "../lib/chart";
 import type { Stairs } from "./stairs";
 
 /**
- * SVG path data: treads as one line, the time between two rounds as another, risers as one path for
- * each source family, unbroken (for its texture) where tokens are too low for gaps.
+ * Return SVG path data: the treads as one line, the time between rounds as another, and the risers
+ * as one path per source family, without gaps (for its texture) if tokens are too low for them.
  */
 export function paths(
   stairs: Pick<Stairs, "treads">,

@@ -1,4 +1,5 @@
-// The ends of the staircase and of its ramp: what they say, and where their labels are. Pure.
+// Labels at the ends of the staircase and of the ramp of plain decoding: their texts and places.
+// Pure functions.
 import type { Frame } from "../lib/chart";
 import { repeatsItself } from "../lib/metrics";
 import type { Store } from "../lib/run";
@@ -9,62 +10,62 @@ import type { Stairs } from "./stairs";
 /** Pixels between two rows of labels, and between two labels of a row. */
 export const LIFT = 27;
 const APART = 10;
-/** Half of a letter's width. */
+/** Half of a letter's width in pixels. */
 const HALF_LETTER = 3.7;
 
 export interface End {
-  /** Its time. */
+  /** Time of the end, in nanoseconds or rounds. */
   at: number;
   title: string;
   words: string;
   cls: string;
 }
-/** A label in its place: its middle, and how much higher than usual it is. */
+/** A placed label: its middle, and the pixels by which it is lifted. */
 export interface Label extends End {
   x: number;
   lift: number;
 }
 
-/** A time of the staircase: rounds where none were recorded. */
+/** Format a time of the staircase; as rounds if times were not recorded. */
 export const timeWords = ({ timed }: Pick<Stairs, "timed">, ns: number): string =>
   timed ? duration(ns) : plural(Math.round(ns), "round");
 
-/** The ends of the run and of plain decoding, with what they took; in few words if `isNarrow`. */
+/** Return the ends of the run and of plain decoding; with short labels if `isNarrow`. */
 export function endsOf(store: Store, stairs: Stairs, isNarrow = false): End[] {
   const { gain, end, plain, tokens } = stairs;
   if (!tokens) return [];
   const stack = store.meta.stack ?? "";
   const title = draftersWords(stack) || (isPlain(stack) ? "plain decoding" : "this run");
-  // A caveat belongs beside its number.
+  // Put the caveat beside the number.
   const caveat = repeatsItself(store) ? ", repeats itself" : "";
   const times = gain === null || gain.impossible ? "" : ` · ${gain.value.toFixed(2)}×${caveat}`;
-  const own = {
+  const runEnd = {
     at: end,
     title,
     words: `${timeWords(stairs, end)}${times}`,
     cls: "hsd-stairs-end",
   };
-  if (plain === null) return [own];
+  if (plain === null) return [runEnd];
   const words = timeWords(stairs, plain);
   return [
-    own,
+    runEnd,
     { at: plain, title: isNarrow ? "plain" : "plain decoding", words, cls: "hsd-stairs-plain-end" },
   ];
 }
 
-/** Places of labels above their ends: a row higher where two would touch. */
+/** Place labels above their ends; lift one by a row if two would overlap. */
 export function labelsOf(
   ends: readonly End[],
   frame: Pick<Frame, "x" | "left" | "width">,
 ): Label[] {
   const order = [...ends].sort((a, b) => a.at - b.at);
-  let taken = -Infinity;
+  let takenUntil = -Infinity;
   return order.map((end) => {
     const half = HALF_LETTER * Math.max(end.title.length, end.words.length);
     const rightmost = Math.min(frame.width - 4 - half, frame.x(end.at));
     const x = Math.max(frame.left + half, rightmost);
-    const lift = x - half < taken + APART ? LIFT : 0;
-    taken = Math.max(taken, x + half);
+    const lift = x - half < takenUntil + APART ? LIFT : 0;
+    takenUntil = Math.max(takenUntil, x + half);
     return { ...end, x, lift };
   });
 }

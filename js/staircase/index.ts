@@ -1,6 +1,6 @@
-// The player: a picture of the run that is scrubbed, and what is around it. By itself it is the
-// staircase with its buttons; the page has the buttons and a strip of the rounds in its bar, and
-// the staircase with the words for the cursor's place below.
+// The player: a picture of the run that can be scrubbed, with controls. As a single view it is the
+// staircase with buttons. The page shows it twice: the buttons with a strip of the rounds in its
+// bar, and below the staircase with the description of the cursor's place.
 import { html, render } from "lit-html";
 import { make, setAttributes } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
@@ -9,7 +9,7 @@ import { buttons, line, type Place, placeOf, SHORT_SPEEDS, SPEEDS, speedMenu } f
 import type { Picture } from "./picture";
 import { stripOf } from "./strip";
 
-/** What is shown: staircase and buttons, the staircase alone, or the buttons with a strip. */
+/** The shown parts: staircase and buttons, only the staircase, or the buttons with a strip. */
 type Show = "all" | "chart" | "bar";
 interface Traits {
   show?: Show;
@@ -25,7 +25,7 @@ class StaircaseView {
   private readonly show: Show;
   private readonly bar = make("div", "hsd-player-bar");
   private readonly row = make("div", "hsd-player-row");
-  /** Null until there is a run. */
+  /** The picture; null: there is no run yet. */
   private picture: Picture | null = null;
 
   constructor(private readonly view: View<Traits>) {
@@ -34,7 +34,7 @@ class StaircaseView {
     root.classList.add("hsd-player", `hsd-player-shows-${this.show}`);
     setAttributes(root, { role: "group", "aria-label": NAMES[this.show] });
     if (this.show !== "bar") root.append(make("h2", "hsd-heard", "Staircase of the run"));
-    // Beside the strip the staircase is for the pointer alone.
+    // The strip is the slider for the keyboard; the staircase is only for the pointer.
     if (this.show === "chart") this.bar.setAttribute("aria-hidden", "true");
     else this.makeSlider();
     const parts = [this.bar, this.row];
@@ -43,7 +43,7 @@ class StaircaseView {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing)
       group.pace(1);
     this.listen();
-    // Steps of a live run arrive more often than it is redrawn.
+    // Steps of a live run arrive more often than the view needs to be redrawn.
     view.redrawn(() => this.paint(), 80);
     view.follow(null, () => this.paintCursor());
     view.resized(this.bar, () => this.paint());
@@ -75,7 +75,7 @@ class StaircaseView {
     bar.addEventListener("pointerleave", () => group.hover(null));
   }
 
-  /** The event under the pointer. */
+  /** Return the event under the pointer. */
   private under(event: PointerEvent): number {
     const left = this.bar.getBoundingClientRect().left;
     return this.picture?.stepAt(event.clientX - left) ?? 0;
@@ -83,7 +83,7 @@ class StaircaseView {
 
   private paint() {
     const { root, store, palette } = this.view;
-    // The place of a run that has begun is kept: nothing below it moves when its first token comes.
+    // Keep the space of a run that has begun, so that its first token moves nothing below.
     root.hidden = store.run === "";
     if (root.hidden) return;
     const { clientWidth, clientHeight } = this.bar;
@@ -108,7 +108,7 @@ class StaircaseView {
     return html`${buttons(group)}${speedMenu(group, SPEEDS)}${line(group, place)}`;
   }
 
-  /** The values of the slider; playing and hovering are not announced. */
+  /** Set the values of the slider. Playing and hovering are not announced. */
   private describe({ place, words }: Place) {
     const { events } = this.view.store.index();
     const { step, playing, hover } = this.view.group.cursor;

@@ -1,9 +1,9 @@
-// What a picture of a run is to the player: it knows the event under a pixel, and draws the cursor.
+// The interface of pictures that the player shows.
 import type { Cursor } from "../lib/cursor";
 
 export interface Picture {
-  /** The event at a pixel from the left. */
+  /** Return the event at a pixel from the left. */
   stepAt(pixel: number): number;
-  /** The picture with its cursor. */
+  /** Return the template of the picture with the cursor. */
   drawn(cursor: Cursor): unknown;
 }

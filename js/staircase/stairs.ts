@@ -1,5 +1,5 @@
-// The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a
-// riser what it brought. Pure.
+// The staircase of a run: x is the time after prefill, y the number of tokens. The tread of a round
+// is its duration, the riser its tokens. Pure functions.
 
 import type { Span } from "../lib/events";
 import { gainOf } from "../lib/metrics";
@@ -7,7 +7,7 @@ import type { Store } from "../lib/run";
 
 export type Stairs = ReturnType<typeof stairsOf>;
 
-/** What a round cost (`from` … `to`), and the tokens before and after it. */
+/** The time of a round (`from` … `to`), and the numbers of tokens before and after it. */
 export interface Tread {
   round: number;
   from: number;
@@ -15,15 +15,15 @@ export interface Tread {
   low: number;
   high: number;
 }
-/** Where the treads of a picture are, in its own unit. */
-type Placed = Pick<Stairs, "treads" | "end">;
+/** Treads in the horizontal unit of a picture. */
+type TreadScale = Pick<Stairs, "treads" | "end">;
 
 /**
- * The treads, one per target round: nanoseconds from the first round's start, and the tokens before
- * and after it. `end` is that of the decode, as in the metrics, or of the last round while it runs.
- * `gain` is the run's one speed-up over plain decoding (lib/metrics.ts) and `plain` the end of
- * plain decoding by it; null where plain decoding was not measured. Not `timed`: times were not
- * recorded, and each round is one unit wide.
+ * Return the staircase of a run. `treads` has one tread per target round, in nanoseconds from the
+ * start of the first round. `end` is the end of the decode, as in the metrics, or of the last round
+ * during the run. `gain` is the speed-up over plain decoding (lib/metrics.ts), and `plain` the end
+ * of plain decoding according to it; both are null if plain decoding was not measured. If not
+ * `timed`, times were not recorded, and each round is one unit wide.
  */
 export function stairsOf(store: Store) {
   const { rounds } = store.index();
@@ -43,7 +43,7 @@ export function stairsOf(store: Store) {
   return { treads, tokens, end, gain, plain: gain ? end * gain.value : null, timed };
 }
 
-/** Treads of one width: of a run without times, and where rounds are only to be found. */
+/** Return treads of equal width, for a run without times and for the strip of rounds. */
 export const evenTreads = (rounds: readonly Span[]): Tread[] =>
   rounds.map(({ id, first, count }, k) => ({
     round: id,
@@ -53,9 +53,9 @@ export const evenTreads = (rounds: readonly Span[]): Tread[] =>
     high: first + count,
   }));
 
-/** The event at a time: within a round, events are spread evenly over its duration. */
+/** Return the event at a time. Events of a round are spread evenly over its duration. */
 export function stepAt(
-  stairs: Placed,
+  stairs: TreadScale,
   ns: number,
   spans: readonly { begin: number; end: number }[],
 ): number {
@@ -71,9 +71,9 @@ export function stepAt(
   return Math.min(end - 1, begin + Math.floor(share * (end - begin)));
 }
 
-/** The time of an event: the inverse of {@link stepAt}, at the middle of its share of the round. */
+/** Return the time of an event: the middle of its share of the round. Inverse of {@link stepAt}. */
 export function timeOf(
-  stairs: Placed,
+  stairs: TreadScale,
   step: number,
   spans: readonly { begin: number; end: number }[],
 ): number {

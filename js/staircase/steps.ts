@@ -1,23 +1,23 @@
-// Labels of the highest steps of a staircase: how many tokens they brought. Pure.
+// Labels of the highest steps of a staircase: their numbers of tokens. Pure functions.
 import type { Frame } from "../lib/chart";
 import type { Tread } from "./stairs";
 
-/** The fewest tokens of a step with a label, and most labels. */
+/** Minimum number of tokens of a labelled step, and maximum number of labels. */
 const FEWEST = 3;
 const MOST = 6;
-/** Pixels of a label, and what is between it and its riser. */
+/** Size of a label, and its gap to the riser, in pixels. */
 const SIZE = { width: 20, height: 14, gap: 5 };
 
 export interface StepLabel {
   words: string;
-  /** Its end, and its base line. */
+  /** Right end of the label, and its base line. */
   x: number;
   y: number;
 }
 
 /**
- * Labels of the highest steps, to the left of their risers and below the tops: there the picture is
- * empty. A riser as high as its label keeps it from touching those of other steps.
+ * Return labels of the highest steps. They are to the left of the risers and below their tops,
+ * where the picture is empty. Risers at least as high as a label keep labels of other steps apart.
  */
 export function stepLabels(
   treads: readonly Tread[],

@@ -1,5 +1,6 @@
-// The strip: a bar for each round, as high as the tokens that it brought, in the colours of their
-// sources. All rounds are equally wide: it is to find a round, not to compare times.
+// The strip: a bar per round, whose height is the number of its tokens, in the colours of their
+// sources. All rounds are equally wide, because the strip is for finding a round, not for comparing
+// times.
 import { nothing, svg } from "lit-html";
 import { mark } from "../lib/chart";
 import type { Cursor } from "../lib/cursor";
@@ -10,21 +11,21 @@ import { evenTreads, stepAt, timeOf } from "./stairs";
 
 /** Pixels above and below the bars. */
 const MARGIN = 3;
-/** Pixels between two bars, and their most of a round's width. */
+/** Gap between two bars in pixels, and its maximum share of a round's width. */
 const GAP = { pixels: 2, share: 0.3 };
-/** Pixels of a token, at most. */
+/** Maximum height of a token in pixels. */
 const HIGHEST = 9;
 
-/** Tokens of one source family within a round's bar, from its foot. */
+/** Tokens of one source family within the bar of a round. */
 export interface Piece {
-  /** The place of the round. */
+  /** Index of the round. */
   round: number;
   family: string;
   low: number;
   high: number;
 }
 
-/** The pieces of all bars: neighbours of one family are one piece. */
+/** Return the pieces of all bars; adjacent tokens of one family form one piece. */
 export function piecesOf(store: Store, family: (source: string) => string): Piece[] {
   const pieces: Piece[] = [];
   store.index().rounds.forEach(({ first, count }, round) => {
@@ -38,7 +39,7 @@ export function piecesOf(store: Store, family: (source: string) => string): Piec
   return pieces;
 }
 
-/** SVG path data of the bars, by family. */
+/** Return the SVG path data of the bars, by family. */
 function pathsOf(pieces: readonly Piece[], x: (round: number) => number, y: (n: number) => number) {
   const paths = new Map<string, string>();
   for (const { round, family, low, high } of pieces) {
@@ -48,15 +49,15 @@ function pathsOf(pieces: readonly Piece[], x: (round: number) => number, y: (n: 
   return [...paths];
 }
 
-/** The strip of a run on so many pixels. */
+/** Return the strip of a run, `width` by `height` pixels. */
 export function stripOf(store: Store, palette: Palette, width: number, height: number): Picture {
   const { rounds, events, placeOf } = store.index();
   const stairs = { treads: evenTreads(rounds), end: rounds.length };
-  const most = Math.max(1, ...rounds.map(({ count }) => count));
+  const longest = Math.max(1, ...rounds.map(({ count }) => count));
   const unit = width / Math.max(1, rounds.length);
   const wide = unit - Math.min(GAP.pixels, GAP.share * unit);
   const foot = height - MARGIN;
-  const tall = Math.min(HIGHEST, (foot - MARGIN) / most);
+  const tall = Math.min(HIGHEST, (foot - MARGIN) / longest);
   const x = (round: number) => round * unit;
   const y = (tokens: number) => foot - tokens * tall;
   const bars = pathsOf(piecesOf(store, palette.family), x, y).map(([family, d]) => mark(family, d));

@@ -1,4 +1,5 @@
-// The connection of a copied passage with its source: marks on both, a line between them, words.
+// Shows the connection between a copied passage and its source: marks on both, a line between them,
+// and a description.
 import { nothing, render, svg } from "lit-html";
 import { draw, make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
@@ -11,7 +12,7 @@ const SOURCE = "hsd-lit";
 const COPY = "hsd-copy";
 const BEFORE = "hsd-before";
 
-/** The places of the text that a connection marks: nodes that are drawn. */
+/** The drawn nodes of the text that a connection marks. */
 interface Nodes {
   source: HTMLElement[];
   copy: HTMLElement[];
@@ -22,7 +23,7 @@ const isThere = (node: HTMLElement | null): node is HTMLElement => node !== null
 const range = (from: number, length: number) => Array.from({ length }, (_, k) => from + k);
 
 export class Connection {
-  /** What is said of it: its place is always there. */
+  /** The description; its element is always present. */
   readonly words = make("span", "hsd-copied");
   private readonly layer = draw("svg", { class: "hsd-link", "aria-hidden": "true" });
   private marked: HTMLElement[] = [];
@@ -31,7 +32,7 @@ export class Connection {
 
   constructor(
     private readonly text: HTMLElement,
-    /** The box in which the prompt scrolls. */
+    /** Box in which the prompt scrolls. */
     private readonly prompt: HTMLElement,
     private readonly pane: TokenPane,
     private readonly store: Store,
@@ -40,7 +41,7 @@ export class Connection {
     text.append(this.layer);
   }
 
-  /** Show the connection of a copy, or none; `reveal`: its source comes into view. */
+  /** Show the connection of a copy, or none; `reveal`: scroll its source into view. */
   show(copy: Copy | null, reveal = false) {
     const isOther = JSON.stringify(copy) !== JSON.stringify(this.shown);
     this.shown = copy;
@@ -54,7 +55,7 @@ export class Connection {
     this.draw();
   }
 
-  /** Draw the line again: places have changed. */
+  /** Redraw the line after a change of the layout. */
   draw() {
     render(this.line() ?? nothing, this.layer as unknown as HTMLElement);
   }
@@ -72,20 +73,20 @@ export class Connection {
   }
 
   private mark({ source, copy, before }: Nodes) {
-    const put = (nodes: HTMLElement[], cls: string) => {
+    const mark = (nodes: HTMLElement[], cls: string) => {
       for (const node of nodes) node.classList.add(cls);
       this.marked.push(...nodes);
     };
-    put(source, SOURCE);
-    put(copy, COPY);
-    put(before, BEFORE);
+    mark(source, SOURCE);
+    mark(copy, COPY);
+    mark(before, BEFORE);
   }
   private unmark() {
     for (const node of this.marked) node.classList.remove(SOURCE, COPY, BEFORE);
     this.marked = [];
   }
 
-  /** Scroll the source into view within the prompt, and nothing else. */
+  /** Scroll the source into view within the prompt, without scrolling the page. */
   private reveal() {
     const first = this.nodes?.source[0];
     if (!first || !this.prompt.contains(first)) return;
@@ -93,10 +94,10 @@ export class Connection {
     const box = first.getBoundingClientRect();
     if (box.top >= frame.top && box.bottom <= frame.bottom) return;
     const line = parseFloat(getComputedStyle(this.prompt).lineHeight);
-    const at = Math.floor((box.top - frame.top + this.prompt.scrollTop) / line);
-    // Whole lines, with some before it where there is room.
+    const lineNumber = Math.floor((box.top - frame.top + this.prompt.scrollTop) / line);
+    // Scroll by whole lines, with some lines of context above if there is room.
     const before = Math.floor((frame.height / line - 1) / 2);
-    this.prompt.scrollTop = line * (at - before);
+    this.prompt.scrollTop = line * (lineNumber - before);
   }
 
   private line() {
@@ -107,7 +108,7 @@ export class Connection {
       d=${`M${x - 4} ${y - 6}h8l-4 7z`}></path>`;
   }
 
-  /** Null where the source is scrolled out of the prompt's box; a line of it that is cut is out. */
+  /** Return the line from the visible lines of the source; null: the prompt's box hides them. */
   private linkOf({ source, copy }: Nodes): Link | null {
     const origin = this.text.getBoundingClientRect();
     const frame = this.prompt.getBoundingClientRect();
@@ -123,7 +124,7 @@ export class Connection {
       top: top - origin.top,
       bottom: bottom - origin.top,
     });
-    const seen = boxesOf(source).filter((box) => !inPrompt || isSeen(box));
-    return linkOf(seen.map(moved), boxesOf(copy).map(moved), origin.width);
+    const visibleBoxes = boxesOf(source).filter((box) => !inPrompt || isSeen(box));
+    return linkOf(visibleBoxes.map(moved), boxesOf(copy).map(moved), origin.width);
   }
 }

@@ -1,4 +1,4 @@
-// What is around the text: the legend with its switch, and the contents of the card.
+// Templates around the text: the legend with its switch, and the contents of the card.
 import { html, nothing } from "lit-html";
 import type { createCard } from "../lib/card";
 import { sample } from "../lib/chart";
@@ -20,10 +20,10 @@ const kindKey = (kind: string, count: number) =>
     ><span>${kind}</span><b>${count}</b></span
   >`;
 
-/** What the game calls a source. */
+/** Names of sources in the game. */
 const ALSO: Record<string, string> = { context: "copying", nano: "tiny model" };
-/** A source by its name, and by that of the game. */
-const named = (words: string, source: string) =>
+/** The name of a source, with that in the game. */
+const nameOf = (words: string, source: string) =>
   ALSO[source] ? `${words} (${ALSO[source]})` : words;
 
 /** The shapes of tokens with their counts, and those of rejected drafts. */
@@ -38,12 +38,12 @@ function shapesOf({ tokens }: Store) {
   </div>`;
 }
 
-/** The legend: sources with counts, and in detail the shapes. */
+/** The legend: sources with counts and, if `isDetailed`, shapes. */
 export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
   const sources = Object.entries(bySource(store.tokens)).sort((a, b) => b[1] - a[1]);
   const sourceKey = ([source, count]: [string, number]) =>
     html`<span class="hsd-key"
-      >${sample(palette.family(source))}<span>${named(palette.words(source), source)}</span
+      >${sample(palette.family(source))}<span>${nameOf(palette.words(source), source)}</span
       ><b>${count}</b></span
     >`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
@@ -54,7 +54,7 @@ export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
   </div>`;
 }
 
-/** The example of a run: without rejected drafts in the text, the last token that was accepted. */
+/** Return the example of a run; if rejected drafts are hidden, its last accepted token. */
 function shownExample(store: Store, isDetailed: boolean) {
   const example = exampleOf(store);
   if (!example || isDetailed) return example;
@@ -63,7 +63,7 @@ function shownExample(store: Store, isDetailed: boolean) {
   return draft ? { ...example, draft } : example;
 }
 
-/** The card without a token: of a run that is not decoded now, an example. */
+/** The card while no token is selected: an example of the run, unless it is in progress. */
 export function emptyCard(store: Store, card: Card, isLive: boolean, isDetailed: boolean) {
   const example = isLive ? null : shownExample(store, isDetailed);
   const words = store.tokens.length
@@ -81,8 +81,8 @@ export function emptyCard(store: Store, card: Card, isLive: boolean, isDetailed:
 }
 
 /**
- * The card of the token at a place: of a rejected draft token where the cursor is at its event,
- * else of the token of the text.
+ * The card of the token at a position: of a rejected draft token if the cursor is at its event,
+ * else of the emitted token.
  */
 export function tokenCard(store: Store, card: Card, place: number, step: number, close: unknown) {
   const token = store.tokens[place];

@@ -1,5 +1,5 @@
-// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected
-// drafts as ghosts, and a card of details.
+// The token stream: the prompt, the emitted tokens coloured by source and marked by verdict,
+// rejected drafts as ghosts, and a card with details.
 import { html, render } from "lit-html";
 import { createCard } from "../lib/card";
 import type { Cursor, Where } from "../lib/cursor";
@@ -14,13 +14,13 @@ import { closeButton, emptyCard, legendOf, tokenCard } from "./details";
 import { TokenPane } from "./pane";
 import { PromptBox } from "./prompt";
 
-/** Families of sources that copy from the text of the run alone. */
+/** Families of sources that copy only from the text of the run. */
 const LOCAL = ["context", "baseline"];
-/** Pixels from the edge at which a token is in view, or the end of the text. */
+/** Tolerance in pixels at which a token or the end of the text counts as visible. */
 const EDGE = 24;
-/** Tokens of a short run. */
+/** Maximum number of tokens of a short run. */
 const SHORT = 80;
-/** Milliseconds after which new steps are drawn in a hidden tab, which gets no frames. */
+/** Milliseconds after which new steps are drawn in a hidden tab, which has no animation frames. */
 const HIDDEN = 250;
 const DETAILS = "Details: rejected drafts, rounds, numbers";
 const MARKS = ["hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit2"];
@@ -31,7 +31,7 @@ interface Traits {
   details: boolean;
 }
 
-/** The view: its text with the marks of the cursor, and its card. */
+/** The view: the text with the marks of the cursor, and the card. */
 class StreamView {
   private readonly bar = make("div", "hsd-bar");
   // Focusable by a script, because it scrolls.
@@ -51,17 +51,17 @@ class StreamView {
   private readonly prompt = new PromptBox(() => this.connection.draw());
   private readonly pane: TokenPane;
   private readonly connection: Connection;
-  /** The copy that is shown while no token is selected. */
+  /** Copy shown while no token is selected. */
   private usual: Copy | null = null;
   private readonly details: ReturnType<typeof createCard>;
-  /** Whether the end of the text is followed: until the user scrolls away. */
+  /** Whether the view follows the end of the text; false after the visitor scrolls away. */
   private isStuck = true;
-  /** The first token that is not drawn yet; -1: all are drawn. */
+  /** Index of the first token not drawn yet; -1: all are drawn. */
   private pending = -1;
-  /** The run that was decoded before the reader's eyes. */
+  /** Id of the run that the visitor saw being decoded. */
   private decoded = "";
   private marked: HTMLElement[] = [];
-  /** What the card was drawn from. */
+  /** Key of the data of the drawn card. */
   private cardKey = "";
   private readonly layout = new ResizeObserver(() => this.onLayout());
 
@@ -73,9 +73,9 @@ class StreamView {
     const light = (position: number) => group.light(position, true);
     this.details = createCard(store, palette, light, () => group.branch);
     const body = make("div", "hsd-body");
-    const said = make("div", "hsd-said");
-    said.append(make("span", "", "Output"), this.connection.words);
-    this.text.prepend(this.prompt.head, box, said, this.out);
+    const heading = make("div", "hsd-said");
+    heading.append(make("span", "", "Output"), this.connection.words);
+    this.text.prepend(this.prompt.head, box, heading, this.out);
     this.scroll.append(this.text);
     body.append(this.scroll, this.card);
     root.classList.add("hsd-stream");
@@ -160,14 +160,14 @@ class StreamView {
     this.show();
   }
 
-  /** Places in the text have changed. */
+  /** Called when the layout of the text has changed. */
   private onLayout() {
     if (!this.scroll.clientHeight) return;
     this.prompt.fit();
     this.connection.draw();
   }
 
-  /** A token, or the event of a rejected draft token. */
+  /** Return the token under the pointer, or the event of the rejected draft token. */
   private under(event: Event): Where | null {
     const step = this.pane.ghostAt(event);
     if (step >= 0) return { step };
@@ -179,7 +179,7 @@ class StreamView {
   private isLive() {
     return this.view.model.get("live");
   }
-  /** The example of a whole run; none while it grows. */
+  /** Find the example of a complete run; none while the run grows. */
   private findUsual() {
     const { store } = this.view;
     this.usual = this.isLive() ? null : firstCopy(store, this.isLocal, exampleOf(store));
@@ -212,8 +212,8 @@ class StreamView {
   }
 
   /**
-   * A short run that was not decoded before the reader's eyes has larger letters; they do not
-   * change while it is read.
+   * Enlarge the letters of a short run, unless the visitor saw it being decoded: letters must not
+   * change while they are read.
    */
   private setSize() {
     const { root, store } = this.view;
@@ -236,7 +236,7 @@ class StreamView {
   }
 
   // --- scrolling
-  /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
+  /** Scroll to the token under the cursor. The page scrolls only if the text has the focus. */
   private reveal(span: HTMLElement | null | undefined) {
     const { scroll } = this;
     if (!span || this.text.matches(":hover")) return;
@@ -248,13 +248,13 @@ class StreamView {
   }
 
   // --- the cursor
-  /** The pinned token; -1: none. */
+  /** Return the pinned token; -1: none. */
   private pinned(): number {
     const { cursor } = this.view.group;
     return cursor.pinned ? cursor.token : -1;
   }
 
-  /** The token under the cursor if it is drawn; -1: none. */
+  /** Return the token under the cursor if it is drawn; -1: none. */
   private here(): number {
     const { token } = this.view.group.cursor;
     return this.pane.spans[token] && this.view.store.tokens[token] ? token : -1;
@@ -268,7 +268,7 @@ class StreamView {
     this.showCard();
   }
 
-  /** The connection of what is under the cursor; without a cursor an example. */
+  /** Show the copy under the cursor; without a cursor, that of the example. */
   private showCopy() {
     const { store, group } = this.view;
     const { step } = group.cursor;
@@ -290,7 +290,7 @@ class StreamView {
     this.marked = [];
   }
 
-  /** Mark what is under the pointer, what is lit, and what is not yet emitted. */
+  /** Mark the token under the pointer and highlighted tokens, and dim tokens not emitted yet. */
   private markPointer() {
     const { pane } = this;
     const { token, hover, step, lit, shown } = this.view.group.cursor;
@@ -300,7 +300,7 @@ class StreamView {
     if (hover && hover.step !== step) this.mark(pane.ghostOf(hover.step), "hsd-on");
   }
 
-  /** Mark the cursor's ghost, and its token with the others of the round. */
+  /** Mark the cursor's ghost, its token, and the other tokens of the round. */
   private markCursor() {
     const { pane, out } = this;
     const { model, group, store } = this.view;
@@ -333,8 +333,8 @@ class StreamView {
     if (this.cardKey === key) return;
     this.cardKey = key;
     card.setAttribute("aria-live", isAnnounced ? "polite" : "off");
-    // A pinned card grows with its content; one under the pointer keeps the height, so that nothing
-    // below it moves.
+    // A pinned card grows with its content. A card of the token under the pointer keeps its height,
+    // so that nothing below it moves.
     root.classList.toggle("hsd-idle", here < 0);
     root.classList.toggle("hsd-grown", isPinned);
     const unpin = () => {

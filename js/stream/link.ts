@@ -1,19 +1,19 @@
-// The line from a source to its copy, in the pixels of the text. Pure.
+// Geometry of the line from a source to its copy, in pixels of the text. Pure functions.
 
 export type Box = Record<"left" | "right" | "top" | "bottom", number>;
 
-/** Pixels by which the tops of boxes of one line may differ, and that a line rises above a row. */
+/** Maximum difference of tops within one line of text, and rise of an arc above it, in pixels. */
 const SAME_LINE = 6;
 const RISE = 16;
-/** Pixels between the end of a line and its box, and of the arrow at its end. */
+/** Gap between the end of a line and its box, and length of its arrow, in pixels. */
 const APART = 2;
 const ARROW = 6;
-/** Pixels down from which a line goes beside the text; between it and the text; its corners. */
+/** Height from which a line runs beside the text; its gap to the text; its corner radius. */
 const LONG = 90;
 const GUTTER = 6;
 const ROUND = 5;
 
-/** One box for each line of a passage. */
+/** Join the boxes of a passage to one box per line of text. */
 export function linesOf(boxes: readonly Box[]): Box[] {
   const lines: Box[] = [];
   for (const box of boxes) {
@@ -27,30 +27,28 @@ export function linesOf(boxes: readonly Box[]): Box[] {
   return lines;
 }
 
-/** A line with the place of its arrow's point; it points down. */
+/** Path data of a line, and the point of its arrow, which points down. */
 export interface Link {
   d: string;
   x: number;
   y: number;
 }
 
-/** A point from which a line begins or at which it ends. */
+/** An end of a line. */
 type Point = Record<"x" | "y", number>;
 
-/** Over both, where they are in one line. */
+/** Return an arc over both ends, if they are in one line of text. */
 function over(from: Point, to: Point): string {
   const top = Math.min(from.y, to.y) - RISE;
   return `M${from.x} ${from.y}C${from.x} ${top} ${to.x} ${top} ${to.x} ${to.y}`;
 }
-/** A curve down. */
+/** Return a curve down. */
 function down(from: Point, to: Point): string {
   const bend = Math.max(RISE, Math.round((to.y - from.y) * 0.55));
   const [low, high] = [from.y + bend, to.y - bend];
   return `M${from.x} ${from.y}C${from.x} ${low} ${to.x} ${high} ${to.x} ${to.y}`;
 }
-/**
- * Between the lines of the text to its nearer edge, and down beside it: long lines would cross it.
- */
+/** Return a line to the nearer edge of the text and down beside it, instead of across the text. */
 function beside(from: Point, to: Point, width: number): string {
   const isLeft = from.x + to.x < width;
   const edge = isLeft ? -GUTTER : width + GUTTER;
@@ -64,8 +62,8 @@ function beside(from: Point, to: Point, width: number): string {
 }
 
 /**
- * From below the last line of a source to above the first one of its copy, in a text of this width;
- * over both where they are in one line. Null: one of them is not drawn.
+ * Return the line from below the last line of a source to above the first line of its copy, in a
+ * text of this width; an arc over both if they are in one line. Null: one of them is not drawn.
  */
 export function linkOf(source: readonly Box[], copy: readonly Box[], width: number): Link | null {
   const start = linesOf(source).at(-1);

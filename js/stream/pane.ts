@@ -1,6 +1,6 @@
-// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a
-// line break, so that appending does not change the layout of earlier chunks, and hidden ones are
-// not laid out.
+// Draws the tokens of the stream: prompt, emitted tokens, ghosts. Tokens are grouped in chunks that
+// begin at a line break, so that appending does not change the layout of earlier chunks, and the
+// browser skips the layout of hidden ones.
 import { make, setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -10,10 +10,10 @@ import { brief, FATES, glyphs, KIND_WORDS } from "../lib/words";
 import { ghostsOf, stepOfGhost } from "./ghosts";
 import { partsOf, promptPieces, RIGHT_TO_LEFT } from "./text";
 
-/** Tokens after which a chunk ends at the next token that begins with a line break. */
+/** Number of tokens after which a chunk ends at the next token that begins with a line break. */
 const CHUNK = 160;
 
-/** A node with the drawn parts of a text (text.ts). */
+/** Return a node with the drawn parts of a text (text.ts). */
 function written(cls: string, text: string) {
   const node = make("span", cls);
   for (const part of partsOf(text)) {
@@ -25,22 +25,22 @@ function written(cls: string, text: string) {
   return node;
 }
 
-/** The last chunk, and the number of its tokens. */
+/** The last chunk: its element and its number of tokens. */
 interface Chunk {
   el: HTMLElement;
   count: number;
 }
 
-/** The tokens of a run in `prompt` and `out`. */
+/** Draws the tokens of a run into `prompt` and `out`. */
 export class TokenPane {
   readonly spans: HTMLElement[] = [];
   private readonly uid = unique();
-  /** Ghosts by the following token. */
+  /** Strips of ghosts, by the index of the token after them. */
   private readonly strips: (HTMLElement | undefined)[] = [];
   private promptSpans: HTMLElement[] = [];
   private lastRound = -1;
   private tail: Chunk | null = null;
-  /** Tokens from here on are not yet emitted during playback. */
+  /** Index of the first token not emitted yet during playback. */
   private dimmed = Infinity;
 
   constructor(
@@ -67,15 +67,15 @@ export class TokenPane {
     for (let place = from; place < this.store.tokens.length; place++) this.drawToken(place);
   }
 
-  /** The token of an event; -1: none. */
+  /** Return the token under a pointer event; -1: none. */
   tokenAt(event: Event): number {
     const node = this.closest(event, ".hsd-tok[data-i]");
     return node ? Number(node.dataset.i) : -1;
   }
 
   /**
-   * The event of the draft token under the pointer: its rejection, or for an unexamined one the
-   * rejection before it; -1: none.
+   * Return the event of the draft token under the pointer: its rejection or, if it was not
+   * examined, that of an ancestor; -1: none.
    */
   ghostAt(event: Event): number {
     const ghost = this.closest(event, ".hsd-ghost[data-node]");
@@ -83,7 +83,7 @@ export class TokenPane {
     return stepOfGhost(this.store, Number(ghost.dataset.round), Number(ghost.dataset.node));
   }
 
-  /** The ghost of an event's rejected draft token, if it is drawn. */
+  /** Return the ghost of the draft token that an event rejects; null: not drawn. */
   ghostOf(step: number): HTMLElement | null {
     const event = this.store.index().events[step];
     if (event?.draft?.verdict !== "rejected") return null;
@@ -91,12 +91,12 @@ export class TokenPane {
     return this.strips[event.token]?.querySelector<HTMLElement>(query) ?? null;
   }
 
-  /** The ghost of a draft token, if it is drawn. */
+  /** Return the ghost of a draft token; null: not drawn. */
   ghostNode(round: number, node: number): HTMLElement | null {
     return this.out.querySelector(`.hsd-ghost[data-round="${round}"][data-node="${node}"]`);
   }
 
-  /** The node at a text position (0: the first prompt token), or null. */
+  /** Return the node at a position of the text (0: first prompt token), or null. */
   place(position: number | null | undefined): HTMLElement | null {
     if (position === null || position === undefined) return null;
     const count = this.store.promptIds.length;
@@ -105,7 +105,7 @@ export class TokenPane {
     return this.promptSpans.length === count ? this.promptSpans[position] : null;
   }
 
-  /** Dim the tokens from a place on. */
+  /** Dim the tokens from an index on. */
   dim(from: number) {
     const low = Math.min(from, this.dimmed);
     const high = Math.max(from, this.dimmed);
@@ -164,7 +164,7 @@ export class TokenPane {
     return setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
   }
 
-  /** The ghosts of a round. */
+  /** Return the strip of ghosts of a round. */
   private stripOf(round: number) {
     const { shown, others } = ghostsOf(this.store.drafts.get(round) ?? []);
     if (!shown.length) return null;
@@ -183,7 +183,7 @@ export class TokenPane {
     return strip;
   }
 
-  /** Begin a chunk, whose first token begins a round or not. */
+  /** Begin a chunk; `isFirst`: its first token begins a round. */
   private begin(isFirst = false): Chunk {
     if (this.tail) closeChunk(this.tail.el, isFirst);
     const el = make(this.tail ? "div" : "span", "hsd-chunk", "", { role: "presentation" });
@@ -193,12 +193,12 @@ export class TokenPane {
   }
 }
 
-/** End a chunk before one whose first token begins a round or not. */
+/** End a chunk; `isFirst`: the next chunk's first token begins a round. */
 function closeChunk(el: HTMLElement, isFirst: boolean) {
-  // Its estimated height until it is laid out.
+  // The estimated height of the chunk until it is laid out.
   const lines = el.querySelectorAll(".hsd-nl").length;
   el.style.setProperty("--lines", String(lines));
-  // The first line break of the next chunk is the edge of its box.
+  // The first line break of the next chunk is the edge between the two boxes.
   const edge = make("span", isFirst ? "hsd-first" : "", "", { "aria-hidden": "true" });
   edge.append(make("span", "hsd-nl", "", { "data-glyph": "↵" }));
   el.append(edge);

@@ -1,13 +1,13 @@
-// The prompt above the output: a few lines of it, or all.
+// The prompt above the output, folded to a few lines or unfolded.
 import { make, setAttributes } from "../lib/dom";
 
-/** Pixels by which a prompt may be higher than its box. */
+/** Pixels by which a prompt may exceed its box without being folded. */
 const SLACK = 4;
 
 export class PromptBox {
-  /** Its name, and the button that unfolds it. */
+  /** The heading, with the button that unfolds the prompt. */
   readonly head = make("div", "hsd-said");
-  /** The tokens; scrolls where it is folded. */
+  /** The box of tokens; scrolls while it is folded. */
   readonly box = make("div", "hsd-prompt", "", {
     role: "note",
     "aria-label": "Tokens of the prompt",
@@ -15,7 +15,7 @@ export class PromptBox {
   private readonly button = make("button", "hsd-fold-prompt", "", { type: "button" });
   private isWhole = false;
 
-  /** `moved` is called when places in the prompt have changed. */
+  /** `moved` is called when the layout of the prompt has changed. */
   constructor(private readonly moved: () => void) {
     this.head.append(make("span", "", "Prompt"), this.button);
     this.box.addEventListener("scroll", moved, { passive: true });
@@ -26,7 +26,7 @@ export class PromptBox {
     });
   }
 
-  /** Fold it for the prompt of another run. */
+  /** Fold the prompt of another run. */
   show(prompt: string) {
     this.isWhole = false;
     this.head.hidden = !prompt;
@@ -34,7 +34,7 @@ export class PromptBox {
     this.fit();
   }
 
-  /** Offer to unfold a prompt that is longer than its box. */
+  /** Show the button that unfolds the prompt if the prompt exceeds its box. */
   fit() {
     const { box, button } = this;
     box.classList.toggle("hsd-whole", this.isWhole);
@@ -42,7 +42,7 @@ export class PromptBox {
     button.hidden = !isLong && !this.isWhole;
     button.textContent = this.isWhole ? "Fold" : "Show all";
     setAttributes(button, { "aria-expanded": String(this.isWhole) });
-    // Focusable where it scrolls.
+    // Focusable if it scrolls.
     box.tabIndex = isLong ? 0 : -1;
   }
 }

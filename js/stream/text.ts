@@ -1,14 +1,14 @@
-// Drawn parts of a token's text. Pure.
+// Divides the text of tokens into drawn parts. Pure functions.
 import { codePoint, HIDDEN } from "../lib/words";
 
-/** Text with letters of a script written from right to left. */
+/** Matches text with letters of a right-to-left script. */
 export const RIGHT_TO_LEFT =
   /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
 
 /**
- * The drawn parts of a token's text, in order and without gaps: `cls` is "" for plain text, `glyph`
- * is drawn besides.
+ * Return the drawn parts of a token's text, in order and without gaps. `cls` is "" for plain text;
+ * `glyph` is drawn in addition.
  */
 export function partsOf(text: string) {
   const parts: { shown: string; cls: string; glyph: string }[] = [];
@@ -31,7 +31,7 @@ export function partsOf(text: string) {
   return parts;
 }
 
-/** Decode bytes, or null if not whole characters. */
+/** Decode bytes; null if they are not complete characters. */
 function decoded(bytes: ArrayLike<number>) {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
@@ -41,12 +41,13 @@ function decoded(bytes: ArrayLike<number>) {
     return null;
   }
 }
-/** Maximum tokens combined into one character. */
+/** Maximum number of tokens that are combined into one character. */
 const MOST_TOGETHER = 12;
 
 /**
- * The drawn prompt tokens. Pieces of partial characters have escaped bytes: if consecutive pieces
- * form characters of the prompt, the first gets the characters and the others are empty.
+ * Return the drawn texts of prompt tokens. Pieces of incomplete characters have escaped bytes. If
+ * consecutive pieces form characters of the prompt, the first gets the characters and the others
+ * are empty.
  */
 export function promptPieces(pieces: string[], prompt: string) {
   const texts = [...pieces];
@@ -65,11 +66,11 @@ export function promptPieces(pieces: string[], prompt: string) {
             : new TextEncoder().encode(part)),
         );
       }
-      const whole = decoded(bytes);
-      if (!whole || !prompt.startsWith(whole, at)) continue;
-      texts[i] = whole;
+      const character = decoded(bytes);
+      if (!character || !prompt.startsWith(character, at)) continue;
+      texts[i] = character;
       texts.fill("", i + 1, j + 1);
-      at += whole.length;
+      at += character.length;
       i = j;
       break;
     }

@@ -1,26 +1,26 @@
-// The worker seen from a page: requests as promises, progress, and one reason when it cannot decode
-// (any more).
+// The page's side of the worker: turns requests into promises, reports progress, and gives one
+// reason when the worker cannot decode.
 import { type DecodeRequest, lostError, type Progress } from "../host";
 import { listeners } from "../lib/listeners";
 import type { Append, Snapshot } from "../lib/run_data";
 
 type Settings = Omit<DecodeRequest, "prompt" | "stack" | "seed">;
 /**
- * What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed from 2^53
- * on is text or a bigint.
+ * A decode request. Defaults: greedy, without top-k and top-p, seed 0, the rule `token`, 128
+ * tokens. A seed from 2^53 on is a text or a bigint.
  */
 export type Request = Pick<DecodeRequest, "prompt" | "stack"> &
   Partial<Settings> & { seed?: number | string | bigint };
-/** What a client loads, and how patient it is. */
+/** The files that a client loads, and its time limit. */
 export interface Source {
-  /** The worker's script, and the folder of the runtime: addresses relative to the page. */
+  /** Script of the worker, and folder of the runtime: addresses relative to the page. */
   script: string;
   base: string;
   /** Whether the browser keeps the files. */
   keep?: boolean;
-  /** Whether it loads only when something is asked of it, or by {@link Client.wake}. */
+  /** Whether to load only on the first request or {@link Client.wake}. */
   waits?: boolean;
-  /** Seconds awake without a message, while something is asked, after which a worker is lost. */
+  /** Seconds without a message during a request, sleep excluded, after which a worker is lost. */
   patience?: number;
 }
 /** The object that `hsd-viz decode --json` prints. */
@@ -34,14 +34,14 @@ export interface Result {
   metrics: Record<string, unknown> & { tokens_per_second: number | null };
   calls_by_level: unknown[];
 }
-export type Ask =
+export type ToWorker =
   | { kind: "load"; base: string; keep: boolean }
   | { kind: "decode"; id: number; request: Request }
-  /** Measure forward passes of a model: milliseconds by width. */
+  /** Measure the forward passes of a model. */
   | { kind: "time"; id: number; model: string; widths: number[] }
   | { kind: "cancel"; id: number };
 export type Answer =
-  /** Bytes of all files so far. `ready`: what can be decoded by now. */
+  /** Bytes of all files so far. `ready`: names of the models and databases loaded so far. */
   | { kind: "loading"; done: number; total: number; file: string; ready: string[] }
   | { kind: "unusable"; message: string }
   | { kind: "stage"; id: number; text: string; done: number | null; total: number | null }
@@ -49,50 +49,50 @@ export type Answer =
   | { kind: "append"; id: number; steps: Append }
   | { kind: "done"; id: number; run: Snapshot; result: Result; memory: number }
   | { kind: "timed"; id: number; milliseconds: Record<string, number> }
-  /** `lost`: the worker decodes nothing more. */
+  /** `lost`: the worker can decode no more. */
   | { kind: "failed"; id: number; message: string; lost: boolean };
 
-/** What is done with answers on the way. */
-export type On = Partial<Progress>;
-/** A decode; `memory`: bytes of the runtime's. */
+/** Callbacks for the progress of a request. */
+export type Callbacks = Partial<Progress>;
+/** A finished decode; `memory`: memory of the runtime in bytes. */
 export type Finished = Pick<Extract<Answer, { kind: "done" }>, "run" | "result" | "memory">;
 type Loading = Omit<Extract<Answer, { kind: "loading" }>, "kind">;
 const NOTHING: Loading = { done: 0, total: 0, file: "", ready: [] };
-/** The answers that end a request. */
+/** Replies that end a request. */
 type Ended = Extract<Answer, { kind: "done" | "timed" }>;
 interface Pending {
-  on: On;
+  on: Callbacks;
   resolve(answer: Ended): void;
   reject(error: Error): void;
 }
-/** A long forward pass of the ladder takes a few seconds. */
+/** Default patience in seconds: a long forward pass of the ladder takes a few. */
 const PATIENCE_S = 10;
 
 export class Client {
-  /** Called with a reason when the worker cannot decode, and with "" when a new one starts. */
+  /** Listeners to the reason for which the worker cannot decode; "": a new worker starts. */
   readonly state = listeners<[why: string]>();
   readonly progress = listeners<[loading: Loading]>();
   loading = NOTHING;
-  /** Why nothing can be decoded; "": it can. */
+  /** Reason for which the worker cannot decode; "": it can. */
   why = "";
   private worker: Worker | null = null;
-  /** Also unique after a reload, which keeps the last run. */
+  /** Id of the next request, unique across reloads of the page, which keep the last run. */
   private next = Date.now();
   private silent = 0;
   private watch = 0;
   private readonly pending = new Map<number, Pending>();
 
   constructor(private readonly source: Source) {
-    // A page of a folder says at once that it cannot decode.
+    // A page opened from a folder reports at once that it cannot decode.
     if (!source.waits || location.protocol === "file:") this.start();
   }
 
-  /** Start to load, if nothing is loaded or loading yet. */
+  /** Start loading unless the worker has started or failed. */
   wake() {
     if (!this.worker && !this.why) this.start();
   }
 
-  /** End the worker. What is asked of it fails as cancelled. */
+  /** End the worker. Its requests fail as cancelled. */
   stop() {
     this.worker?.terminate();
     this.worker = null;
@@ -103,7 +103,7 @@ export class Client {
     this.pending.clear();
   }
 
-  /** Start a new worker, after one was lost. */
+  /** Start a new worker, for example after one was lost. */
   start() {
     this.worker?.terminate();
     this.set("");
@@ -123,28 +123,32 @@ export class Client {
     this.ask({ kind: "load", base: new URL(base, document.baseURI).href, keep });
   }
 
-  /** Decode; resolves also when `signal` cancelled it after the first token. */
-  async decode(request: Request, on: On = {}, signal?: AbortSignal): Promise<Finished> {
-    const ask = (id: number): Ask => ({ kind: "decode", id, request });
+  /** Decode. If `signal` cancels after the first token, the promise resolves as well. */
+  async decode(request: Request, on: Callbacks = {}, signal?: AbortSignal): Promise<Finished> {
+    const ask = (id: number): ToWorker => ({ kind: "decode", id, request });
     const answer = await this.request(ask, on, signal);
     if (answer.kind !== "done") throw new Error("the worker gave the answer to another question");
     return answer;
   }
 
-  /** Milliseconds of a model's forward passes by width. */
+  /** Measure the forward passes of a model: milliseconds by width. */
   async time(
     model: string,
     widths: number[],
-    on: On = {},
+    on: Callbacks = {},
     signal?: AbortSignal,
   ): Promise<Record<string, number>> {
-    const ask = (id: number): Ask => ({ kind: "time", id, model, widths });
+    const ask = (id: number): ToWorker => ({ kind: "time", id, model, widths });
     const answer = await this.request(ask, on, signal);
     if (answer.kind !== "timed") throw new Error("the worker gave the answer to another question");
     return answer.milliseconds;
   }
 
-  private request(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<Ended> {
+  private request(
+    asked: (id: number) => ToWorker,
+    on: Callbacks,
+    signal?: AbortSignal,
+  ): Promise<Ended> {
     this.wake();
     if (this.why) return Promise.reject(lostError(this.why));
     if (signal?.aborted)
@@ -159,7 +163,7 @@ export class Client {
     });
   }
 
-  private ask(asked: Ask) {
+  private ask(asked: ToWorker) {
     this.worker?.postMessage(asked);
   }
 

@@ -1,5 +1,5 @@
-// One decode of the runtime, run a part at a time: prefill, then rounds. What
-// hsd_viz/native/decode.py is for the library.
+// A decode of the runtime in slices: prefill, then rounds. The counterpart of
+// hsd_viz/native/decode.py.
 import { tablesFrom } from "../lib/run_data";
 import type { Tables } from "../lib/tables";
 import { columnsOf, type Names } from "./rows";
@@ -20,10 +20,10 @@ export interface DecodeSettings {
   sampling: Sampling;
   max_new_tokens: number;
 }
-/** Tokens of the prompt fed at a time: PREFILL_CHUNK of hsd_viz/decoding/decode.py. */
+/** Tokens of the prompt per prefill pass: PREFILL_CHUNK of hsd_viz/decoding/decode.py. */
 const PREFILL_CHUNK = 512;
 
-/** The names of a stack's levels, the lowest first; a target of the ladder may be below another. */
+/** Name the levels of a stack, lowest first. A ladder target below another target is renamed. */
 function levelsOf({ models, databases }: TabStack): string[] {
   const names = models.map(({ name, lookahead }) => {
     if (lookahead === null) return "target";
@@ -33,16 +33,16 @@ function levelsOf({ models, databases }: TabStack): string[] {
 }
 
 /**
- * One decode, run bit by bit: prefill() to its end, then rounds() until it returns null. close()
- * frees it.
+ * A decode in slices: exhaust prefill(), then call rounds() until it returns null. close() frees
+ * its memory.
  */
 export class Decode {
-  /** The names of the levels. */
+  /** Names of the levels, lowest first. */
   readonly names: string[];
-  /** The tokens at which the text ends. */
+  /** Maximum number of tokens of the output. */
   readonly limit: number;
   readonly emitted: number[] = [];
-  /** The time when decoding last paused: what is made of its rows is not part of it. */
+  /** Time of the last pause. The time for processing the rows of a slice is not counted. */
   ended = 0;
   private readonly models: Model[];
   private readonly words: Names;
@@ -51,7 +51,7 @@ export class Decode {
   private readonly handle: number;
   private zero = performance.now();
   private more = 1;
-  /** Rows of the prefill's calls, which are part of the first rounds. */
+  /** Rows of the calls of the prefill, returned with those of the first rounds. */
   private filled: number[] = [];
 
   constructor(
@@ -85,7 +85,7 @@ export class Decode {
     return this.runtime.drafter(databases, models[0].name, target.name, temperature);
   }
 
-  /** Make the decode of the module. */
+  /** Create the decode in the module. */
   private make(): number {
     const { module, manifest } = this.runtime;
     const { ends } = manifest.text;
@@ -146,41 +146,44 @@ export class Decode {
     });
   }
 
-  /** Nanoseconds since the start, less the time between two calls. */
+  /** Return the nanoseconds since the start, without the time between slices. */
   now(): number {
     return Math.round((performance.now() - this.zero) * 1e6);
   }
-  /** Set the time to `now`: what passed since then is not the decode's. */
+  /** Reset the clock to `now`, so that the time since then is not counted. */
   resumeAt(now: number) {
     this.zero = performance.now() - now / 1e6;
   }
 
   /**
-   * Feed all of the prompt but its last token to every level, a part at a time; yields (level,
-   * tokens done, tokens in all).
+   * Feed all of the prompt but its last token to every level, in chunks. Yields the name of the
+   * level, the tokens done and the total number of tokens.
    */
   *prefill(): Generator<[name: string, done: number, total: number]> {
-    const whole = this.settings.prompt.length - 1;
+    const length = this.settings.prompt.length - 1;
     if (this.drafter) this.fill();
     const names = this.names.slice(-this.models.length);
     for (const [level, { facts }] of this.models.entries()) {
       const isTarget = level === this.models.length - 1;
-      // A draft model whose context the prompt fills takes no part.
-      if (!isTarget && facts.positions <= whole + 1) continue;
-      for (let begin = 0; begin === 0 || begin < whole; begin += PREFILL_CHUNK) {
+      // A draft model whose context the prompt fills does not draft.
+      if (!isTarget && facts.positions <= length + 1) continue;
+      for (let begin = 0; begin === 0 || begin < length; begin += PREFILL_CHUNK) {
         this.fill();
-        if (whole) yield [names[level], Math.min(begin + PREFILL_CHUNK, whole), whole];
+        if (length) yield [names[level], Math.min(begin + PREFILL_CHUNK, length), length];
       }
     }
   }
 
-  /** Prefill the next part. */
+  /** Prefill the next part, and keep the rows of its calls. */
   private fill() {
     this.run(0);
     this.filled.push(...this.rows("calls"));
   }
 
-  /** Decode for about `ms`; null when the text has ended. The texts of tokens are null. */
+  /**
+   * Decode for about `ms` milliseconds and return the new rows, without the texts of tokens; null
+   * when the output has ended.
+   */
   rounds(ms: number): Tables | null {
     if (this.more === 0) return null;
     this.run(ms * 1e6);
@@ -206,7 +209,7 @@ export class Decode {
     this.ended = this.now();
   }
 
-  /** The cells of a table's new rows. */
+  /** Return the cells of the new rows of a table. */
   private rows(table: string): number[] {
     const { module, manifest } = this.runtime;
     const number = Object.keys(manifest.tables).indexOf(table);

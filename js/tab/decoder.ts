@@ -1,5 +1,5 @@
-// What a tab does when it is asked: load a family, decode, measure, cancel.
-import type { Answer, Ask } from "./client";
+// Serves the requests of a page in a worker: load a family, decode, measure, cancel.
+import type { Answer, ToWorker } from "./client";
 import { Decode } from "./decode";
 import { Loading } from "./loading";
 import { ModuleEnded, OutOfMemory } from "./memory";
@@ -9,20 +9,20 @@ import { factsOf, resultOf } from "./result";
 
 /** Milliseconds of decoding between two messages. */
 const SLICE_MS = 40;
-/** Measurements of which the least counts: other work only adds to them. */
+/** Number of measurements. The minimum is reported, since other load only adds time. */
 const ROUNDS = 12;
-/** Let messages in. */
+/** Yield to the event loop, so that messages are handled. */
 const pause = () => new Promise<void>((done) => setTimeout(done));
 
-type Job = Extract<Ask, { kind: "decode" | "time" }>;
-type DecodeJob = Extract<Ask, { kind: "decode" }>;
-type TimeJob = Extract<Ask, { kind: "time" }>;
+type Job = Extract<ToWorker, { kind: "decode" | "time" }>;
+type DecodeJob = Extract<ToWorker, { kind: "decode" }>;
+type TimeJob = Extract<ToWorker, { kind: "time" }>;
 
-/** Loads one family, and does one job at a time, in the order in which they were asked for. */
+/** Loads one family, and runs one job at a time in the order of the requests. */
 export class TabDecoder {
-  /** What cancels a job, from its request to its end. */
+  /** Controllers that cancel jobs, by id, from the request to the end of the job. */
   private readonly controls = new Map<number, AbortController>();
-  /** Settled when all jobs so far have ended. */
+  /** Settles when all jobs so far have ended. */
   private last: Promise<void> = Promise.resolve();
 
   constructor(
@@ -30,7 +30,7 @@ export class TabDecoder {
     private readonly loading = new Loading(say),
   ) {}
 
-  receive(ask: Ask) {
+  receive(ask: ToWorker) {
     switch (ask.kind) {
       case "load":
         this.loading
@@ -45,7 +45,7 @@ export class TabDecoder {
     }
   }
 
-  /** Do a job after those before it. */
+  /** Run a job after all earlier ones. */
   private queue(job: Job) {
     const control = new AbortController();
     this.controls.set(job.id, control);
@@ -82,7 +82,7 @@ export class TabDecoder {
     }
   }
 
-  /** Feed the prompt, and let messages in between its parts. */
+  /** Feed the prompt, and yield to messages between its chunks. */
   private async prefill(id: number, decode: Decode, signal: AbortSignal) {
     for (const [name, done, total] of decode.prefill()) {
       this.say({ kind: "stage", id, text: `prefill ${name}`, done, total });
@@ -92,7 +92,7 @@ export class TabDecoder {
     }
   }
 
-  /** Decode to the end, and send the steps; returns the time of the last one. */
+  /** Decode to the end and send the steps; return the time of the last one in nanoseconds. */
   private async decodeRounds(
     id: number,
     decode: Decode,
@@ -111,7 +111,7 @@ export class TabDecoder {
     return wall;
   }
 
-  /** Measure forward passes after 128 tokens. */
+  /** Measure forward passes after 128 cached tokens. */
   private async time({ id, model, widths }: TimeJob, signal: AbortSignal) {
     const { runtime } = await this.loading.loaded;
     await this.waitFor(id, [model]);
@@ -125,7 +125,7 @@ export class TabDecoder {
     this.say({ kind: "timed", id, milliseconds: least });
   }
 
-  /** Wait for the models and databases that a job needs. */
+  /** Wait until the models and databases of a job are loaded. */
   private async waitFor(id: number, names: string[]) {
     for (const name of names) {
       this.say({ kind: "stage", id, text: `loading ${name}`, done: null, total: null });

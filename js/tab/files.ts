@@ -1,16 +1,13 @@
-// The files of a runtime: from the site, or from what this browser has kept of it.
+// Loads the files of a runtime from the site or from the browser's cache.
 import { check, type Manifest } from "./manifest";
 
-/**
- * The name of the kept files of a family (the Cache API); a page of another site has a store of its
- * own.
- */
+/** Return the name of a family's cache (Cache API). Browsers separate the caches of sites. */
 export const storeOf = (family: string) => `hsd_viz ${family}`;
 
-/** Whether this browser keeps files for this page: only where the address is secure. */
+/** Return whether the browser caches files for this page: only in a secure context. */
 export const keeps = () => typeof caches === "object";
 
-/** Fetch a file. Throws a one-line error if it does not come whole. */
+/** Fetch a file. Throws a one-line error if it does not arrive completely. */
 export async function fetched(
   where: string,
   heard: (bytes: number) => void,
@@ -40,10 +37,7 @@ export async function fetched(
   }
 }
 
-/**
- * The files of a manifest. With a store, each is kept when it has come whole, and is not requested
- * again.
- */
+/** The files of a manifest. With a store, complete files are cached and not requested again. */
 export class Files {
   private constructor(
     private readonly folder: string,
@@ -59,21 +53,21 @@ export class Files {
     return files;
   }
 
-  /** The address under which a file of these very bytes is kept. */
+  /** Return the cache key of a file; it contains the checksum. */
   private key(name: string): string {
     return `${this.folder}${name}?crc32=${this.manifest.files[name].crc32}`;
   }
 
-  /** Delete what another version of the site has left. */
+  /** Delete files that another version of the site has cached. */
   private async forget() {
-    const own = new Set(Object.keys(this.manifest.files).map((name) => this.key(name)));
+    const currentKeys = new Set(Object.keys(this.manifest.files).map((name) => this.key(name)));
     for (const request of (await this.store?.keys()) ?? []) {
-      const ours = request.url.startsWith(this.folder);
-      if (ours && !own.has(request.url)) await this.store?.delete(request);
+      const isInFolder = request.url.startsWith(this.folder);
+      if (isInFolder && !currentKeys.has(request.url)) await this.store?.delete(request);
     }
   }
 
-  /** Return a file, whose checksum was compared. */
+  /** Return a file whose checksum matches. `heard` gets the number of bytes so far. */
   async get(name: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
     const kept = await this.kept(name);
     if (kept) {
@@ -82,7 +76,7 @@ export class Files {
     }
     const content = await fetched(this.folder + name, heard);
     check(name, content, this.manifest);
-    // A full disk keeps nothing: the next visit asks again.
+    // If the disk is full, the file is not cached, and the next visit requests it again.
     const headers = { "Content-Length": String(content.length) };
     await this.store?.put(this.key(name), new Response(content, { headers })).catch(() => {});
     return content;
@@ -102,7 +96,7 @@ export class Files {
   }
 }
 
-/** The bytes that this browser has kept of a family. */
+/** Return the number of bytes that the browser has cached of a family. */
 export async function keptBytes(family: string): Promise<number> {
   if (!keeps()) return 0;
   try {

@@ -1,12 +1,12 @@
-// The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs
-// from this tab.
+// The host of the explorer on a site (../host.ts): recorded runs from the site's files, live runs
+// from workers of this tab.
 import type { About, Host } from "../host";
 import { besidePlain } from "../host/plain";
 import type { Snapshot } from "../lib/run_data";
 import type { Client } from "./client";
 import { type FamilyTab, offerPanel } from "./offers";
 
-/** A recorded run from the site's files. */
+/** Load a recorded run from the site's files. */
 export async function recording(name: string): Promise<Snapshot> {
   const answer = await fetch(`recordings/${name}.json`);
   if (!answer.ok)
@@ -14,7 +14,7 @@ export async function recording(name: string): Promise<Snapshot> {
   return (await answer.json()) as Snapshot;
 }
 
-/** The worker of a request's family. Throws a one-line error where it is not loaded. */
+/** Return the client of a request's family. Throws a one-line error if it is not loaded. */
 export function clientOf(own: Client, tabs: readonly FamilyTab[], family?: string): Client {
   const tab = tabs.find(({ offer }) => offer.family === family);
   if (!tab) return own;
@@ -29,7 +29,7 @@ export function tabHost(own: Client, about: About, tabs: readonly FamilyTab[]): 
     : [];
   const panels = new Map(tabs.map((tab) => [tab.offer.family, offerPanel(tab)]));
   return {
-    // What this tab decodes with is on the site, not in Python's packages.
+    // The families are on the site, so that they need no Python packages.
     about: { ...about, families: families.map((family) => ({ ...family, installed: true })) },
     answers: [],
     recording,

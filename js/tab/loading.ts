@@ -1,5 +1,5 @@
-// The files of one family: loaded one after the other, each model and database usable as soon as
-// it is there.
+// Loads the files of one family, one after the other. Each model and database is usable as soon as
+// it is loaded.
 import type { Answer } from "./client";
 import { Files, fetched } from "./files";
 import { FORMAT, type Manifest } from "./manifest";
@@ -7,7 +7,7 @@ import { Module } from "./memory";
 import { Runtime } from "./runtime";
 import { Tokenizer } from "./tokenizer";
 
-/** What decodes, without which no part is of use. */
+/** The runtime and tokenizer, which every decode needs. */
 export interface Loaded {
   manifest: Manifest;
   runtime: Runtime;
@@ -16,7 +16,7 @@ export interface Loaded {
 
 type LoadFile = (name: string) => Promise<Uint8Array<ArrayBuffer>>;
 
-/** A promise that is settled from outside. It may be rejected before anything waits for it. */
+/** A promise that is settled from outside. It may reject before anything waits for it. */
 class Deferred<T> {
   resolve!: (value: T) => void;
   reject!: (why: unknown) => void;
@@ -33,10 +33,10 @@ class Deferred<T> {
 
 const parsed = (file: Uint8Array) => JSON.parse(new TextDecoder().decode(file));
 
-/** A family that is being loaded. */
+/** A family and the progress of its loading. */
 export class Loading {
   private readonly base = new Deferred<Loaded>();
-  /** Settled when a model or database is there; by name. */
+  /** Settled when a model or database is loaded, by name. */
   private readonly parts = new Map<string, Deferred<void>>();
   private total = 0;
   private done = 0;
@@ -44,19 +44,19 @@ export class Loading {
 
   constructor(private readonly say: (answer: Answer) => void) {}
 
-  /** Resolves when there is what decodes; rejects when the family cannot be loaded. */
+  /** Resolves when the runtime and tokenizer are loaded; rejects if the family cannot be loaded. */
   get loaded(): Promise<Loaded> {
     return this.base.promise;
   }
 
-  /** Resolves when a model or database of the manifest is there. Only after {@link loaded}. */
+  /** Resolves when a model or database of the manifest is loaded. Call after {@link loaded}. */
   part(name: string): Promise<void> {
     const part = this.parts.get(name);
     if (!part) throw new Error(`the site has no file of '${name}'`);
     return part.promise;
   }
 
-  /** Load everything from a folder; `keep`: let the browser keep the files. */
+  /** Load everything from a folder; `keep`: let the browser cache the files. */
   async run(folder: string, keep: boolean) {
     try {
       const manifest: Manifest = parsed(await fetched(`${folder}manifest.json`, () => {}));
@@ -81,7 +81,7 @@ export class Loading {
     for (const [name] of [...models, ...databases]) this.parts.set(name, new Deferred());
 
     const module = await Module.open(await file("hsd-viz.wasm"), manifest);
-    // Whether there is room for all weights shows before they are requested.
+    // Allocate memory for all weights first, to fail before the download if it does not suffice.
     const places = models.map(([, { bytes }]) => (bytes ? module.allocate(bytes) : 0));
     const tokenizer = new Tokenizer(parsed(await file("tokenizer.json")));
     const runtime = new Runtime(module, manifest);
@@ -89,7 +89,7 @@ export class Loading {
 
     for (const [k, [name]] of models.entries()) {
       await addModel(runtime, name, places[k], file);
-      // Browsers compile a second time, better, what is used: now, not during the first decode.
+      // Use the code now, so that the browser's optimizing compilation precedes the first decode.
       runtime.time(name, [1, 5], 16, 2);
       this.add(name);
     }
@@ -99,21 +99,21 @@ export class Loading {
     }
   }
 
-  /** A part is there: let what waits for it continue. */
+  /** Report that a part is loaded. */
   private add(name: string) {
     this.ready.push(name);
     this.parts.get(name)?.resolve();
     this.report("");
   }
 
-  /** Report the bytes so far, and those of the file that is on its way. */
+  /** Report the bytes so far, including `bytes` of the file in transfer. */
   private report(file: string, bytes = 0) {
     const { done, total, ready } = this;
     this.say({ kind: "loading", done: done + bytes, total, file, ready });
   }
 }
 
-/** Load a model: one file that is packed here, or packed parts, joined at an address. */
+/** Load a model: a safetensors file, which is packed here, or packed parts at address `at`. */
 async function addModel(runtime: Runtime, name: string, at: number, file: LoadFile) {
   const { parts, sections } = runtime.manifest.models[name];
   if (!sections) return runtime.addModel(name, await file(parts[0]));

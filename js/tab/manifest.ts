@@ -1,32 +1,29 @@
-// What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one
-// JSON file beside them.
+// The manifest that hsd_viz/engine/tab.py writes beside the files of a runtime: facts of the files,
+// and constants of the Python package.
 
-/** A matrix (4 or 8 bits) or vector (0) in the joined parts of a model. */
+/** A matrix (4 or 8 bits) or vector (0 bits) in the joined parts of a model. */
 export type Section = [layer: number, slot: string, bits: number, start: number, size: number];
 export interface ModelFacts {
-  /** The files of its weights: one safetensors file, or the parts of packed ones. */
+  /** Files of the weights: one safetensors file, or the parts of packed weights. */
   parts: string[];
-  /** What packed weights have, and their bytes. */
+  /** Sections of packed weights, and their total size in bytes. */
   sections?: Section[];
   bytes?: number;
-  /** The model whose embedding it reads, which is loaded before it. */
+  /** Model whose embedding this one shares; it is loaded first. */
   embedding_of?: string | null;
-  /** Whether the head is the embedding, and the layers without rotary angles. */
+  /** Whether the head is the embedding, and the indices of layers without rotary angles. */
   tied_head?: boolean;
   unturned?: number[];
   hash: string;
   parameters: number;
   positions: number;
   shape: Record<string, number>;
-  /** Cosines and sines of the rotary angles of one place. */
+  /** Cosines and sines of the rotary angles at position 1. */
   turn: { cos: number[]; sin: number[] };
-  /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
+  /** Relative costs of verifying 0, 1, 2, … draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }
-/**
- * A column of hsd_viz/trace/tables.toml: its name, its kind, and the names that its numbers stand
- * for.
- */
+/** A column of hsd_viz/trace/tables.toml: its name, its kind, and the names of its codes. */
 export type Column = [
   name: string,
   kind: "int" | "float" | "str" | "ints" | "top",
@@ -40,7 +37,7 @@ export interface Manifest {
   models: Record<string, ModelFacts>;
   databases: Record<string, string>;
   /**
-   * Tokens that end a text, the one that starts an empty one, and what a chat template writes
+   * Tokens that end a text, the token that starts an empty text, and the texts of the chat template
    * before and after a turn.
    */
   text: { ends: number[]; start: number | null; chat: [before: string, after: string] | null };
@@ -65,8 +62,8 @@ export interface Manifest {
     discounts: Record<string, number>;
     settings: Record<string, number>;
     /**
-     * The numbers of the semantic database, and the layer whose states it compares, as a share of
-     * the target's layers.
+     * Settings of the semantic database, and the depth of the layer whose states it compares, as a
+     * share of the target's layers.
      */
     semantic: Record<string, number>;
     state_depth: number;
@@ -78,14 +75,14 @@ const CRC = Uint32Array.from({ length: 256 }, (_, i) => {
   for (let bit = 0; bit < 8; bit++) i = i & 1 ? (i >>> 1) ^ 0xedb88320 : i >>> 1;
   return i;
 });
-/** The CRC-32 of bytes. crypto.subtle is missing on pages that a class opens by plain HTTP. */
+/** Return the CRC-32 of bytes. Pages over plain HTTP, as in a class, have no crypto.subtle. */
 export function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (let i = 0; i < bytes.length; i++) crc = CRC[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
   return ~crc >>> 0;
 }
 
-/** Throw unless a file is the one of the manifest. */
+/** Throw an error if a file differs from that of the manifest. */
 export function check(name: string, bytes: Uint8Array, manifest: Manifest) {
   const facts = manifest.files[name];
   if (bytes.length !== facts.bytes)

@@ -1,9 +1,9 @@
-// The module hsd-viz.wasm: its memory, its structures, its clock.
+// The WebAssembly module hsd-viz.wasm: its calls, memory, structures and clock.
 import type { Manifest } from "./manifest";
 
-/** Thrown where the module has ended itself: it takes no other call. */
+/** Thrown when the module has aborted and accepts no further calls. */
 export class ModuleEnded extends Error {}
-/** Thrown where memory is not to be had; what was loaded stays usable. */
+/** Thrown when an allocation fails; what was loaded remains usable. */
 export class OutOfMemory extends Error {
   constructor() {
     super("There is too little memory for the runtime: close other tabs and reload the page.");
@@ -12,17 +12,17 @@ export class OutOfMemory extends Error {
 type Fields = Record<string, number | bigint>;
 type Call = (...args: (number | bigint)[]) => number;
 
-/** Bytes of a reason in hsd_error(), with the 0 at its end. */
+/** Size of the message buffer of hsd_error() in bytes, with the final 0. */
 const MOST_REASON = 200;
 const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64: 8 };
 
 /**
- * An instance of the module. Addresses are numbers; nothing keeps a view of the memory, which
- * grows.
+ * An instance of the module. Addresses are numbers. Views of the memory must not be kept, since the
+ * memory grows.
  */
 export class Module {
   private readonly exports: Record<string, unknown>;
-  /** Why the module has ended itself; null: it has not. */
+  /** Reason for which the module has aborted; null: it is usable. */
   private end: Error | null = null;
 
   private constructor(
@@ -33,9 +33,7 @@ export class Module {
     (this.exports._initialize as () => void)();
   }
 
-  /**
-   * Compile and start the module. Throws an error in plain words where the browser cannot run it.
-   */
+  /** Compile and start the module. Throws a one-line error if the browser cannot run it. */
   static async open(bytes: Uint8Array<ArrayBuffer>, manifest: Manifest): Promise<Module> {
     if (typeof WebAssembly !== "object" || !WebAssembly.validate(bytes))
       throw new Error(
@@ -46,7 +44,7 @@ export class Module {
       module.view().setBigUint64(to, BigInt(Math.round(performance.now() * 1e6)), true);
       return 0;
     };
-    // Only a failing program of C++ writes anything; then it ends.
+    // The C++ runtime writes only before it aborts.
     const wasi = { clock_time_get: clock, fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8 };
     const { instance } = await WebAssembly.instantiate(bytes, { wasi_snapshot_preview1: wasi });
     module = new Module(instance, manifest);
@@ -67,16 +65,14 @@ export class Module {
     return new Kind((this.exports.memory as WebAssembly.Memory).buffer as ArrayBuffer, at, length);
   }
 
-  /** Call a function that returns 0 or a null handle where it fails. */
+  /** Call a function that returns 0 or a null handle on failure; throw an error if it does. */
   make(name: string, ...args: (number | bigint)[]): number {
     const result = this.call(name, ...args);
     if (result) return result;
     const reason = this.takeReason();
     throw reason ? new Error(reason) : new OutOfMemory();
   }
-  /**
-   * Call a function. The module ends itself where an allocation fails or an argument is invalid.
-   */
+  /** Call a function. The module aborts if an allocation fails or an argument is invalid. */
   call(name: string, ...args: (number | bigint)[]): number {
     if (this.end) throw this.end;
     try {
@@ -87,13 +83,13 @@ export class Module {
       throw this.end;
     }
   }
-  /** Why the module has ended itself. Without a reason of its own, no memory was left. */
+  /** Return why the module has aborted. Without a message of the module, memory ran out. */
   private endOf({ message }: WebAssembly.RuntimeError): Error {
     const isAbort = /unreachable/i.test(message);
     const reason = this.takeReason() || (isAbort ? "" : message);
     return reason ? new ModuleEnded(`The runtime ended: ${reason}`) : new OutOfMemory();
   }
-  /** The reason that a call has left in hsd_error(), which is emptied; "": none, or memory. */
+  /** Take the message from hsd_error(); "": no message, as when memory ran out. */
   private takeReason(): string {
     const at = (this.exports.hsd_error as Call)();
     const bytes = this.array(Uint8Array, at, MOST_REASON);
@@ -108,7 +104,7 @@ export class Module {
   free(address: number) {
     this.call("free", address);
   }
-  /** Copy bytes into memory of their own. */
+  /** Copy bytes to newly allocated memory and return its address. */
   put(content: ArrayBufferView): number {
     const at = this.allocate(content.byteLength);
     const from = new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
@@ -116,8 +112,8 @@ export class Module {
     return at;
   }
   /**
-   * Structures of a kind, one after the other, as the C++ has them: fields are aligned to their
-   * size.
+   * Write an array of structures in the layout of C++, with fields aligned to their size, and
+   * return its address.
    */
   structures(kind: string, rows: Fields[]): number {
     const layout = this.layout(kind);

@@ -1,48 +1,48 @@
-// Families that a tab decodes with after a download that its reader asks for.
+// Families that a tab can decode with after the visitor downloads them.
 import { make } from "../lib/dom";
 import { listeners } from "../lib/listeners";
 import { megabytes } from "../lib/words";
 import { Client } from "./client";
 import { keeps, keptBytes, storeOf } from "./files";
 
-/** What hsd_viz/views/site.py writes of a family of the site. */
+/** A family of the site, as hsd_viz/views/site.py describes it. */
 export interface Offer {
   family: string;
   title: string;
-  /** The size of its files. */
+  /** Total size of the files. */
   bytes: number;
 }
 export type Stage = "absent" | "loading" | "ready" | "failed";
 
-/** Memory of a tab besides the files: caches, logits, and a part of a file on its way. */
+/** Memory of a tab besides the files: caches, logits, and a file in transfer. */
 const ROOM_BYTES = 64e6;
 /**
- * A browser says how much memory its device has, in GB, at least some do. Less than this ends a
- * page without a word.
+ * Minimum memory of the device in GB, which some browsers report. With less, the browser may end
+ * the page without a message.
  */
 const LEAST_GB = 2;
-/** A prompt of hundreds of tokens is one message of a slow worker. */
+/** Patience in seconds: a slow worker sends no message during a prefill of hundreds of tokens. */
 const PATIENCE_S = 120;
 
-/** A family, and its worker while it is loaded. */
+/** A family of the tab, and its worker while it is loaded. */
 export class FamilyTab {
   readonly changed = listeners<[]>();
   stage: Stage = "absent";
-  /** Why it cannot be loaded. */
+  /** Reason for which loading failed. */
   why = "";
   client: Client | null = null;
-  /** Bytes of its files that this browser has kept. */
+  /** Number of bytes of the files that the browser has cached. */
   kept = 0;
 
   constructor(readonly offer: Offer) {
     this.look();
   }
 
-  /** The name of its target, which its title begins with. */
+  /** Name of the target, with which the title begins. */
   get name(): string {
     return this.offer.title.split(/[,:;]/)[0];
   }
-  /** An estimate: its files, and room for the rest. */
+  /** Estimated memory in bytes: the files and {@link ROOM_BYTES}. */
   get memory(): number {
     return this.offer.bytes + ROOM_BYTES;
   }
@@ -57,8 +57,8 @@ export class FamilyTab {
   }
 
   /**
-   * Load it, from the site or from what is kept. Resolves when it decodes; rejects with a one-line
-   * error.
+   * Load the family from the site or the cache. Resolves when it can decode; rejects with a
+   * one-line error.
    */
   load(): Promise<void> {
     const { deviceMemory = LEAST_GB } = navigator as { deviceMemory?: number };
@@ -92,7 +92,7 @@ export class FamilyTab {
     });
   }
 
-  /** End a download; what has arrived is kept. */
+  /** Cancel a download. Complete files stay cached. */
   cancel() {
     this.client?.stop();
     this.client = null;
@@ -100,14 +100,14 @@ export class FamilyTab {
     this.look();
   }
 
-  /** Free its memory, and delete what the browser has kept. */
+  /** Free the memory, and delete the cached files. */
   async remove() {
     if (keeps()) await caches.delete(storeOf(this.offer.family));
     this.cancel();
   }
 }
 
-/** What a page shows of a family: its size, and buttons to load, cancel and delete it. */
+/** Return a panel with the size of a family, and buttons to load, cancel and delete it. */
 export function offerPanel(tab: FamilyTab): HTMLElement {
   const root = make("div", "hsd-offer");
   root.setAttribute("role", "group");
@@ -119,13 +119,13 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
   root.append(words, bar, buttons);
   const quiet = () => {};
   const button = (text: string, act: () => unknown, main = false) => {
-    const made = make("button", main ? "hsd-primary" : "hsd-quiet", text, { type: "button" });
-    made.addEventListener("click", () => Promise.resolve(act()).catch(quiet));
-    return made;
+    const button = make("button", main ? "hsd-primary" : "hsd-quiet", text, { type: "button" });
+    button.addEventListener("click", () => Promise.resolve(act()).catch(quiet));
+    return button;
   };
   function paint() {
     const { stage, offer, kept, client } = tab;
-    const whole = kept >= offer.bytes;
+    const isComplete = kept >= offer.bytes;
     bar.hidden = stage !== "loading";
     if (client && stage === "loading") {
       bar.max = client.loading.total || offer.bytes;
@@ -133,7 +133,7 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
     }
     words.classList.toggle("hsd-warning", stage === "failed");
     words.textContent = wordsOf(tab);
-    const load = whole ? "Load" : `Download ${megabytes(offer.bytes - kept)} MB`;
+    const load = isComplete ? "Load" : `Download ${megabytes(offer.bytes - kept)} MB`;
     const shown = {
       absent: [
         button(load, () => tab.load(), true),
@@ -144,7 +144,7 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
       failed: [button("Try again", () => tab.load())],
     };
     const text = shown[stage].map((one) => one.textContent).join();
-    // While it loads, only the words change: a focused button stays.
+    // Replace the buttons only if they differ, so that a focused one keeps the focus.
     if (buttons.dataset.shown !== text) buttons.replaceChildren(...shown[stage]);
     buttons.dataset.shown = text;
   }

@@ -1,4 +1,5 @@
-// From a request to what is decoded, with the checks of hsd_viz/decoding/options.py. Pure.
+// Turns a request into the settings of a decode, with the checks of hsd_viz/decoding/options.py.
+// Pure functions.
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../lib/options";
 import { requestedSeed } from "../lib/seed";
 import type { Request } from "./client";
@@ -7,17 +8,17 @@ import type { Loaded } from "./loading";
 import type { Manifest } from "./manifest";
 import { parse, type TabStack } from "./stacks";
 
-/** The settings that a JavaScript number holds; seeds have a check of their own. */
+/** Numeric settings except the seed, which may exceed the range of JavaScript's numbers. */
 type Numbers = Record<Exclude<SettingName, "seed">, number>;
 
-/** What a number may be, within a sentence: "a whole number from 0". */
+/** Describe the allowed numbers within a sentence: "a whole number from 0". */
 function allowedWords({ whole, low, aboveLow, high }: Setting): string {
   const kind = whole ? "a whole number" : "a number";
   if (aboveLow) return `${kind} above ${low}${high === null ? "" : ` and up to ${high}`}`;
   return high === null ? `${kind} of at least ${low}` : `${kind} from ${low} to ${high}`;
 }
 
-/** A number of a request. Throws a one-line error if it is out of range. */
+/** Return a number of a request. Throws a one-line error if it is out of range. */
 function checkedNumber(setting: Setting, value: number): number {
   const { words, whole, low, aboveLow, high } = setting;
   const isHighEnough = aboveLow ? value > low : value >= low;
@@ -42,7 +43,7 @@ function ruleOf({ rule }: Request, { rules, defaults }: Manifest): string {
   return chosen;
 }
 
-/** Read a request. Throws a one-line error if it cannot be decoded. */
+/** Return the settings of a request. Throws a one-line error if it cannot be decoded. */
 export function planOf({ manifest, runtime, tokenizer }: Loaded, request: Request): DecodeSettings {
   if (typeof request.prompt !== "string")
     throw new Error(`the prompt is text, not ${typeof request.prompt}`);
@@ -61,7 +62,7 @@ export function planOf({ manifest, runtime, tokenizer }: Loaded, request: Reques
   return { stack, prompt, sampling: { ...numbers, seed, rule }, max_new_tokens };
 }
 
-/** The models and database files of a stack. */
+/** Return the names of the models and database files that a stack needs. */
 export function neededBy({ models, databases }: TabStack, { stacks }: Manifest): string[] {
   const files = (databases ?? []).filter((name) => !stacks.of_the_text.includes(name));
   return [...models.map(({ name }) => name), ...files];

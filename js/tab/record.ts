@@ -1,4 +1,5 @@
-// The run of a decode as it grows: its steps with the texts of their tokens, for the page. Pure.
+// Records a decode as a run for the page: its steps, with the texts of their tokens. Pure: uses no
+// document and no worker.
 import {
   type Append,
   joined,
@@ -11,18 +12,18 @@ import type { Tables } from "../lib/tables";
 import type { Manifest } from "./manifest";
 import type { Tokenizer } from "./tokenizer";
 
-/** What is known of a run before its first step. */
+/** Facts of a run that are known before its first step. */
 export interface RunFacts {
   run: string;
   prompt: string;
   prompt_ids: number[];
   levels: string[];
-  /** Without its times. */
+  /** The meta of the run without its times. */
   meta: Omit<Meta, "prefill_ns" | "wall_ns">;
   prefill_ns: number;
 }
 
-/** A step without rows. */
+/** Return a step without rows. */
 function emptyStep({ tables }: Manifest): Step {
   const empty = tablesFrom((table) =>
     Object.fromEntries(tables[table].map(([name]) => [name, []])),
@@ -30,7 +31,7 @@ function emptyStep({ tables }: Manifest): Step {
   return { ...empty, pieces: {} };
 }
 
-/** Fill in the texts of tokens. */
+/** Fill in the texts of the tokens of a step. */
 function nameTokens({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
   const pieces = tokens.token_id.map((id) => tokenizer.piece(id));
   tokens.text = pieces.map(([text]) => text);
@@ -38,7 +39,7 @@ function nameTokens({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
   drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
 }
 
-/** The tokens of a step, with those that were likely beside them. */
+/** Return the token ids of a step, including the recorded alternatives. */
 function idsOf({ tokens, drafts }: Tables): number[] {
   const rows = [...tokens.top, ...tokens.residual_top, ...tokens.q_top];
   const likely = rows.flatMap((row) => (row ?? []).map(([id]) => id));
@@ -46,10 +47,10 @@ function idsOf({ tokens, drafts }: Tables): number[] {
 }
 
 export class RunRecord {
-  /** The first step has the prompt's tokens, and no rows. */
+  /** The first step: the texts of the prompt's tokens, and no rows. */
   private readonly start: Step;
   private readonly steps: Step[] = [];
-  /** Tokens whose texts the page has. */
+  /** Ids of tokens whose texts the page already has. */
   private readonly known = new Set<number>();
 
   constructor(
@@ -60,12 +61,12 @@ export class RunRecord {
     this.start = { ...emptyStep(manifest), pieces: this.pieces(facts.prompt_ids) };
   }
 
-  /** The run before its first step. */
+  /** Return the run before its first step. */
   begun(): Snapshot {
     return { ...this.head(null), ...this.start };
   }
 
-  /** Add the rows of some rounds; returns the message that brings them to the page. */
+  /** Add the rows of rounds; return the message that carries them to the page. */
   append(rows: Tables): Append {
     nameTokens(rows, this.tokenizer);
     const step = { ...rows, pieces: this.pieces(idsOf(rows)) };
@@ -73,7 +74,7 @@ export class RunRecord {
     return { kind: "append", run: this.facts.run, first: seq, seq, steps: [step] };
   }
 
-  /** The whole run, which took so long. */
+  /** Return the finished run; `wall_ns`: its duration in nanoseconds. */
   whole(wall_ns: number): Snapshot {
     return { ...this.head(wall_ns), ...joined([this.start, ...this.steps]) };
   }
@@ -84,7 +85,7 @@ export class RunRecord {
     return { run, seq, prompt, prompt_ids, levels, meta: { ...meta, prefill_ns, wall_ns } };
   }
 
-  /** The texts of tokens that the page does not have. */
+  /** Return the texts of tokens that the page does not have yet. */
   private pieces(ids: Iterable<number>): Record<string, string> {
     const pieces: Record<string, string> = {};
     for (const id of ids) {

@@ -1,4 +1,4 @@
-// What is said of a decode: its facts before the first round, and its result at the end. Pure.
+// Facts of a decode before its first round, and its result at the end. Pure functions.
 import { metricsOf } from "../lib/metrics";
 import { storeOf } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
@@ -9,7 +9,7 @@ import type { Loaded } from "./loading";
 import type { Manifest } from "./manifest";
 import type { RunFacts } from "./record";
 
-/** What is known of a run after its prefill, which took `prefill_ns`. */
+/** Return the facts of a run after its prefill, which took `prefill_ns` nanoseconds. */
 export function factsOf(
   run: string,
   request: Request,
@@ -39,7 +39,7 @@ export function factsOf(
   };
 }
 
-/** The result of a decode, as the command line prints it. */
+/** Return the result of a decode in the form that `hsd-viz decode --json` prints. */
 export function resultOf(
   { stack, prompt, max_new_tokens }: DecodeSettings,
   { emitted: ids, limit }: { emitted: number[]; limit: number },
@@ -63,7 +63,7 @@ export function resultOf(
   };
 }
 
-/** Why a text of emitted tokens ended. `isShort`: before its limit; `most`: tokens asked for. */
+/** Return why an output ended. `isShort`: before its limit; `most`: number of requested tokens. */
 export function stopReason(
   ids: number[],
   { ends, isShort, most }: { ends: number[]; isShort: boolean; most: number },

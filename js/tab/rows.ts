@@ -1,19 +1,19 @@
-// Rows of the module's tables, as the columns of a trace. Pure.
+// Converts rows of the module's tables to the columns of a trace. Pure functions.
 import type { Column } from "./manifest";
 
-/** What the numbers of a decode's rows stand for. */
+/** Names that the numbers in the rows of a decode refer to. */
 export interface Names {
-  /** The levels, and the sources of tokens. */
+  /** Names of the levels, and of the sources of tokens. */
   levels: readonly string[];
   sources: readonly string[];
-  /** Tokens of a list of the likeliest ones. */
+  /** Number of tokens in a list of the most likely ones. */
   top: number;
 }
 
-/** Numbers of a column in a row: a list of the likeliest tokens has an id and p for each. */
+/** Return the number of cells of a column: a list of likely tokens has an id and a p for each. */
 const widthOf = ([, kind]: Column, { top }: Names): number => (kind === "top" ? 2 * top : 1);
 
-/** The likeliest tokens that start at a cell; null: they were not recorded. */
+/** Read the most likely tokens from a cell on; null: not recorded. */
 function topAt(cells: readonly number[], at: number, top: number): [number, number][] | null {
   const pairs: [number, number][] = [];
   for (let k = at; k < at + 2 * top; k += 2)
@@ -21,7 +21,7 @@ function topAt(cells: readonly number[], at: number, top: number): [number, numb
   return pairs.length ? pairs : null;
 }
 
-/** A number as a word: of a level, of a source, or one that the column brings. */
+/** Return the name for a number: a level, a source, or a code of the column. */
 function wordOf(value: number, [name, , words]: Column, names: Names): string {
   if (name === "name") return names.levels[value];
   if (name === "source") return names.sources[value];
@@ -33,12 +33,12 @@ function valueAt(cells: readonly number[], at: number, column: Column, names: Na
   if (kind === "top") return topAt(cells, at, names.top);
   const value = cells[at];
   if (Number.isNaN(value)) return null;
-  // A path is the sum of 2 to the power of its levels.
+  // A path is a bit mask of levels.
   if (kind === "ints") return [...names.levels.keys()].filter((level) => (value / 2 ** level) & 1);
   return kind === "str" ? wordOf(value, column, names) : value;
 }
 
-/** The values of each column of rows that are written one after the other. */
+/** Split the cells of consecutive rows into columns of values. */
 export function columnsOf(
   cells: readonly number[],
   columns: readonly Column[],

@@ -1,6 +1,6 @@
-// The native runtime in WebAssembly: models and databases for the compiled loop (decode.ts). What
-// hsd_viz/native/*.py is for the library, this is for the module; the arithmetic is the same, and
-// so are the tokens and the rows (docs/reference/arithmetic.md).
+// The native runtime in WebAssembly: models, databases and drafters for the compiled loop
+// (decode.ts). The counterpart of hsd_viz/native/*.py, with the same arithmetic, tokens and rows
+// (docs/reference/arithmetic.md).
 import type { Manifest, ModelFacts, Section } from "./manifest";
 import type { Module } from "./memory";
 import { angles, readTensors } from "./tensors";
@@ -8,14 +8,14 @@ import type { Tokenizer } from "./tokenizer";
 
 export interface Model {
   facts: ModelFacts;
-  /** Where the joined parts of packed weights are. */
+  /** Address of the joined parts of packed weights. */
   at: number;
   handle: number;
   bytes: number;
   cos: number;
   sin: number;
 }
-/** The tensors of a layer by the slots of the module. */
+/** Slots of a layer in the module, each with the name of its tensor. */
 const LAYER: readonly (readonly [slot: string, tensor: string])[] = [
   ["q", "self_attn.q_proj"],
   ["k", "self_attn.k_proj"],
@@ -30,10 +30,13 @@ const LAYER: readonly (readonly [slot: string, tensor: string])[] = [
   ["post_norm", "post_attention_layernorm"],
 ];
 
-/** The clock of most pages has steps of 0.1 ms: short passes are timed together for this long. */
+/**
+ * Minimum duration of a measurement in milliseconds. Clocks of browsers have a resolution of about
+ * 0.1 ms, so that short passes are timed together.
+ */
 const TIMED_MS = 4;
 
-/** Milliseconds of a pass; `pass` returns 1. */
+/** Return the mean duration of a pass in milliseconds. `pass` returns 1, the number of passes. */
 function meanTime(pass: () => number): number {
   const started = performance.now();
   let passes = 0;
@@ -41,8 +44,8 @@ function meanTime(pass: () => number): number {
   return (performance.now() - started) / passes;
 }
 
-/** Memory that the module only reads during calls: it copies what it keeps. */
-class Lent {
+/** Argument buffers that are freed together; the module copies what it keeps beyond a call. */
+class LentBuffers {
   private readonly addresses: number[] = [];
 
   constructor(private readonly module: Module) {}
@@ -76,7 +79,7 @@ export class Runtime {
     return this.models.has(name) || this.databases.has(name);
   }
 
-  /** A model without weights. */
+  /** Create a model without weights and return its handle. */
   private newModel({ shape }: ModelFacts): number {
     const { module } = this;
     const address = module.structures("ModelShape", [shape]);
@@ -85,7 +88,7 @@ export class Runtime {
     return handle;
   }
 
-  /** Pack the weights of a model. */
+  /** Add a model from a safetensors file, and pack its weights. */
   addModel(name: string, file: Uint8Array) {
     const { module, manifest } = this;
     const facts = manifest.models[name];
@@ -108,22 +111,20 @@ export class Runtime {
     this.keep(name, handle, 0);
   }
 
-  /**
-   * Add a model whose packed weights are stored from `at` on; they are read there, and not copied.
-   */
+  /** Add a model whose packed weights are at address `at`; they are not copied. */
   addPacked(name: string, at: number) {
     const { module, manifest } = this;
     const facts = manifest.models[name];
     const handle = this.newModel(facts);
     const lender = facts.embedding_of ? this.model(facts.embedding_of) : null;
-    const lent = lender?.facts.sections?.find(([, slot]) => slot === "embedding");
-    if (lender && lent) this.place(handle, lent, lender.at, false);
+    const lentSection = lender?.facts.sections?.find(([, slot]) => slot === "embedding");
+    if (lender && lentSection) this.place(handle, lentSection, lender.at, false);
     for (const section of facts.sections ?? [])
       this.place(handle, section, at, Boolean(facts.tied_head));
     for (const layer of facts.unturned ?? []) module.make("hsd_model_unturned", handle, layer);
     this.keep(name, handle, at);
   }
-  /** Give a section of packed weights to a model. */
+  /** Set the weights of a model from a section of packed weights. */
   private place(
     handle: number,
     [layer, slot, bits, start, size]: Section,
@@ -152,8 +153,8 @@ export class Runtime {
   }
 
   /**
-   * Token ids of a prompt, or of a turn of a conversation; an empty one is the token that starts a
-   * text.
+   * Return the token ids of a prompt, with `chat` as a turn of a conversation. An empty prompt
+   * becomes the token that starts a text.
    */
   read(tokenizer: Tokenizer, prompt: string, chat = false): number[] {
     const { chat: around, start } = this.manifest.text;
@@ -165,7 +166,7 @@ export class Runtime {
     return ids.length ? ids : [start as number];
   }
 
-  /** Open a database file (hsd_viz/drafting/index/format.py), whose checksum was compared. */
+  /** Open a database file (hsd_viz/drafting/index/format.py) whose checksum was verified. */
   addDatabase(name: string, file: Uint8Array) {
     const { bytes, types, metadata } = readTensors(file);
     const { vocabulary_size, bits, longest } = JSON.parse(metadata.facts);
@@ -186,17 +187,19 @@ export class Runtime {
   }
 
   /**
-   * Milliseconds of forward passes of each width after `cached` tokens: the least of `rounds`
-   * interleaved measurements.
+   * Measure forward passes after `cached` tokens: return milliseconds by width, each the minimum of
+   * `rounds` interleaved measurements.
    */
   time(name: string, widths: number[], cached: number, rounds: number): Record<number, number> {
     const { module } = this;
     const { handle, facts, cos, sin } = this.model(name);
     const { vocab } = facts.shape;
-    const most = Math.max(...widths, cached);
+    const capacity = Math.max(...widths, cached);
     const session = module.make("hsd_session_new", handle);
-    const tokens = module.put(Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % vocab));
-    const logits = module.allocate(4 * most * vocab);
+    const tokens = module.put(
+      Int32Array.from({ length: capacity }, (_, k) => (k * 97 + 11) % vocab),
+    );
+    const logits = module.allocate(4 * capacity * vocab);
     const feed = (count: number, rows: number, before: number) => {
       const read = [session, tokens, count, 0, rows, logits];
       return module.make("hsd_session_forward", ...read, cos, sin, before, 1);
@@ -219,22 +222,28 @@ export class Runtime {
     return this.models.get(name) as Model;
   }
 
-  /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
+  /** Create the drafter of `db` for a verifier, as hsd_viz/native/drafter.py does. */
   drafter(databases: string[], verifier: string, target: string, temperature: number): number {
     const { module, manifest } = this;
-    const lent = new Lent(module);
-    const settings = lent.structure("DrafterSettings", manifest.drafting.settings);
+    const buffers = new LentBuffers(module);
+    const settings = buffers.structure("DrafterSettings", manifest.drafting.settings);
     const drafter = module.make("hsd_drafter_new", settings);
-    for (const name of databases) this.ask(drafter, name, target, temperature, lent);
+    for (const name of databases) this.ask(drafter, name, target, temperature, buffers);
     const { ends } = manifest.text;
-    module.make("hsd_drafter_ends", drafter, lent.put(Int32Array.from(ends)), ends.length);
-    this.setCosts(drafter, verifier, lent);
-    lent.free();
+    module.make("hsd_drafter_ends", drafter, buffers.put(Int32Array.from(ends)), ends.length);
+    this.setCosts(drafter, verifier, buffers);
+    buffers.free();
     return drafter;
   }
 
-  /** Let a drafter ask a database after those before it. */
-  private ask(drafter: number, name: string, target: string, temperature: number, lent: Lent) {
+  /** Add a database to a drafter, after those added before. */
+  private ask(
+    drafter: number,
+    name: string,
+    target: string,
+    temperature: number,
+    lent: LentBuffers,
+  ) {
     const { module } = this;
     const { discounts, semantic } = this.manifest.drafting;
     const rates = lent.put(this.rates(name, temperature));
@@ -244,14 +253,14 @@ export class Runtime {
       module.make("hsd_drafter_add_semantic", drafter, settings, rates, discount);
       module.call("hsd_drafter_watch", drafter, this.watchedLayer(target));
     } else {
-      // Without a file it is the text's own.
+      // A database without a file is filled from the text of the decode.
       const file = this.databases.get(name) ?? 0;
       module.make("hsd_drafter_add", drafter, file, rates, discount);
     }
   }
 
-  /** Give a drafter the costs of its verifier's passes. */
-  private setCosts(drafter: number, verifier: string, lent: Lent) {
+  /** Set the costs of the verifier's passes in a drafter. */
+  private setCosts(drafter: number, verifier: string, lent: LentBuffers) {
     const { costs } = this.model(verifier).facts;
     const { nodes, floor } = this.manifest.drafting;
     const at = lent.put(Float64Array.from(costs.at));
@@ -260,7 +269,7 @@ export class Runtime {
     this.module.make("hsd_drafter_costs", drafter, at, slopes, nodes + 1, least_slope, floor);
   }
 
-  /** Acceptance rates of a database: between those of greedy decoding and of temperature 1. */
+  /** Interpolate the acceptance rates of a database between greedy decoding and temperature 1. */
   private rates(database: string, temperature: number): Float64Array {
     const { greedy, sampled } = this.manifest.drafting;
     const capped = Math.min(1, temperature);
@@ -271,7 +280,7 @@ export class Runtime {
     );
   }
 
-  /** The layer of a target whose states the semantic database compares. */
+  /** Return the layer of a target whose states the semantic database compares. */
   private watchedLayer(target: string): number {
     const { layers } = this.model(target).facts.shape;
     return Math.min(layers - 1, Math.floor(this.manifest.drafting.state_depth * layers));

@@ -1,24 +1,24 @@
-// Stacks that the runtime of a tab decodes: databases by `db`, and models of the ladder.
-// lib/stack.ts has the whole language.
+// Stacks that the runtime of a tab can decode: the databases of `db`, and models of the family.
+// lib/stack.ts has the complete grammar.
 import { isCopy, parseStack, writeStack } from "../lib/stack";
 import type { Manifest } from "./manifest";
 
 export interface TabModel {
   name: string;
-  /** null: the target. */
+  /** Lookahead; null: the target. */
   lookahead: number | null;
-  /** The probability of its draft below which that ends; 0: never. */
+  /** Probability of a draft below which drafting stops; 0: never. */
   confidence: number;
 }
 export interface TabStack {
   written: string;
   resolved: string;
-  /** The databases of `db`, in order; null without it. */
+  /** Databases of `db` in order; null: the stack has no `db`. */
   databases: string[] | null;
   models: TabModel[];
 }
 
-/** Parse a stack. Throws a one-line error if it is not one, or needs the command line. */
+/** Parse a stack. Throws a one-line error if it is invalid or needs the command line. */
 export function parse(text: string, manifest: Manifest): TabStack {
   const { sources, databases: all, of_the_text: own, lookahead: usual } = manifest.stacks;
   const ladder = Object.keys(manifest.models);

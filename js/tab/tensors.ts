@@ -1,18 +1,18 @@
-// Files of tensors, and the tables of rotary angles. Pure.
+// Reads safetensors files, and computes tables of rotary angles. Pure functions.
 import type { ModelFacts } from "./manifest";
 
-/** An entry of a safetensors header. */
+/** A tensor in the header of a safetensors file. */
 interface Entry {
   dtype: string;
   data_offsets: [begin: number, end: number];
 }
 export interface Tensors {
-  /** The bytes of each tensor. */
+  /** Data of each tensor, by name. */
   bytes: Record<string, Uint8Array>;
   types: Record<string, string>;
   metadata: Record<string, string>;
 }
-/** The bytes of a header's length, before it. */
+/** Size of the length field before the header, in bytes. */
 const PREFIX = 8;
 
 /** Read a safetensors file. */
@@ -31,12 +31,12 @@ export function readTensors(file: Uint8Array): Tensors {
 }
 
 /**
- * Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py
- * does.
+ * Compute tables of cosines and sines [places][n] from those of one position, by doubling as in
+ * hsd_viz/native/weights.py.
  */
 export function angles(turn: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
   const n = turn.cos.length;
-  // The angles of `have` places at once, by which the tables are doubled.
+  // The rotation by `have` positions, which doubles the tables.
   let cosines = [...turn.cos];
   let sines = [...turn.sin];
   const cos = new Float64Array(places * n).fill(1, 0, n);

@@ -1,16 +1,16 @@
-// Byte-level BPE without normalization, from a tokenizer.json: equal to the package `tokenizers`.
+// Byte-level BPE without normalization from a tokenizer.json; equal to the package `tokenizers`.
 
-/** What is read of a tokenizer.json. */
+/** The fields of a tokenizer.json that are used. */
 export interface TokenizerFile {
   added_tokens: { id: number; content: string }[];
-  /** How texts are split before the words of GPT-2: digits may be words of their own. */
+  /** Splitting before GPT-2's pattern: digits may be separate words. */
   pre_tokenizer: { type: string; individual_digits?: boolean; pretokenizers?: { type: string }[] };
   model: { vocab: Record<string, number>; merges: [string, string][] };
 }
 
 /**
- * GPT-2's words: contractions, letters, digits and other signs with at most one space before,
- * spaces.
+ * GPT-2's pattern of words: contractions; letters, digits or other characters after at most one
+ * space; spaces.
  */
 const SPACE = "\\p{White_Space}";
 const WORDS = new RegExp(
@@ -21,7 +21,7 @@ const WORDS = new RegExp(
 
 const DIGITS = /(\p{N})/u;
 
-/** GPT-2's alphabet: the printable character of each byte in a byte-level vocabulary. */
+/** Return GPT-2's alphabet: the printable character for each byte of a byte-level vocabulary. */
 function alphabet(): string[] {
   const plain = (b: number) => (b > 32 && b < 127) || (b > 160 && b < 173) || b > 173;
   let next = 256;
@@ -53,8 +53,8 @@ export class Tokenizer {
   }
 
   /**
-   * Token ids of a text. Special tokens that are spelled out in it are read as such. Throws for a
-   * lone surrogate.
+   * Return the token ids of a text. Special tokens that are spelled out in it are recognized.
+   * Throws an error for a lone surrogate.
    */
   encode(text: string): number[] {
     if (/\p{Surrogate}/u.test(text))
@@ -70,7 +70,7 @@ export class Tokenizer {
         at = place;
         first = [id, content];
       }
-      // One at a time: a long text has more words than a call has arguments.
+      // Push ids word by word: those of a long text exceed the number of arguments of a call.
       for (const word of this.words(rest.slice(0, at)))
         for (const id of this.word(word)) ids.push(id);
       if (first) ids.push(first[0]);
@@ -79,13 +79,13 @@ export class Tokenizer {
     return ids;
   }
 
-  /** The words that merges stay inside of. */
+  /** Yield the words of a text; merges do not cross their boundaries. */
   private *words(text: string): Generator<string> {
     const parts = this.digits ? text.split(DIGITS) : [text];
     for (const part of parts) for (const [word] of part.matchAll(WORDS)) yield word;
   }
 
-  /** The bytes of a token. */
+  /** Return the bytes of a token. */
   bytes(id: number): Uint8Array {
     const token = this.tokens[id];
     if (token === undefined) return new TextEncoder().encode(`<${id}>`);
@@ -94,8 +94,8 @@ export class Tokenizer {
   }
 
   /**
-   * The text of a token for display, where its bytes are not whole characters with escapes, and
-   * then its bytes in hexadecimal.
+   * Return the text of a token for display, and null. If its bytes are not complete characters,
+   * return a text with escapes, and the bytes in hexadecimal.
    */
   piece(id: number): [text: string, raw: string | null] {
     let piece = this.texts.get(id);
@@ -111,17 +111,17 @@ export class Tokenizer {
     return piece;
   }
 
-  /** The text of tokens; bytes that form no character become U+FFFD. */
+  /** Return the text of tokens. Invalid UTF-8 becomes U+FFFD. */
   decode(ids: number[]): string {
     const bytes = Uint8Array.from(ids.flatMap((id) => [...this.bytes(id)]));
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 
-  /** Merge the bytes of a word, the pair of the lowest rank first, from the left among equals. */
+  /** Merge the bytes of a word: the pair of the lowest rank first, the leftmost among equals. */
   private word(word: string): number[] {
-    const known = this.kept.get(word);
-    if (known) return known;
-    // A byte without a token is left out.
+    const cached = this.kept.get(word);
+    if (cached) return cached;
+    // Bytes without a token are dropped.
     let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter(
       (one) => this.vocab.has(one),
     );
@@ -147,7 +147,7 @@ export class Tokenizer {
 const hexadecimal = (bytes: Uint8Array) =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Bytes as text, those of no whole character as \xNN. */
+/** Decode bytes, writing those of incomplete characters as \xNN. */
 function escaped(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; ) {

@@ -1,4 +1,5 @@
-// The drawing of the timeline: its strip in view, and the bar, names and words around it.
+// Templates of the timeline: the visible part of its strip, and the controls, names and texts
+// around it.
 import { html, nothing, svg } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { ticks } from "../lib/chart";
@@ -9,21 +10,21 @@ import { HATCH, hasNumber, type Row, type Strip } from "./rows";
 import { beginsAt, CLOSEST, type Sight, xOf } from "./sight";
 import { clock, type TimeSpan, timeWords } from "./spans";
 
-/** Pixels of the axis, and below the last row. */
+/** Height of the axis, and of the margin below the last row, in pixels. */
 const AXIS = 22;
 const FOOT = 6;
-/** Pixels of a time of the axis, of a narrow view's, and the width of a narrow view. */
+/** Minimum distance of ticks on a wide and a narrow view, and the width of a narrow view. */
 const TICK = { wide: 110, narrow: 60 };
 const NARROW = 500;
-/** The height of a row without room for two lines. */
+/** Height below which a row has no room for two lines of text. */
 const LOW = 30;
 
-interface Placed {
+interface PlacedRow {
   row: Row;
   top: number;
 }
-/** The rows with their tops. */
-export function placed(rows: readonly Row[]): Placed[] {
+/** Return the rows with their tops. */
+export function placed(rows: readonly Row[]): PlacedRow[] {
   let foot = AXIS;
   return rows.map((row) => {
     const top = foot;
@@ -34,7 +35,7 @@ export function placed(rows: readonly Row[]): Placed[] {
 export const heightOf = (rows: readonly Row[]): number =>
   rows.reduce((sum, row) => sum + row.high, AXIS + FOOT);
 
-/** What the picture shows: the strip in view, the call or gap that is marked, and the round. */
+/** The state of the picture: the visible strip, the marked call or gap, and the round. */
 export interface Picture {
   strip: Strip;
   sight: Sight;
@@ -43,7 +44,7 @@ export interface Picture {
   isPinned: boolean;
 }
 
-/** Lines and words of round times, 0 at the end of prefill as in the staircase. */
+/** Lines and labels at round times; 0 is the end of prefill, as in the staircase. */
 function axis(sight: Sight, zero: number, height: number) {
   const { from, to, width } = sight;
   const room = width < NARROW ? TICK.narrow : TICK.wide;
@@ -69,12 +70,12 @@ function roundMark({ sight, round, isPinned }: Picture, height: number) {
     height=${height - AXIS - 1}></rect>`;
 }
 
-/** Lines in the colour of the page over a pale column, which is hatched by that. */
+/** A pattern of lines in the colour of the page, which hatches the columns below it. */
 const hatch = svg`<defs><pattern id=${HATCH} width="5" height="5"
   patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hsd-tl-gap"
   d="M1 0v5"></path></pattern></defs>`;
 
-/** A jagged edge where the axis begins after a prefill that is not in view. */
+/** A jagged edge at the beginning of an axis that omits the prefill. */
 function cutMark({ strip, sight }: Picture, height: number) {
   if (!strip.isTimed || strip.zero <= 0 || !beginsAt(sight, strip.zero)) return nothing;
   const teeth = "l4 4l-4 4".repeat(Math.ceil((height - AXIS) / 8));
@@ -85,7 +86,7 @@ export function pictureTemplate(picture: Picture) {
   const { strip, sight, looked } = picture;
   const { from, to, width } = sight;
   const height = heightOf(strip.rows);
-  const lane = ({ row, top }: Placed) =>
+  const lane = ({ row, top }: PlacedRow) =>
     svg`<g transform="translate(0 ${top})" class="hsd-tl-lane"
       data-family=${row.family ?? nothing}>${row.picture(sight, looked)}</g>`;
   const lanes = guard([strip.rows, width, from, to, looked], () => placed(strip.rows).map(lane));
@@ -95,18 +96,18 @@ export function pictureTemplate(picture: Picture) {
     ${cutMark(picture, height)}</svg>`;
 }
 
-/** What is around the strip. */
+/** The state of the controls and texts around the strip. */
 export interface Surroundings {
   title: string;
   strip: Strip;
   sight: Sight;
   zoom: number;
   hasRound: boolean;
-  /** The words of what is marked, and whether they are announced. */
+  /** Description of the marked call, gap or round, and whether it is announced. */
   words: string;
   isAnnounced: boolean;
 }
-export interface Acts {
+export interface TimelineActions {
   zoom(to: number): void;
   showRound(): void;
   showAll(): void;
@@ -117,16 +118,16 @@ function rangeWords({ strip, sight, zoom }: Surroundings): string {
   const { zero, end } = strip;
   const isThere = beginsAt(sight, zero);
   const from = isThere ? 0 : sight.from - zero;
-  const shown = `Shown: ${clock(from)} to ${clock(sight.to - zero)}`;
+  const range = `Shown: ${clock(from)} to ${clock(sight.to - zero)}`;
   if (isThere && zero > 0 && strip.isTimed) {
-    return `${shown}; cut before it: prefill, ${duration(zero)}`;
+    return `${range}; cut before it: prefill, ${duration(zero)}`;
   }
-  const whole = zoom ? ` of ${duration(end)}` : "";
+  const total = zoom ? ` of ${duration(end)}` : "";
   const prefill = sight.from < zero ? ", 0 at the end of prefill" : "";
-  return `${shown}${whole}${prefill}`;
+  return `${range}${total}${prefill}`;
 }
 
-function nameTemplate({ row, top }: Placed) {
+function nameTemplate({ row, top }: PlacedRow) {
   return html`<div
     class=${row.high < LOW ? "hsd-tl-name hsd-low" : "hsd-tl-name"}
     .style=${`top: ${top}px; height: ${row.high - 4}px`}
@@ -137,7 +138,7 @@ function nameTemplate({ row, top }: Placed) {
 }
 
 /** The view around its strip in `area`. */
-export function timelineTemplate(shown: Surroundings, acts: Acts, area: Element) {
+export function timelineTemplate(shown: Surroundings, acts: TimelineActions, area: Element) {
   const { title, strip, sight, zoom, hasRound, words, isAnnounced } = shown;
   const hasNumbers = strip.isTimed && hasNumber(strip.calls, sight);
   const ofNumbers = hasNumbers ? " Number in a bar: tokens fed." : "";

@@ -1,14 +1,14 @@
-// The strip of a run over time, in nanoseconds from the start of the decode (rows.ts). A slider
-// zooms; the strip scrolls as any wide element does, and draws what is in view.
+// The view of a run over time, as a strip of rows (rows.ts) in nanoseconds from the start of the
+// decode. A slider zooms; the strip scrolls as a wide element, and only its visible part is drawn.
 import { html, nothing, render } from "lit-html";
 import type { Cursor } from "../lib/cursor";
 import { make, press } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
 import type { Call } from "../lib/tables";
-import { type Acts, pictureTemplate, placed, timelineTemplate } from "./drawing";
+import { pictureTemplate, placed, type TimelineActions, timelineTemplate } from "./drawing";
 import { NO_STRIP, type Show, type Strip, stripOf } from "./rows";
-import { createTelling, isCall, isRound, type Shown, servedBy } from "./said";
+import { createTelling, isCall, isRound, type SelectableSpan, servedBy } from "./said";
 import {
   clampZoom,
   heldBy,
@@ -22,11 +22,11 @@ import {
 } from "./sight";
 import { firstEndingAfter, spanAt, type TimeSpan } from "./spans";
 
-/** The share of the time before the first round from which on a view begins with that round. */
+/** Share of the time before the first round from which the initial view begins with that round. */
 const LONG_PREFILL = 0.1;
-/** The room of a span as a multiple of it: of the cursor's round, and of a call walked to. */
+/** Width of the view as a multiple of a span: for the cursor's round, and for a selected call. */
 const ROOM = { round: 1.16, call: 1.3 };
-/** Pixels around a bar in which it is pointed at, and the share of a view that a page scrolls. */
+/** Pixels around a bar within which it is hit, and the share of a view that a page key scrolls. */
 const SLACK = 3;
 const PAGE = 0.8;
 const LABEL =
@@ -38,7 +38,7 @@ interface Traits {
   show?: Show;
 }
 
-/** The view: its strip, what is in view of it, and what is marked in it. */
+/** The view: its strip, the visible part of it, and the marked span. */
 class TimelineView {
   private readonly area = make("div", "hsd-tl-area", "", {
     tabindex: 0,
@@ -46,16 +46,16 @@ class TimelineView {
     "aria-label": LABEL,
   });
   private readonly telling: ReturnType<typeof createTelling>;
-  /** Draws with the next frame. */
+  /** Draws in the next animation frame. */
   private readonly later: () => void;
   private strip: Strip = NO_STRIP;
-  /** Whether the run has changed since the strip was made. */
+  /** Whether the run has changed since the strip was computed. */
   private isStale = true;
   private zoom = 0;
-  /** The call or gap that is marked, and whether it was reached by a key. */
+  /** The marked call or gap, and whether it was reached by a key. */
   private looked: Call | TimeSpan | null = null;
   private isWalked = false;
-  /** Whether the first view of a whole run has been chosen. */
+  /** Whether the initial view of the complete run has been set. */
   private isOpened = false;
 
   constructor(private readonly view: View<Traits>) {
@@ -68,7 +68,7 @@ class TimelineView {
       (what) => this.onStore(what),
       (cursor, before) => this.onCursor(cursor, before),
     );
-    this.paint(); // puts the area into its place, where it has a width
+    this.paint(); // attaches the area, so that it has a width
     this.draw();
     view.resized(this.area, this.later);
   }
@@ -137,8 +137,8 @@ class TimelineView {
     this.later();
   }
 
-  // --- moving
-  private readonly acts: Acts = {
+  // --- navigation
+  private readonly acts: TimelineActions = {
     zoom: (to) => this.zoomTo(to),
     showRound: () => {
       const round = this.round();
@@ -147,14 +147,14 @@ class TimelineView {
     showAll: () => this.zoomTo(0),
   };
 
-  /** Zoom, and keep the marked span or the middle of the view in its place. */
+  /** Zoom around the marked span or the middle of the view. */
   private zoomTo(zoom: number) {
     const sight = this.sight();
     const held = heldBy(sight, this.looked ?? this.round() ?? null);
     this.zoomAround(zoom, held, xOf(sight, held));
   }
 
-  /** Zoom so that a time is at a place of the view. */
+  /** Zoom so that a time is `x` pixels from the left of the view. */
   private zoomAround(zoom: number, time: number, x: number) {
     this.zoom = clampZoom(zoom);
     this.paint();
@@ -162,7 +162,7 @@ class TimelineView {
     this.later();
   }
 
-  /** Show a span in the middle of the view, with this much room. */
+  /** Show a span in the middle of a view that is `room` times as wide. */
   private show(span: TimeSpan, room: number) {
     const zoom = zoomFor(this.strip.end, room * span.duration_ns);
     this.zoomAround(zoom, middleOf(span), this.sight().width / 2);
@@ -175,8 +175,8 @@ class TimelineView {
     if (how === "scroll") this.area.scrollLeft = middleOf(span) * sight.scale - sight.width / 2;
   }
 
-  /** Mark a call or gap; a round has its mark by the cursor. */
-  private look(span: Shown | null, byKey = false) {
+  /** Mark a call or gap; for a round, move the cursor, which marks it. */
+  private look(span: SelectableSpan | null, byKey = false) {
     const looked = isRound(span) ? null : span;
     if (looked === this.looked) return;
     this.looked = looked;
@@ -184,14 +184,14 @@ class TimelineView {
     this.later();
   }
 
-  /** Go to the call before or after the marked one, else to the first of the round. */
+  /** Select the call `by` places from the marked one, else the first call of the round. */
   private walk(by: number) {
     const { calls } = this.strip;
     const round = this.round();
-    let place = 0;
-    if (isCall(this.looked)) place = calls.indexOf(this.looked) + by;
-    else if (round) place = firstEndingAfter(calls, round.start_ns);
-    const call = calls[Math.max(0, Math.min(calls.length - 1, place))];
+    let index = 0;
+    if (isCall(this.looked)) index = calls.indexOf(this.looked) + by;
+    else if (round) index = firstEndingAfter(calls, round.start_ns);
+    const call = calls[Math.max(0, Math.min(calls.length - 1, index))];
     if (!call) return;
     const { group } = this.view;
     const top = this.telling.roundOf(call);
@@ -201,10 +201,10 @@ class TimelineView {
     this.look(call, true);
   }
 
-  /** The call, round or gap at a point of the chart, or null. */
-  private spanUnder(event: MouseEvent): Shown | null {
+  /** Return the call, round or gap at a point of the chart, or null. */
+  private spanUnder(event: MouseEvent): SelectableSpan | null {
     const box = this.area.getBoundingClientRect();
-    // Not 1 where a page sets the CSS zoom.
+    // Different from 1 if the page sets the CSS zoom.
     const zoomed = box.width / this.area.offsetWidth || 1;
     const x = (event.clientX - box.left) / zoomed;
     const y = (event.clientY - box.top) / zoomed;
@@ -213,7 +213,7 @@ class TimelineView {
     return hit ? spanAt(hit.row.spans, timeAt(sight, x), SLACK / sight.scale) : null;
   }
 
-  // --- what is in view
+  // --- the visible part
   private round() {
     const { store, group } = this.view;
     return store.rounds.get(group.cursor.round ?? NaN);
@@ -239,7 +239,7 @@ class TimelineView {
     this.isStale = false;
   }
 
-  /** The rows of a tab begin with the first round of a whole run: a long prefill is cut. */
+  /** Scroll past a long prefill, so that the view of a complete run begins with its first round. */
   private skipPrefill() {
     const { view, area, strip } = this;
     const isOfTab = view.model.get("show") !== undefined;
@@ -264,20 +264,20 @@ class TimelineView {
       </div>`,
       area,
     );
-    const shown = {
+    const surroundings = {
       title: model.get("show") === "supply" ? "Tokens by source over time" : "Timeline",
       strip,
-      // The strip has its width now, by which it may have been scrolled.
+      // The strip has its final width only now, which may have scrolled it.
       sight: this.sight(),
       zoom,
       hasRound: round !== undefined,
       words: this.words(),
       isAnnounced: this.isWalked,
     };
-    render(timelineTemplate(shown, this.acts, area), root);
+    render(timelineTemplate(surroundings, this.acts, area), root);
   }
 
-  /** The words of what is marked, else of the cursor's round. */
+  /** Describe the marked call or gap, else the cursor's round. */
   private words(): string {
     const { looked, telling } = this;
     const round = this.round();

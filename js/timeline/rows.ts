@@ -1,5 +1,5 @@
-// The rows of the timeline's strip: target rounds, their tokens by source, what each database
-// drafted, a lane of calls per level, and idle time.
+// The rows of the timeline's strip: target rounds, their tokens by source, the draft tokens of each
+// database, a lane of calls per level, and idle time.
 import { nothing, svg } from "lit-html";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -18,19 +18,19 @@ import {
 } from "./spans";
 
 const HIGH = { rounds: 22, tokens: 44, source: 36, calls: 36, idle: 20 };
-/** Letters of a number and of a call's words, with the room around them. */
+/** Width of a letter of a number and of a call's label, and the room around them, in pixels. */
 const NUMBER = { letter: 7, room: 9 };
 const WORDS = { letter: 6.6, room: 8 };
-/** A bar is separated from its neighbour where it is wide enough. */
+/** Width from which a bar is separated from its neighbour, and minimum width of a bar. */
 const SEPARATE = 4;
 const LEAST = 0.75;
-/** The least width and opacity at which a call or a gap is seen. */
+/** Minimum width and opacity of a call or a gap. */
 const SEEN = { width: 1.5, shade: 0.6 };
 
-/** The pattern of what was not accepted (drawing.ts). */
+/** Id of the pattern of tokens that were not accepted (drawing.ts). */
 export const HATCH = "hsd-tl-hatch";
 
-/** Which rows are shown: of the tokens and their sources, of the time, or all. */
+/** Shown rows: tokens and their sources, times, or all (undefined). */
 export type Show = "supply" | "time" | undefined;
 
 /** A row of the strip. */
@@ -38,23 +38,23 @@ export interface Row {
   name: string;
   more: string;
   family?: string;
-  /** Its height in pixels. */
+  /** Height in pixels. */
   high: number;
-  /** What can be pointed at. */
+  /** Spans that can be selected. */
   spans: TimeSpan[];
-  /** Its picture; `looked`: the call or gap that is marked. */
+  /** Return the template of the visible part; `looked`: the marked call or gap. */
   picture(sight: Sight, looked: TimeSpan | null): unknown;
 }
-/** The rows of a run, and what they were made from. */
+/** The rows of a run, with the data that they show. */
 export interface Strip {
   rows: Row[];
-  /** The end of the run, and of its prefill: where the time of the axis is 0. */
+  /** End of the run, and end of its prefill, at which the axis has 0; nanoseconds. */
   end: number;
   zero: number;
-  /** All calls by their starts. */
+  /** All calls, sorted by start. */
   calls: Call[];
   supplies: Supply[];
-  /** How the rows are read. */
+  /** Explanation of the rows. */
   note: string;
   /** Whether calls are shown. */
   isTimed: boolean;
@@ -77,7 +77,7 @@ const barWidth = (width: number) => Math.max(LEAST, width - (width > SEPARATE ? 
 const bars = (spans: TimeSpan[], { from, to, scale }: Sight) =>
   barsOf(spans, from, to, (to - from) * scale);
 type Bar = ReturnType<typeof bars>[number];
-/** The shade of a bar: of several spans, by the share of its time that they fill. */
+/** Return the opacity of a bar; for a bar of several spans, by the share of time that they fill. */
 const shade = ({ count, busy }: Bar) => (count > 1 ? SEEN.shade + (1 - SEEN.shade) * busy : 1);
 const seenWidth = ({ w }: Bar) => Math.max(SEEN.width, w);
 
@@ -85,7 +85,8 @@ const word = (x: number, y: number, words: string, cls: string) =>
   svg`<text x=${x} y=${y} class=${cls}>${words}</text>`;
 
 /**
- * Path data of a round's column from `low` to `low + high` above the foot of a row; "" out of view.
+ * Return the path data of a round's column from `low` to `low + high` pixels above the foot of a
+ * row; "" if it is not visible.
  */
 export function columnPath(
   round: TimeSpan,
@@ -115,7 +116,7 @@ function roundsRow(store: Store, tops: Round[]): Row {
   };
 }
 
-/** Path data of the tokens of rounds, by the families of their sources. */
+/** Return the path data of the tokens of rounds, by source family. */
 function tokenPaths(store: Store, palette: Palette, tops: Round[], unit: number, sight: Sight) {
   const { rounds, placeOf } = store.index();
   const paths = new Map<string, string>();
@@ -132,11 +133,11 @@ function tokenPaths(store: Store, palette: Palette, tops: Round[], unit: number,
 }
 
 function tokensRow(store: Store, palette: Palette, tops: Round[]): Row {
-  const most = Math.max(0, ...store.index().rounds.map((span) => span.count));
-  const unit = (HIGH.tokens - 6) / Math.max(1, most);
+  const largest = Math.max(0, ...store.index().rounds.map((span) => span.count));
+  const unit = (HIGH.tokens - 6) / Math.max(1, largest);
   return {
     name: "tokens",
-    more: `up to ${most} per round`,
+    more: `up to ${largest} per round`,
     high: HIGH.tokens,
     spans: tops,
     picture: (sight) =>
@@ -148,7 +149,7 @@ function tokensRow(store: Store, palette: Palette, tops: Round[]): Row {
 
 const sumOf = (counts: Map<number, number>) => [...counts.values()].reduce((a, b) => a + b, 0);
 
-/** The row of a source; `most`: the most that one of them drafted in a round. */
+/** Return the row of a source; `most`: largest number of draft tokens of any source in a round. */
 function supplyRow(palette: Palette, tops: Round[], supply: Supply, most: number): Row {
   const { source, drafted, accepted } = supply;
   const path = (counts: Map<number, number>, cls: string, sight: Sight) => {
@@ -174,7 +175,7 @@ function supplyRow(palette: Palette, tops: Round[], supply: Supply, most: number
 }
 
 const hasRoom = (words: string, width: number) => width > WORDS.room + WORDS.letter * words.length;
-/** Whether a bar in view has the number of tokens that its pass was fed. */
+/** Return whether a visible bar is labelled with the number of tokens fed. */
 export const hasNumber = (calls: readonly Call[], { from, to, scale }: Sight): boolean =>
   calls.some(
     (call) =>
@@ -222,7 +223,7 @@ function idleRow(gaps: TimeSpan[], end: number): Row {
   };
 }
 
-/** How the rows are read. */
+/** Return the explanation of the rows. */
 function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): string {
   if (!store.calls.length) return "";
   const shades = "Solid: accepted by the first verifier, hatched: drafted and not accepted. ";
@@ -231,19 +232,19 @@ function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): st
     ? "Simulated: look-ups for likely outcomes beside the verification before"
     : "Calls do not overlap";
   const share = `Share: the lane’s time over ${duration(end)}, prefill included.`;
-  const rest = "idle time is sampling, verification and bookkeeping";
-  const ofTime = `${share} ${kind}; ${rest}.`;
+  const idleWords = "idle time is sampling, verification and bookkeeping";
+  const ofTime = `${share} ${kind}; ${idleWords}.`;
   return `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`;
 }
 
-/** Rows of the tokens and of their sources. */
+/** Return the rows of the tokens and of their sources. */
 function supplyRows(store: Store, palette: Palette, tops: Round[], supplies: Supply[]): Row[] {
-  const most = Math.max(1, ...supplies.flatMap(({ drafted }) => [...drafted.values()]));
-  const sources = supplies.map((supply) => supplyRow(palette, tops, supply, most));
+  const largest = Math.max(1, ...supplies.flatMap(({ drafted }) => [...drafted.values()]));
+  const sources = supplies.map((supply) => supplyRow(palette, tops, supply, largest));
   return store.tokens.length ? [tokensRow(store, palette, tops), ...sources] : sources;
 }
 
-/** A lane per level and name, and what is between the calls. */
+/** Return the lanes of calls per level and name, and the row of idle time. */
 function timeRows(palette: Palette, tops: Round[], calls: Call[], end: number): Row[] {
   const target = Math.max(0, ...tops.map((round) => round.level));
   const familyOf = ({ name, level }: Lane) => {
@@ -254,7 +255,7 @@ function timeRows(palette: Palette, tops: Round[], calls: Call[], end: number): 
   return [...lanes, idleRow(gapsOf(calls, end), end)];
 }
 
-/** The strip of a run; `databases` are the names of its databases in their order. */
+/** Return the strip of a run; `databases` are the names of databases in their order. */
 export function stripOf(
   store: Store,
   palette: Palette,

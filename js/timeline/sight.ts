@@ -1,28 +1,28 @@
-// The part of a run's time that is in view, and how it moves. Times are nanoseconds, places pixels.
-// Pure.
+// The visible part of a run's time, and zooming. Times are in nanoseconds, positions in pixels.
+// Pure functions.
 import type { TimeSpan } from "./spans";
 
-/** Doublings of the zoom. */
+/** Largest zoom, in doublings. */
 export const CLOSEST = 12;
 
 export interface Sight {
   from: number;
   to: number;
-  /** Pixels of the view, and of a nanosecond. */
+  /** Width of the view in pixels, and pixels per nanosecond. */
   width: number;
   scale: number;
 }
 
-/** What is in view of a run that lasts until `end`, zoomed and scrolled. */
+/** Return the visible part of a run that ends at `end`; `scrolled`: pixels scrolled. */
 export function sightOf(end: number, width: number, zoom: number, scrolled: number): Sight {
   const scale = (width * 2 ** zoom) / end;
   const from = scrolled / scale;
   return { from, to: Math.min(end, from + width / scale), width, scale };
 }
 
-/** The share of a view that is less than a pixel. */
+/** Inverse of the share of a view that is less than a pixel. */
 const PIXELS = 1000;
-/** Whether a view begins at a time: one that is scrolled to whole pixels does all the same. */
+/** Return whether a view begins at a time, up to the rounding of scrolling to whole pixels. */
 export const beginsAt = ({ from, to }: Sight, time: number): boolean =>
   Math.abs(from - time) < (to - from) / PIXELS;
 
@@ -31,16 +31,16 @@ export const timeAt = ({ from, scale }: Sight, x: number): number => from + x / 
 export const middleOf = ({ start_ns, duration_ns }: TimeSpan): number => start_ns + duration_ns / 2;
 
 export const clampZoom = (zoom: number): number => Math.max(0, Math.min(CLOSEST, zoom));
-/** The zoom by which a time fills the view. */
+/** Return the zoom at which a duration fills the view. */
 export const zoomFor = (end: number, time: number): number => Math.log2(end / Math.max(1, time));
 
-/** The time that keeps its place under a zoom: the middle of a span in view, else of the view. */
+/** Return the time that keeps its place in a zoom: the middle of a visible span, else the view. */
 export function heldBy({ from, to }: Sight, span: TimeSpan | null): number {
   const middle = span ? middleOf(span) : NaN;
   return middle >= from && middle <= to ? middle : (from + to) / 2;
 }
 
-/** How a span comes into view: the view is as it should be, is scrolled, or is zoomed out. */
+/** Return the action that makes a span visible: none, scrolling, or zooming out. */
 export function revealing({ from, to }: Sight, span: TimeSpan): "nothing" | "scroll" | "zoom" {
   if (span.duration_ns > to - from) return "zoom";
   const isInView = span.start_ns >= from && span.start_ns + span.duration_ns <= to;

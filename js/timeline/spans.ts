@@ -1,9 +1,10 @@
-// Timeline geometry: lanes, gaps, drafts by source, visible spans. All times are nanoseconds. Pure.
+// Timeline geometry: lanes, gaps, drafts by source, visible spans. Times are in nanoseconds. Pure
+// functions.
 import type { Store } from "../lib/run";
 import type { Call } from "../lib/tables";
 import { duration } from "../lib/words";
 
-/** Something with a start and a duration. */
+/** A start and a duration. */
 export type TimeSpan = Pick<Call, "start_ns" | "duration_ns">;
 export interface Lane {
   level: number;
@@ -12,7 +13,7 @@ export interface Lane {
   ns: number;
   share: number;
 }
-/** One lane per level and name, target first. `share` is its calls' time over `wall`. */
+/** Return a lane per level and name, target first. `share`: the time of its calls over `wall`. */
 export function lanesOf(calls: Call[], wall: number): Lane[] {
   const lanes = new Map<string, Lane>();
   for (const c of calls) {
@@ -29,16 +30,16 @@ export function lanesOf(calls: Call[], wall: number): Lane[] {
   return [...lanes.values()].sort((a, b) => b.level - a.level || (a.name < b.name ? -1 : 1));
 }
 
-/** Draft tokens of a source in each target round. */
+/** Numbers of draft tokens of a source, by target round. */
 export interface Supply {
   source: string;
   drafted: Map<number, number>;
   accepted: Map<number, number>;
 }
 /**
- * What each source drafted per target round, counted at its first verifier: databases and baselines
- * in the order of `order`, then by name. Below a hierarchy a level verifies several times per
- * target round.
+ * Count the draft tokens of each source per target round, at their first verifier, which in a
+ * hierarchy may verify several times per target round. Databases and baselines are in the order of
+ * `order`, then by name.
  */
 export function suppliesOf(
   store: Store,
@@ -67,7 +68,7 @@ export function suppliesOf(
   return [...supplies.values()].sort((a, b) => rank(a) - rank(b) || (a.source < b.source ? -1 : 1));
 }
 
-/** The intervals of 0…end without a call. */
+/** Return the intervals of 0 … `end` without a call. */
 export function gapsOf(calls: TimeSpan[], end: number) {
   const out = [];
   let over = 0;
@@ -80,9 +81,9 @@ export function gapsOf(calls: TimeSpan[], end: number) {
 }
 
 /**
- * The visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels: {x, w,
- * first, count, busy}. Narrow spans are merged into one bar; `busy` is the share of its time that
- * they fill.
+ * Return the visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels
+ * as {x, w, first, count, busy}. Adjacent narrow spans are merged into one bar; `busy` is the share
+ * of its time that they fill.
  */
 export function barsOf(spans: TimeSpan[], from: number, to: number, width: number, least = 1.5) {
   const scale = width / (to - from);
@@ -104,7 +105,7 @@ export function barsOf(spans: TimeSpan[], from: number, to: number, width: numbe
     return { x: left, w: Math.max(Math.min(width, end) - left, 0.75), first, count, busy };
   });
 }
-/** The index of the first sorted span that ends after `t`, or their number. */
+/** Return the index of the first sorted span that ends after `t`; their number if there is none. */
 export function firstEndingAfter(spans: TimeSpan[], t: number) {
   let low = 0;
   let high = spans.length;
@@ -116,7 +117,7 @@ export function firstEndingAfter(spans: TimeSpan[], t: number) {
   return low;
 }
 
-/** The span at `t`, or the nearest within `slack`, or null. */
+/** Return the span at `t`, else the nearest one within `slack`, else null. */
 export function spanAt<S extends TimeSpan>(spans: S[], t: number, slack = 0): S | null {
   const k = firstEndingAfter(spans, t);
   const near = [spans[k - 1], spans[k]].filter(Boolean);
@@ -125,19 +126,19 @@ export function spanAt<S extends TimeSpan>(spans: S[], t: number, slack = 0): S 
   return near.length && away(near[0]) <= slack ? near[0] : null;
 }
 
-/** A time before or after 0. */
+/** Format a time before or after 0. */
 export const clock = (ns: number): string => {
   if (Math.abs(ns) < 1) return "0";
   return ns < 0 ? `−${duration(-ns)}` : duration(ns);
 };
-/** Labels of times: one unit for all, with sufficient digits. */
+/** Return labels of times, in one unit for all and with sufficient digits. */
 export function timeWords(times: readonly number[]): string[] {
   const step = (times[1] ?? 0) - (times[0] ?? 0) || 1e6;
-  const most = Math.max(Math.abs(times[0] ?? 0), Math.abs(times.at(-1) ?? 0));
+  const largest = Math.max(Math.abs(times[0] ?? 0), Math.abs(times.at(-1) ?? 0));
   const [unit, name] =
-    most >= 1e9 && step >= 1e7
+    largest >= 1e9 && step >= 1e7
       ? [1e9, "s"]
-      : most >= 1e6 && step >= 1e3
+      : largest >= 1e6 && step >= 1e3
         ? [1e6, "ms"]
         : [1e3, "µs"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));

@@ -1,5 +1,5 @@
-// Where the columns of a diagnosis are: what each number of draft tokens brings, and below, on the
-// same axis, how often the draft is accepted at that position. Pure.
+// Layout of the columns of a diagnosis: the predicted value for each number of draft tokens and
+// below, on the same axis, the acceptance rate at that position of the draft. Pure functions.
 import type { Setting } from "./spec";
 
 /** A column, in pixels. */
@@ -9,7 +9,7 @@ export interface Column {
   wide: number;
   high: number;
 }
-/** The interval of a column, in pixels from the top. */
+/** The interval of a column's value, in pixels from the top. */
 export interface Whisker {
   x: number;
   low: number;
@@ -28,39 +28,39 @@ interface Lower extends Column {
 export interface Columns {
   width: number;
   height: number;
-  /** The room for the names of the rows. */
+  /** Width of the names of the rows. */
   gutter: number;
   isNarrow: boolean;
-  /** The numbers of the axis, at the middles of their columns, and the line of their feet. */
+  /** Numbers of the axis, at the middles of their columns, and their base line. */
   axis: { tokens: number; x: number }[];
   axisY: number;
   upper: Upper[];
   lower: Lower[];
-  /** The feet of both rows. */
+  /** Base lines of both rows. */
   feet: { upper: number; lower: number };
-  /** The height of plain decoding; null: the row is not of speed-ups. */
+  /** Vertical position of plain decoding; null: the row does not show speed-ups. */
   plainY: number | null;
 }
 
-/** From this width on names and values are written in full. */
+/** Width from which names and values are written in full, in pixels. */
 const ROOMY = 560;
 const GUTTER = { wide: 132, narrow: 74 };
 const ROW = { upper: 150, lower: 64 };
-/** Pixels above a row for the values of its columns, below it, and of the axis. */
+/** Pixels above each row for the values of its columns, and height of the axis. */
 const ABOVE = { upper: 40, lower: 22 };
 const AXIS = 30;
-/** A column's share of its place, and its most pixels. */
+/** Share of the available width that a column uses, and its maximum width in pixels. */
 const SHARE = 0.66;
 const MOST = 64;
 
-/** The draft lengths of both rows, each once. */
+/** Return the sorted draft lengths of both rows. */
 function lengthsOf(settings: readonly Setting[], positions: number): number[] {
-  const all = new Set(settings.map(({ tokens }) => tokens));
-  for (let k = 1; k <= positions; k++) all.add(k);
-  return [...all].sort((a, b) => a - b);
+  const lengths = new Set(settings.map(({ tokens }) => tokens));
+  for (let k = 1; k <= positions; k++) lengths.add(k);
+  return [...lengths].sort((a, b) => a - b);
 }
 
-/** Lay out both rows on `width` pixels; `isSpeed`: the upper row is of speed-ups. */
+/** Lay out both rows on `width` pixels; `isSpeed`: the upper row shows speed-ups. */
 export function columnsOf(
   settings: readonly Setting[],
   acceptance: readonly number[],
@@ -70,12 +70,12 @@ export function columnsOf(
   const isNarrow = width < ROOMY;
   const gutter = isNarrow ? GUTTER.narrow : GUTTER.wide;
   const lengths = lengthsOf(settings, acceptance.length);
-  const place = Math.max(1, width - gutter) / Math.max(1, lengths.length);
-  const wide = Math.min(MOST, SHARE * place);
-  const middle = (tokens: number) => gutter + (lengths.indexOf(tokens) + 0.5) * place;
-  const most = Math.max(1, ...settings.map(({ value, high }) => Math.max(value, high ?? 0)));
+  const step = Math.max(1, width - gutter) / Math.max(1, lengths.length);
+  const wide = Math.min(MOST, SHARE * step);
+  const middle = (tokens: number) => gutter + (lengths.indexOf(tokens) + 0.5) * step;
+  const highest = Math.max(1, ...settings.map(({ value, high }) => Math.max(value, high ?? 0)));
   const upperFoot = settings.length ? ABOVE.upper + ROW.upper : 0;
-  const heightOf = (value: number) => (ROW.upper * value) / most;
+  const heightOf = (value: number) => (ROW.upper * value) / highest;
   const yOf = (value: number) => upperFoot - heightOf(value);
   const upper = settings.map((setting): Upper => {
     const { tokens, value, low, high } = setting;
@@ -88,9 +88,9 @@ export function columnsOf(
   const best = settings.find((setting) => setting.best)?.tokens ?? Infinity;
   const lower = acceptance.map((rate, k): Lower => {
     const high = ROW.lower * rate;
-    const kept = k + 1 <= best;
+    const isDrafted = k + 1 <= best;
     const x = middle(k + 1) - wide / 2;
-    return { position: k + 1, rate, x, y: lowerFoot - high, wide, high, kept };
+    return { position: k + 1, rate, x, y: lowerFoot - high, wide, high, kept: isDrafted };
   });
   return {
     width,

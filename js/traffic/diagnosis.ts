@@ -1,5 +1,5 @@
-// A server's record, diagnosed: what other draft lengths would bring above how often each position
-// of the draft is accepted, on one axis; what is lost, in one bar; and what to set.
+// The diagnosis of a server's record: the predicted values of other draft lengths above the
+// acceptance rates by position, the lost time in one bar, and the settings to use.
 import { html, nothing, svg } from "lit-html";
 import { templated } from "../lib/widget";
 import { type Columns, columnsOf } from "./columns";
@@ -7,11 +7,11 @@ import { type Part, partsOf, rowsBelow } from "./losses";
 import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
 import type { Diagnosis, Setting } from "./spec";
 
-/** The widths of a chart that is not on the page yet, the least, and the most. */
+/** Widths of a chart in pixels: before it is attached to the page, at least, and at most. */
 const WIDTH = { usual: 640, least: 280, most: 1000 };
 const BAR = { high: 34, row: 20 };
 
-/** A setting is called the best or the present one above its value. */
+/** Return the remark above a setting's value: whether it is the best or the present one. */
 function roleOf({ best, present }: Setting): string {
   if (best) return present ? "now, best" : "best";
   return present ? "now" : "";
@@ -72,12 +72,12 @@ function gutterTemplate(c: Columns, measure: string) {
     ${c.lower.length ? name(c.axisY + 34, lower) : nothing}`;
 }
 
-/** What the chart shows, for those who do not see it. */
+/** Describe the chart for screen readers. */
 function chartWords({ settings, acceptance, measure }: Diagnosis): string {
-  const by = settings.map(({ tokens, value }) => `${tokens}: ${value.toFixed(2)}`).join(", ");
-  const at = acceptance.map((rate, k) => `${k + 1}: ${Math.round(100 * rate)} %`).join(", ");
-  const first = by ? `${measure} by draft tokens: ${by}. ` : "";
-  return `${first}${at ? `Accepted by position: ${at}.` : ""}`;
+  const values = settings.map(({ tokens, value }) => `${tokens}: ${value.toFixed(2)}`).join(", ");
+  const rates = acceptance.map((rate, k) => `${k + 1}: ${Math.round(100 * rate)} %`).join(", ");
+  const first = values ? `${measure} by draft tokens: ${values}. ` : "";
+  return `${first}${rates ? `Accepted by position: ${rates}.` : ""}`;
 }
 
 function chartTemplate(spec: Diagnosis, width: number) {
@@ -111,7 +111,7 @@ function below({ x, wide, words, row }: Part) {
     <text class="hsd-tr-value" x=${middle - 9} y=${y} text-anchor="end">${words}</text>`;
 }
 
-/** What is lost, as one bar in its parts. */
+/** The bar of lost time by cause. */
 function lossTemplate({ losses, ideal, figure }: Diagnosis, width: number) {
   if (!losses.length) return nothing;
   const parts = partsOf(losses, width);

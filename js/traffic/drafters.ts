@@ -1,28 +1,28 @@
-// What drafters would have brought on a log: tokens per pass and the predicted speed-up, on both
-// sides of the line at which drafts pay.
+// The replay of drafters on a log: tokens per pass and the predicted speed-up of each, with the
+// line at which drafting breaks even.
 import { html, nothing } from "lit-html";
 import { templated } from "../lib/widget";
 import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
 import { type Bar, type Row, scaled } from "./scales";
 import type { Drafter, Replayed } from "./spec";
 
-const at = (percent: number) => `${percent.toFixed(2)}%`;
+const css = (percent: number) => `${percent.toFixed(2)}%`;
 
 function barTemplate({ end, low, high }: Bar, words: string, cls: string) {
   const whisker =
     low === null || high === null
       ? nothing
-      : html`<i class="hsd-tr-range" .style=${`left: ${at(low)}; width: ${at(high - low)}`}></i>`;
+      : html`<i class="hsd-tr-range" .style=${`left: ${css(low)}; width: ${css(high - low)}`}></i>`;
   const after = Math.max(end, high ?? 0);
   return html`<span class="hsd-tr-bar"
-    ><i class=${cls} .style=${`width: ${at(end)}`}></i>${whisker}<span
-      .style=${`left: ${at(after)}`}
+    ><i class=${cls} .style=${`width: ${css(end)}`}></i>${whisker}<span
+      .style=${`left: ${css(after)}`}
       >${words}</span
     ></span
   >`;
 }
 
-/** A speed-up, and whether it pays where it does not certainly. */
+/** Format a speed-up, with a remark unless it certainly pays. */
 function speedWords({ speedup, pays }: Drafter): string {
   const times = `${speedup.value.toFixed(2)} ×`;
   if (pays === "yes") return times;
@@ -45,7 +45,7 @@ export default templated<{ spec: Replayed }>(
     const spec = get("spec");
     const { rows, even } = scaled(spec.drafters);
     return html`${headTemplate(spec)}
-      <table class="hsd-tr-drafters" .style=${`--even: ${at(even)}`}>
+      <table class="hsd-tr-drafters" .style=${`--even: ${css(even)}`}>
         <thead>
           <tr>
             <th scope="col">drafter</th>

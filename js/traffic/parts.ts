@@ -1,14 +1,14 @@
-// What the views of the visitor's traffic have in common: their headline, settings to paste, and
+// Templates shared by the views of the visitor's traffic: their headline, settings to paste, and
 // all figures as tables.
 import { html, nothing } from "lit-html";
 import { copyButton } from "../lib/copy";
 import { folded, tableOf } from "../lib/table";
 import type { Pasted, Said } from "./spec";
 
-/** Words whose figures stay in one line. */
+/** Keep figures of a text together with their sign ×. */
 const joined = (words: string) => words.replaceAll(" ×", "\u00a0×");
 
-/** The verdict, its figure first, and what else must be known. */
+/** The verdict with its figure first, and further remarks. */
 export const headTemplate = ({ figure, words, lines }: Said) =>
   html`<p class="hsd-tr-verdict"><strong>${joined(figure)}</strong> ${joined(words)}</p>
     ${lines.map((line) => html`<p class="hsd-note">${line}</p>`)}`;
@@ -18,23 +18,23 @@ const lineTemplate = ({ engine, text }: Pasted) =>
     <span>${engine}</span><code tabindex="0">${text}</code>${copyButton(text, engine)}
   </div>`;
 
-/** Settings to paste: those of the record's engine, the others closed. */
+/** Settings to paste: those of the record's engine, and the others folded. */
 export function settingsTemplate(pasted: readonly Pasted[]) {
   if (!pasted.length) return nothing;
-  const own = pasted.filter((one) => one.own);
-  const open = own.length ? own : pasted.slice(0, 1);
-  const others = pasted.filter((one) => !open.includes(one));
-  const names = others.map(({ engine }) => engine.split(" ")[0]).join(", ");
+  const ownSettings = pasted.filter((one) => one.own);
+  const open = ownSettings.length ? ownSettings : pasted.slice(0, 1);
+  const otherSettings = pasted.filter((one) => !open.includes(one));
+  const names = otherSettings.map(({ engine }) => engine.split(" ")[0]).join(", ");
   return html`<section class="hsd-tr-settings">
     <h4>Settings to paste</h4>
     ${open.map(lineTemplate)}
-    ${others.length ? folded(`For ${names}`, others.map(lineTemplate)) : nothing}
+    ${otherSettings.length ? folded(`For ${names}`, otherSettings.map(lineTemplate)) : nothing}
   </section>`;
 }
 
-/** All figures as tables, closed, and what was read. */
+/** All figures as tables, folded, and the sources. */
 export function figuresTemplate({ verdict, tables, sources }: Said) {
-  const all = html`<p class="hsd-note">${verdict}</p>
+  const content = html`<p class="hsd-note">${verdict}</p>
     <div class="hsd-tr-tables">
       ${tables.map(
         ({ title, note, head, rows }) =>
@@ -45,6 +45,6 @@ export function figuresTemplate({ verdict, tables, sources }: Said) {
       )}
     </div>`;
   const lines = sources.map((line) => html`<p class="hsd-source">${line}</p>`);
-  return html`${folded("All figures", all)}
+  return html`${folded("All figures", content)}
     <div class="hsd-tr-sources">${lines}</div>`;
 }

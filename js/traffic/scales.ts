@@ -1,4 +1,5 @@
-// Where the bars of drafters end, in percent of their column; the break-even line in it. Pure.
+// Layout of the bars of drafters and of the break-even line, in percent of their column. Pure
+// functions.
 import type { Drafter, Measured } from "./spec";
 
 /** The ends of a bar and of its interval, in percent of the column. */
@@ -13,13 +14,13 @@ export interface Row {
   speedup: Bar;
   pays: boolean;
 }
-/** The part of a column that the longest bar takes: its value is behind it. */
+/** Percentage of the column that the longest bar takes; its value follows it. */
 const LONGEST = 72;
 
 const mostOf = (all: readonly Measured[]) =>
   Math.max(1, ...all.map(({ value, high }) => Math.max(value, high ?? 0)));
 
-/** The rows, the most tokens per pass first; `even`: where a speed-up of 1 is. */
+/** Return the rows, most tokens per pass first; `even`: the position of a speed-up of 1. */
 export function scaled(drafters: readonly Drafter[]): { rows: Row[]; even: number } {
   const sorted = [...drafters].sort((a, b) => b.tokens.value - a.tokens.value);
   const tokens = LONGEST / mostOf(sorted.map((one) => one.tokens));

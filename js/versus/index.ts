@@ -1,4 +1,4 @@
-// Comparison of runs of one prompt: race, metrics and texts; all from the columns of the runs.
+// The comparison of runs of one prompt: race, metrics and texts, computed from their columns.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import { make, press } from "../lib/dom";
@@ -28,16 +28,16 @@ import { type Runner, runnerOf } from "./race_time";
 import { Texts } from "./texts";
 
 export interface Traits {
-  /** The runs in order, and a description of each stack that has one. */
+  /** Runs in order, and descriptions of stacks, by stack. */
   runs: Snapshot[];
   titles: Record<string, string>;
   sources: Sources;
   pinned: number;
-  /** The time of the race shown first, in milliseconds; -1: it plays once when it is first seen. */
+  /** Initial time of the race in milliseconds; -1: it plays once when it is first visible. */
   time: number;
-  /** The race alone, without figures and texts. */
+  /** Whether to show only the race, without figures and texts. */
   brief?: boolean;
-  /** Only counts are known: whether the texts agree is not said. */
+  /** Whether only counts are known, so that nothing is stated about the texts. */
   textless?: boolean;
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
@@ -52,7 +52,7 @@ const agreementWords = (agreement: Agreement[]) =>
     )}
   </ul>`;
 
-/** The metrics of all runs, each with its definition and its difference to the first run. */
+/** The metrics of all runs, with definitions and differences to the first run. */
 function metricsTable(runs: Runner[], palette: Palette) {
   const uid = unique();
   const cell = ({ value, difference }: { value: string; difference: string }) =>
@@ -60,10 +60,10 @@ function metricsTable(runs: Runner[], palette: Palette) {
   const heads = runs.map(
     (run) => html`${letterTemplate(run, palette)}<span class="hsd-heard">, ${run.title}</span>`,
   );
-  const all = tableOf(runs.map((r) => r.store));
-  const table = (title: string, group: (typeof all)[number]["group"]) => {
-    const own = all.filter((row) => row.group === group);
-    const rows = own.map(({ name, definition, cells }, k) => [
+  const figures = tableOf(runs.map((r) => r.store));
+  const table = (title: string, group: (typeof figures)[number]["group"]) => {
+    const groupRows = figures.filter((row) => row.group === group);
+    const rows = groupRows.map(({ name, definition, cells }, k) => [
       term(name, definition, `${uid}-${group}-${k}`),
       ...cells.map(cell),
     ]);
@@ -76,11 +76,11 @@ function metricsTable(runs: Runner[], palette: Palette) {
   </section>`;
 }
 
-/** Keys that a field or a pressed button handles itself. */
+/** Elements that handle their own keys. */
 const FIELDS = "input, select";
 const BUTTONS = "button";
 
-/** What is said of runs before their race. */
+/** The facts and warnings above the race. */
 function aboutTemplate(stores: Store[]) {
   return html`<p class="hsd-vs-about hsd-note">
       <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
@@ -102,7 +102,7 @@ class VersusView {
     const { root } = view;
     root.classList.add("hsd-versus");
     root.append(this.refusal, this.body);
-    // Its runs are not that of a group, which has the same keys.
+    // Capture keys, because the group handles the same ones for its own run.
     root.addEventListener("keydown", (event) => this.onKey(event), true);
     this.motion.addEventListener("change", this.repaint);
     view.on("change:runs", () => this.open());
@@ -117,8 +117,8 @@ class VersusView {
 
   private onKey(event: KeyboardEvent) {
     const isPress = event.key === "Enter" || event.key === " ";
-    const own = isPress ? `${BUTTONS}, ${FIELDS}` : FIELDS;
-    if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return;
+    const ignored = isPress ? `${BUTTONS}, ${FIELDS}` : FIELDS;
+    if (event.key !== "Escape" && (event.target as Element).closest?.(ignored)) return;
     press(event, { ...this.texts?.keys(), " ": () => this.race?.toggle() }, true);
   }
 
@@ -127,7 +127,7 @@ class VersusView {
     if (at >= 0) this.texts?.move(at, undefined, true);
   }
 
-  /** Report the pinned position to the model. */
+  /** Write the pinned position to the model. */
   private pin(at: number) {
     const { model } = this.view;
     if (model.get("pinned") === at) return;

@@ -1,30 +1,31 @@
-// The race: the staircases of all runs on one clock, to play or drag, and a line for each run.
+// The race: the staircases of all runs on one clock that can be played and dragged, and a line per
+// run.
 import { html, render } from "lit-html";
 import { type Frame, onResize } from "../lib/chart";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { duration, plural } from "../lib/words";
-import { type Acts, type Clock, controls, runnerTemplate } from "./race_controls";
+import { type Clock, controls, type RaceActions, runnerTemplate } from "./race_controls";
 import { picture } from "./race_picture";
 import { frameFor } from "./race_places";
 import { crossingOf, fitSpeed, goalOf, type Runner, stateAt } from "./race_time";
 
-/** The share of the picture that is in view when a race is seen. */
+/** Visible share of the picture from which a race counts as seen. */
 const SEEN = 0.6;
 
-/** The race of some runs: its clock, and its elements. */
+/** A race: its clock and its elements. */
 export class Race {
   readonly root = make("div", "hsd-vs-race", "", { role: "group", "aria-label": "Race" });
   private readonly plot = make("div", "hsd-vs-plot");
   private readonly clock: Clock;
   private frame = 0;
-  /** The time of the last frame. */
+  /** Time of the last frame. */
   private before = 0;
   private readonly unwatch: () => void;
-  /** Waits until the race is seen. */
+  /** Observer that waits until the race is visible. */
   private seen: IntersectionObserver | null = null;
 
-  /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
+  /** `moved(ns)` is called when the clock changes; `still()`: reduced motion is preferred. */
   constructor(
     private readonly runs: readonly Runner[],
     private readonly palette: Palette,
@@ -46,7 +47,7 @@ export class Race {
     this.unwatch();
   }
 
-  /** Go to the start, and play once when the race is first seen; unless no motion is wanted. */
+  /** Play once when the race is first visible, unless reduced motion is preferred. */
   playOnce() {
     if (this.still()) return;
     this.set(0);
@@ -57,14 +58,14 @@ export class Race {
     this.seen.observe(this.plot);
   }
 
-  /** Set the clock; `play`: continue from there. */
+  /** Set the clock; `play`: continue playing. */
   set(ns: number, play = false) {
     const { clock } = this;
     cancelAnimationFrame(this.frame);
     this.seen?.disconnect();
     clock.ns = Math.max(0, Math.min(clock.end, ns));
     clock.isPlaying = play && clock.ns < clock.end;
-    // All of a longer text is shown when the race is over.
+    // After the race, show longer texts completely.
     this.moved(clock.ns < clock.end ? clock.ns : Infinity);
     this.paint();
     if (clock.isPlaying) this.frame = requestAnimationFrame((now) => this.tick(now));
@@ -94,7 +95,7 @@ export class Race {
     return frameFor(this.runs, this.clock.end, this.plot.clientWidth);
   }
 
-  private readonly acts: Acts = {
+  private readonly acts: RaceActions = {
     toggle: () => this.toggle(),
     seek: (ns) => this.set(ns),
     setSpeed: (speed) => {

@@ -1,4 +1,4 @@
-// The words and the controls of a race, as templates: a line for each run, and the clock's.
+// Templates of the texts and controls of a race: a line per run, and the controls of the clock.
 import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { menu } from "../lib/fields";
@@ -8,10 +8,10 @@ import { drafterOf } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
 
-/** Steps of the slider over the whole race. */
+/** Number of steps of the slider. */
 const STEPS = 1000;
 
-/** The time of a race, and how it is played. */
+/** The clock of a race: its time, and the state of the playback. */
 export interface Clock {
   ns: number;
   end: number;
@@ -21,7 +21,9 @@ export interface Clock {
 }
 const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 
-/** What a run took to the finish, and for all of a longer text; its tokens before. */
+/**
+ * Describe a run: its time to the finish (and to the end of a longer text), or its tokens so far.
+ */
 function countWords({ stairs }: Runner, goal: number, ns: number) {
   const at = crossingOf(stairs, goal);
   if (ns < at)
@@ -56,15 +58,15 @@ export function runnerTemplate(run: Runner, goal: number, ns: number, palette: P
   </li>`;
 }
 
-/** What the visitor does with a race. */
-export interface Acts {
+/** Actions of the visitor. */
+export interface RaceActions {
   toggle(): void;
   seek(ns: number): void;
   setSpeed(speed: string): void;
 }
 
-/** The button, the time and the speed; `isStill`: no motion is wanted. */
-export function controls(clock: Clock, words: string, acts: Acts, isStill: boolean) {
+/** The button, the time and the speed; `isStill`: reduced motion is preferred. */
+export function controls(clock: Clock, words: string, acts: RaceActions, isStill: boolean) {
   const { ns, end, isPlaying, speed } = clock;
   const again = ns >= end ? "▶ Play again" : "▶ Start the race";
   const start = isRunning(clock) ? "Resume" : again;

@@ -1,4 +1,4 @@
-// The picture of a race at a time, as SVG: the staircases, the finish, the clock and the letters.
+// The SVG picture of a race at a time: the staircases, the finish, the clock and the letters.
 import { svg } from "lit-html";
 import { axisX, axisY, type Frame } from "../lib/chart";
 import type { Palette } from "../lib/palette";
@@ -11,7 +11,7 @@ import type { Runner } from "./race_time";
 /** The colour of a run by its letter. */
 type Colours = ReadonlyMap<string, string>;
 
-/** The finish: its line, and when runs cross it. */
+/** The line of the finish, with the times at which runs cross it. */
 function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
@@ -34,7 +34,7 @@ function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, 
       >${letter}</text></g>`;
 }
 
-/** The staircases, faint beyond the finish, and the clock. */
+/** The picture; staircases are faint beyond the finish. */
 export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
   const colours = new Map(runs.map(({ letter, store }) => [letter, familyOf(store, palette)]));

@@ -1,20 +1,20 @@
-// Where the parts of a race's picture are: its frame, the labels at the finish, and the letters of
-// runs on their way. Pure.
+// Layout of a race's picture: its frame, the labels at the finish, and the letters of running runs.
+// Pure functions.
 import { type Frame, frameOf, spread } from "../lib/chart";
 import { duration } from "../lib/words";
-import { crossingOf, goalOf, type Racing, shownAt } from "./race_time";
+import { crossingOf, goalOf, type RacingRun, shownAt } from "./race_time";
 
-/** `top`: above the finish are labels, and lines of longer texts. */
+/** Size and margins in pixels; above the finish (`top`) are labels, and lines of longer texts. */
 const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
-/** The least width of the picture, and that where its room is not known. */
+/** Minimum width of the picture, and its width if the available width is unknown. */
 const WIDTH = { least: 260, usual: 640 };
 
-/** The frame of a race's picture, `room` pixels wide if that is known, as high as the finish. */
-export function frameFor(runs: readonly Racing[], end: number, room: number): Frame {
+/** Return the frame of a race, up to the finish; `room`: available width, 0: unknown. */
+export function frameFor(runs: readonly RacingRun[], end: number, room: number): Frame {
   return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room || WIDTH.usual) }, end, goalOf(runs));
 }
 
-/** The label of a run where it crosses the finish: its middle, and its row above that line. */
+/** The label of a run at the finish: its middle, and its row above the line. */
 interface Crossing {
   letter: string;
   words: string;
@@ -22,19 +22,19 @@ interface Crossing {
   x: number;
   row: number;
 }
-/** Half of a letter's width, and pixels between two labels of a row. */
+/** Half of a letter's width, and gap between two labels of a row, in pixels. */
 const HALF_LETTER = 4.2;
 const APART = 10;
 
-/** Where runs cross the finish, with labels that do not touch. */
+/** Return the labels of runs at the finish, without overlap. */
 export function crossingsOf(
-  runs: readonly Racing[],
+  runs: readonly RacingRun[],
   f: Pick<Frame, "x" | "left" | "width">,
 ): Crossing[] {
   const goal = goalOf(runs);
-  const all = runs.map(({ letter, stairs }) => ({ letter, at: crossingOf(stairs, goal) }));
+  const finishes = runs.map(({ letter, stairs }) => ({ letter, at: crossingOf(stairs, goal) }));
   const ends: number[] = [];
-  return all
+  return finishes
     .toSorted((a, b) => a.at - b.at)
     .map(({ letter, at }) => {
       const words = duration(at);
@@ -47,20 +47,20 @@ export function crossingsOf(
     });
 }
 
-/** Pixels of the letter at a run's head, and between the clock and it. */
+/** Size of the letter at a run's head, and its gap to the clock, in pixels. */
 export const BADGE = 16;
 const BESIDE = 7;
 
-/** A run that is not at the finish yet: the middle of its letter, and its tokens. */
+/** A run before the finish: the middle of its letter, and its number of tokens. */
 export interface Head {
   letter: string;
   x: number;
   y: number;
   tokens: number;
 }
-/** The letters of runs on their way, beside the clock; higher where two would touch. */
+/** Return the letters of runs before the finish, beside the clock; higher if two would overlap. */
 export function headsOf(
-  runs: readonly Racing[],
+  runs: readonly RacingRun[],
   f: Pick<Frame, "x" | "y" | "width">,
   ns: number,
 ): Head[] {

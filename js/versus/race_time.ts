@@ -1,13 +1,13 @@
-// The race's runs on one clock: what each has at a time, when it crosses the finish, and the state
-// as text. Pure.
+// The runs of a race on one clock: their tokens at a time, the time at which they cross the finish,
+// and the state as text. Pure functions.
 import type { Store } from "../lib/run";
 import { duration, listed } from "../lib/words";
 import { type Stairs, stairsOf } from "../staircase/stairs";
 
-/** A compared run on the common clock: ns from its first round's start. */
+/** A compared run on the common clock, in nanoseconds from the start of its first round. */
 export interface Runner {
   letter: string;
-  /** A description of the stack; "": unknown. */
+  /** Description of the stack; "": unknown. */
   title: string;
   store: Store;
   stairs: Stairs;
@@ -19,41 +19,41 @@ export const runnerOf = (store: Store, title: string): Runner => ({
   stairs: stairsOf(store),
 });
 
-/** The speeds at which a race can be played, and their words. */
+/** Speeds at which a race can be played, with labels. */
 export const SPEEDS = [
   ["1", "real time"],
   ["0.1", "1/10 speed"],
   ["0.01", "1/100 speed"],
 ];
-/** The speed at which the race takes closest to eight seconds. */
+/** Return the speed at which the race takes closest to eight seconds. */
 export function fitSpeed(ns: number) {
   const off = (s: string) => Math.abs(Math.log(ns / 1e9 / Number(s) / 8));
   return SPEEDS.map(([s]) => s).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
-/** Tokens at a time: those of a round appear when it ends. */
+/** Return the number of tokens at a time; those of a round appear at its end. */
 export const shownAt = ({ treads }: Stairs, ns: number) =>
   treads.findLast((t) => t.to <= ns)?.high ?? 0;
 export const passesAt = ({ treads }: Stairs, ns: number) => treads.filter((t) => t.to <= ns).length;
-/** Target passes and time up to output position `k`; null if the run has no such token. */
+/** Return the target passes and time up to output position `k`; null: the run has no such token. */
 export function spentAt({ treads }: Stairs, k: number) {
-  const at = treads.findIndex((t) => t.low <= k && k < t.high);
-  return at < 0 ? null : { passes: at + 1, ns: treads[at].to };
+  const index = treads.findIndex((t) => t.low <= k && k < t.high);
+  return index < 0 ? null : { passes: index + 1, ns: treads[index].to };
 }
 
-/** What of a runner the race is about. */
-export type Racing = Pick<Runner, "letter" | "stairs">;
+/** The properties of a run that the race needs. */
+export type RacingRun = Pick<Runner, "letter" | "stairs">;
 
-/** The tokens at which a race ends: those of the shortest text, which every run has. */
-export const goalOf = (runs: readonly Racing[]): number =>
+/** Return the number of tokens at the finish: the length of the shortest text. */
+export const goalOf = (runs: readonly RacingRun[]): number =>
   Math.min(...runs.map(({ stairs }) => stairs.tokens));
-/** When a run has as many tokens as this: the end of the round that brings them. */
+/** Return the end of the round with which a run reaches `goal` tokens. */
 export function crossingOf({ treads, tokens, end }: Stairs, goal: number): number {
   if (goal >= tokens) return end;
   return treads.find(({ high }) => high >= goal)?.to ?? end;
 }
 
-/** The state of the race at a time, as text. */
-export function stateAt(runs: readonly Racing[], ns: number) {
+/** Describe the state of the race at a time. */
+export function stateAt(runs: readonly RacingRun[], ns: number) {
   const goal = goalOf(runs);
   const crossed = runs.map(({ letter, stairs }) => ({ letter, at: crossingOf(stairs, goal) }));
   const running = runs.filter(({ stairs }) => crossingOf(stairs, goal) > ns);

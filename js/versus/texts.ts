@@ -9,14 +9,14 @@ import { type Runner, shownAt, spentAt } from "./race_time";
 
 const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
 
-/** A run's text: its pane, and the elements around it. */
+/** The text of a run: its pane and the elements around it. */
 interface Column {
   run: Runner;
   text: HTMLElement;
   out: HTMLElement;
   pane: TokenPane;
 }
-/** The cursor: an output position (-1: none), the row of a run, and whether it is pinned. */
+/** The cursor: an output position (-1: none), the index of a run, and whether it is pinned. */
 interface Cursor {
   at: number;
   row: number;
@@ -33,7 +33,7 @@ function columnOf(run: Runner, palette: Palette): Column {
   return { run, text, out, pane };
 }
 
-/** The card of a run at an output position: how it came to its token, and what it took. */
+/** The card of a run at an output position: the origin of its token, and its passes and time. */
 function cardTemplate({ store, stairs }: Runner, palette: Palette, at: number) {
   const token = store.tokens[at];
   const spent = spentAt(stairs, at);
@@ -50,11 +50,11 @@ function cardTemplate({ store, stairs }: Runner, palette: Palette, at: number) {
   </p>`;
 }
 
-/** The texts of some runs, with their cursor. */
+/** The texts of runs with their cursor. */
 export class Texts {
   readonly root = make("section", "hsd-vs-texts hsd-stream", "", { "aria-label": "Texts" });
   private readonly columns: Column[];
-  /** The last output position of the longest text. */
+  /** Last output position of the longest text. */
   private readonly last: number;
   private readonly cursor: Cursor;
   private marked: HTMLElement[] = [];
@@ -97,7 +97,7 @@ export class Texts {
     this.moved(cursor.isPinned ? cursor.at : -1);
   }
 
-  /** Dim the tokens that are written after this time. */
+  /** Dim the tokens that are emitted after a time in nanoseconds. */
   showAt(ns: number) {
     for (const { run, pane } of this.columns) pane.dim(shownAt(run.stairs, ns));
   }
@@ -118,14 +118,14 @@ export class Texts {
     };
   }
 
-  /** Mark the token at the cursor in a column, with the others of its round. */
+  /** Mark the token at the cursor in a column, and the other tokens of its round. */
   private mark({ run, pane, out }: Column) {
     const { at, isPinned } = this.cursor;
     const tread = run.stairs.treads.find(({ low, high }) => low <= at && at < high);
     for (const [k, span] of pane.spans.slice(tread?.low ?? 0, tread?.high ?? 0).entries()) {
       const isHere = k + (tread?.low ?? 0) === at;
-      const own = isPinned ? "hsd-pinned" : "hsd-on";
-      span.classList.add(isHere ? own : "hsd-mate");
+      const ownClass = isPinned ? "hsd-pinned" : "hsd-on";
+      span.classList.add(isHere ? ownClass : "hsd-mate");
       this.marked.push(span);
     }
     const here = pane.spans[at];
