@@ -104,6 +104,8 @@ def _read_content(data: dict[str, Any]) -> Content:
     missing = [key for key in REQUIRED_META if key not in data["meta"]]
     if missing:
         raise UserError(f"its meta lacks {', '.join(missing)}")
+    if not isinstance(data["meta"]["prompt_ids"], list | tuple | None):
+        raise UserError("the prompt_ids of its meta are not a list")
     columns, texts = read_tables(data)
     return Content(dict(data["meta"]), columns, texts)
 
