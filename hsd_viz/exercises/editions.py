@@ -230,7 +230,7 @@ def run(
         printed = io.StringIO()
         value = None
         if cell["cell_type"] == "code":
-            tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))
+            tree = ast.parse(text.replace("hsd.views.show_figure(figure)", "figure"))
             expression = None
             if tree.body and isinstance(tree.body[-1], ast.Expr):
                 expression = ast.Expression(tree.body[-1].value)

@@ -27,6 +27,6 @@ _NAMES = {
     ),
     ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab"),
     ".opened": ("run_of_file",),
-    ".view": ("Chart", "compose", "register", "show", "unregister"),
+    ".view": ("Chart", "compose", "register", "show_figure", "unregister"),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

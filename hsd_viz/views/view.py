@@ -121,7 +121,7 @@ class Chart(View):
         self.figure = figure
 
 
-def show(figure: go.Figure) -> None:
+def show_figure(figure: go.Figure) -> None:
     """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's
     default template gets the form of :mod:`hsd_viz.figures`.
     """

@@ -8,7 +8,7 @@ import json
 from make_trace import make_trace
 
 from hsd_viz import figures as charts
-from hsd_viz.views.view import PLOTLY_MIME, Chart, show
+from hsd_viz.views.view import PLOTLY_MIME, Chart, show_figure
 
 
 def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_away():
@@ -54,8 +54,8 @@ def test_a_shown_figure_has_the_template_of_the_package_unless_it_has_its_own(mo
 
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
-    show(go.Figure(go.Bar(x=[1], y=[2])).update_layout(title="Bars"))
-    show(go.Figure(go.Bar(x=[1], y=[2]), {"template": template(dark=True), "title": "Bars"}))
-    show(go.Figure(go.Pie(values=[1])).update_layout(title="Pie"))
+    show_figure(go.Figure(go.Bar(x=[1], y=[2])).update_layout(title="Bars"))
+    show_figure(go.Figure(go.Bar(x=[1], y=[2]), {"template": template(dark=True), "title": "Bars"}))
+    show_figure(go.Figure(go.Pie(values=[1])).update_layout(title="Pie"))
     papers = [data[PLOTLY_MIME]["layout"]["template"]["layout"]["paper_bgcolor"] for data in shown]
     assert papers == ["#ffffff", template(dark=True).layout.paper_bgcolor, "#ffffff"]
