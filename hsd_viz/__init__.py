@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hsd_viz.measure.plan.api import plan
     from hsd_viz.measure.predict.api import predict
     from hsd_viz.measure.replay.api import replay
-    from hsd_viz.quick import compare, run
+    from hsd_viz.quick import compare, compare_traces, run
     from hsd_viz.records import convert as serving_metrics
     from hsd_viz.records.imported import import_records
     from hsd_viz.stack import StackError, parse
@@ -52,7 +52,7 @@ _MODULES = {
     ".measure.replay.api": ("replay",),
     ".measure.bench.api": ("bench",),
     ".measure.plan.api": ("plan",),
-    ".quick": ("compare", "run"),
+    ".quick": ("compare", "compare_traces", "run"),
     ".stack": ("StackError", "parse"),
     ".trace": ("Trace", "TraceError"),
     ".version": ("__version__",),

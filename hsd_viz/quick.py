@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack, overload
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.errors import UserError
+from hsd_viz.hints import no_attribute
+from hsd_viz.results.kinds import kind_of
+from hsd_viz.results.result import Result
+from hsd_viz.results.table import Form, Table, Value
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from hsd_viz.trace.metrics import Metrics
 
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
+#: The formats of the columns of a comparison.
+_FORMS: dict[str, Form] = {
+    "tokens_per_second": ("{:.1f}", 1.0),
+    "times_first": ("{:.2f}", 1.0),
+    "mean_acceptance_length": ("{:.2f}", 1.0),
+    "acceptance_rate": ("{:.2f}", 1.0),
+}
+_HEAD = ("stack", "tokens", *_FORMS, "same_text_as_first")
 
 
 @cache
@@ -41,78 +50,132 @@ def run(
 
 
 def compare(
-    prompt: str | Sequence[int] | Iterable[Trace],
-    stacks: str | Stack | Iterable[str | Stack | Trace] = (),
+    prompt: str | Sequence[int],
+    stacks: str | Stack | Sequence[str | Stack] = (),
     *,
     engine: Engine | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
     """Decode a prompt with each stack, and return the runs as a table.
 
-    The first run is the reference of speed and text. Traces may be among the stacks, or given
-    alone: ``compare([trace, other])``.
+    The first run is the reference of speed and text. :func:`compare_traces` compares runs that were
+    decoded before.
 
     Raises:
-        UserError: if there is nothing to compare, or a stack but no prompt.
+        UserError: if there is no prompt or no stack, or a trace in place of one.
     """
-    chosen: list[Any] = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
-    text: Any = prompt
-    if not isinstance(text, str):
-        text = list(text)
-        _check_order(text, chosen)
-        if not chosen:  # traces alone, or nothing
-            chosen = text
-    if not chosen or isinstance(chosen[0], int):
+    chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
+    _check_call(prompt, chosen)
+    traces = []
+    with progress_bar() as update:
+        for place, stack in enumerate(chosen):
+            update(place, len(chosen), str(stack))
+            traces.append(run(prompt, stack, engine=engine, **options))
+    return Comparison(traces)
+
+
+def compare_traces(*traces: Trace) -> Comparison:
+    """Return runs as a table. The first run is the reference of speed and text.
+
+    Raises:
+        UserError: if there are none.
+    """
+    if not traces:
+        raise UserError("there is nothing to compare: give traces, of run() or Trace.load()")
+    return Comparison(traces)
+
+
+def _check_call(prompt: Any, stacks: Sequence[Any]) -> None:
+    """Check what :func:`compare` is given.
+
+    Raises:
+        UserError: if the prompt or the stacks are missing, or if one is in the place of the other.
+    """
+    is_one = isinstance(prompt, str | Stack | Trace)
+    parts = [prompt] if is_one else list(prompt)
+    if any(isinstance(part, Trace) for part in (*parts, *stacks)):
+        raise UserError("traces are compared without a prompt: compare_traces(trace, other)")
+    misplaced = [] if isinstance(prompt, str) else [p for p in parts if isinstance(p, str | Stack)]
+    if misplaced:
+        call = f"compare('def main(', {[str(misplaced[0])]})"
+        if stacks:
+            raise UserError(f"the prompt comes first: write {call}")
+        raise UserError(f"the stack '{misplaced[0]}' needs a prompt: {call}")
+    if not stacks:
         raise UserError(
             "there is nothing to compare: give a prompt and stacks, as in "
             "compare('def main(', ['target', 'db > target'])"
         )
-    traces = Comparison()
-    with progress_bar() as update:
-        for place, stack in enumerate(chosen):
-            if isinstance(stack, Trace):
-                update(place, len(chosen), "")
-                traces.append(stack)
-            else:
-                update(place, len(chosen), str(stack))
-                call = DecodeCall(text, stack, options)
-                traces.append(call.run(engine or default_engine()))
-    return traces
 
 
-def _check_order(prompt: list[Any], chosen: list[Any]) -> None:
-    """Check that a list in place of the prompt is one of token ids or traces."""
-    for part in prompt:
-        if not isinstance(part, str | Stack):
-            continue
-        example = f"compare('def main(', {[str(part)]})"
-        if chosen:
-            raise UserError(f"the prompt comes first: write {example}")
-        raise UserError(f"the stack '{part}' needs a prompt: {example}")
+class Comparison(Result, Sequence[Trace]):
+    """Runs to compare: a sequence of their traces, and a table with a row for each.
 
+    Attributes:
+        traces: the runs; the first one is the reference of speed and text.
+    """
 
-class Comparison(list[Trace]):
-    """Runs to compare: a list of traces with a table."""
+    title = "Comparison"
+    noun = "comparison"
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row per run: stack, tokens, speed, acceptance, and whether its text is the first
-        one's.
-        """
-        import pandas as pd
+    def __init__(self, traces: Iterable[Trace]) -> None:
+        self.traces = tuple(traces)
 
-        kept = ["tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate"]
-        metrics = [trace.metrics() for trace in self]
-        table = pd.DataFrame(metrics, columns=kept).astype(float)
-        table.insert(0, "stack", [trace.stack for trace in self])
-        speeds = table["tokens_per_second"]
-        table.insert(3, "times_first", speeds / speeds.iloc[0] if self else speeds)
-        return table.assign(
-            same_text_as_first=[trace.token_ids == self[0].token_ids for trace in self]
-        )
+    @overload
+    def __getitem__(self, place: int) -> Trace: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Trace, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Trace | tuple[Trace, ...]:
+        return self.traces[place]
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    def __iter__(self) -> Iterator[Trace]:
+        return iter(self.traces)
 
     def __repr__(self) -> str:
-        return f"{self.table.to_string(index=False, na_rep='–')}\n{_CAUTION}"
+        return self.text()
 
-    def _repr_html_(self) -> str:
-        return f"{self.table.to_html(index=False, na_rep='–')}<p>{_CAUTION}</p>"
+    def __getattr__(self, name: str) -> Any:
+        no_attribute(self, name, "comparison", dir(type(self)))
+
+    def lines(self) -> list[str]:
+        """Return how the speeds are to be read."""
+        return [_CAUTION]
+
+    def tables(self) -> list[Table]:
+        """Return a row per run: stack, tokens, speed, acceptance, and whether its text is the first
+        one's.
+        """
+        metrics = [trace.metrics() for trace in self.traces]
+        rows: list[list[Value]] = [list(_HEAD)]
+        for trace, figures in zip(self.traces, metrics, strict=True):
+            is_same = trace.token_ids == self.traces[0].token_ids
+            rows.append([trace.stack, *_figures_of(figures, metrics[0]), is_same])
+        kinds = tuple(kind_of(trace.stack).value for trace in self.traces)
+        return [Table("Runs", rows, kinds=kinds, forms=_FORMS, bars=("times_first",))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of the table as JSON data."""
+        (table,) = self.tables()
+        head, *rows = table.rows
+        return {"runs": [dict(zip(head, row, strict=True)) for row in rows]}
+
+
+def _figures_of(metrics: Metrics, first: Metrics) -> list[Value]:
+    """Return tokens, speed, speed relative to the first run, and acceptance of a run; ``None``:
+    not observed.
+    """
+    speed = metrics["tokens_per_second"]
+    first_speed = first["tokens_per_second"]
+    ratio = speed / first_speed if speed and first_speed else None
+    return [
+        metrics["tokens"],
+        speed,
+        ratio,
+        metrics["mean_acceptance_length"],
+        metrics["acceptance_rate"],
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -52,27 +54,49 @@ def test_compare_tables_runs_against_the_first(engine):
     stacks = list(race())
     comparison = hsd.compare("def main(", stacks)
     assert column(comparison, "stack") == [race()[s].stack for s in stacks]
-    table = comparison.table
-    assert table["times_first"][0] == 1
-    assert table["same_text_as_first"][0]
+    frame = comparison.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == len(comparison) == len(stacks)
+    assert frame["times_first"][0] == 1
+    assert frame["same_text_as_first"][0]
     speeds = [t.metrics()["tokens_per_second"] for t in comparison]
-    assert list(table["times_first"]) == pytest.approx([s / speeds[0] for s in speeds])
-    assert isinstance(comparison.table, pd.DataFrame)
-    assert len(comparison.table) == len(stacks)
-    for t in comparison:
-        assert t.stack in repr(comparison)
-    assert "One run per stack" in repr(comparison)
-    assert "<table" in comparison._repr_html_()
-    assert "One run per stack" in comparison._repr_html_()
+    assert list(frame["times_first"]) == pytest.approx([s / speeds[0] for s in speeds])
 
 
-def test_compare_takes_traces_without_an_engine(engine):
+def test_a_comparison_is_shown_as_other_results_are(engine):
+    comparison = hsd.compare("def main(", list(race()))
+    for text in (repr(comparison), comparison._repr_html_(), comparison.to_html()):
+        assert "One run per stack" in text
+        for trace in comparison:
+            assert trace.stack.replace(">", "&gt;") in text or trace.stack in text
+    (bars,) = comparison.figure().data
+    assert list(bars.x) == list(comparison.to_frame()["times_first"])
+    rows = json.loads(json.dumps(comparison.to_dict()))["runs"]
+    assert column(rows, "tokens") == list(map(len, comparison))
+
+
+def test_traces_are_compared_without_an_engine(engine):
     plain, other = list(race().values())[:2]
-    assert list(map(len, hsd.compare([plain, other]))) == [
-        len(plain),
-        len(other),
-    ]
+    comparison = hsd.compare_traces(plain, other)
+    assert comparison[0] is plain
+    assert comparison[-1] is other
+    assert list(map(len, comparison)) == [len(plain), len(other)]
+    assert comparison[:1] == (plain,)
     assert not engine.calls
+
+
+@pytest.mark.parametrize("place", ["prompt", "list", "stack"])
+def test_traces_in_place_of_a_prompt_or_a_stack_are_answered(engine, place):
+    trace = hsd.load_bundled("hierarchy")
+    calls = {"prompt": (trace, ["target"]), "list": ([trace],), "stack": ("x", ["target", trace])}
+    with pytest.raises(UserError, match=r"without a prompt: compare_traces\(trace, other\)"):
+        hsd.compare(*calls[place])
+
+
+def test_the_old_table_of_a_comparison_is_answered():
+    comparison = hsd.compare_traces(hsd.load_bundled("hierarchy"))
+    with pytest.raises(AttributeError, match=r"did you mean comparison.to_frame\(\)"):
+        comparison.table  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -89,9 +113,14 @@ def test_compare_says_that_the_prompt_comes_first(engine):
 
 
 def test_an_empty_comparison_is_an_empty_table():
-    comparison = quick.Comparison()
-    assert len(comparison.table) == 0
+    comparison = quick.Comparison([])
+    assert len(comparison.to_frame()) == 0
     assert "One run per stack" in repr(comparison)
+
+
+def test_no_traces_are_nothing_to_compare():
+    with pytest.raises(UserError, match="there is nothing to compare: give traces"):
+        hsd.compare_traces()
 
 
 def test_compare_takes_token_ids(engine):

@@ -52,6 +52,7 @@ def objects(tmp_path_factory) -> dict[str, object]:
         "predict": hsd.predict,
         "replay": hsd.replay,
         "trace": trace,
+        "comparison": hsd.compare_traces(trace),
         "engine": engine,
         "figure": hsd.figures.acceptance(trace),
         "path": folder / "run.json.gz",
