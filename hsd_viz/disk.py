@@ -23,7 +23,9 @@ MOST_JSON = 8 * 2**20
 #: times, bombs 1000.
 MOST_GROWTH = 100
 FREE_BYTES = 2_200_000
-#: The names of standard output, which is written to in order with what is printed.
+#: What a command is given in place of a file, to print instead.
+STDOUT = Path("-")
+#: The files that are standard output, which are written to in order with what is printed.
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 

@@ -13,9 +13,10 @@ from hsd_viz.decoding import verify
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.options import Sampling
+from hsd_viz.disk import STDOUT
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
-from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, show
+from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, print_result
 
 ROWS = Table(
     "Stacks",
@@ -46,7 +47,7 @@ class Interrupted(Measured):
 
 
 def test_a_result_is_printed_with_lines_tables_and_settings(capsys):
-    code = show(Measured())
+    code = print_result(Measured())
     assert code == 0
     assert capsys.readouterr().out.splitlines() == [
         "two stacks",
@@ -62,15 +63,22 @@ def test_a_result_is_printed_with_lines_tables_and_settings(capsys):
 
 
 def test_a_result_is_written_as_json_and_as_a_page(tmp_path, capsys):
-    show(Measured(), json=tmp_path / "r.json", html=tmp_path / "r.html")
+    print_result(Measured(), json=tmp_path / "r.json", html=tmp_path / "r.html")
     assert json.loads((tmp_path / "r.json").read_text()) == {"stacks": 2}
     page = (tmp_path / "r.html").read_text()
     assert "<title>A measurement" in page
     assert "--speculative-config" in page
 
 
+def test_json_for_standard_output_is_one_line_in_place_of_the_text(capsys):
+    print_result(Interrupted(), json=STDOUT)
+    printed = capsys.readouterr()
+    assert printed.out == '{"stacks": 2}\n'
+    assert printed.err == "hsd-viz: interrupted\n"
+
+
 def test_an_interrupted_result_names_the_partial_file(tmp_path, capsys):
-    code = show(Interrupted(), json=tmp_path / "r.json")
+    code = print_result(Interrupted(), json=tmp_path / "r.json")
     assert code == 130
     assert capsys.readouterr().err == (
         f"hsd-viz: interrupted; the partial report is in {tmp_path / 'r.json'}\n"

@@ -90,13 +90,13 @@ def audit(
     """Test whether a decoder is lossless."""
     from hsd_viz import audit as audits
     from hsd_viz.audit.result import AuditResult
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     _check_given(stack, exact, speculative, plain, schedule)
     if schedule:
         from hsd_viz.audit.schedules import audit_schedules
 
-        return show(audit_schedules(), json_, html)
+        return print_result(audit_schedules(), json=json_, html=html)
     audited: dict[str, Audit] = {}
     for text in stack:
         audited[text] = _audit_of_stack(text, rule, tolerance)
@@ -122,7 +122,7 @@ def audit(
         status(f"auditing {name}")
         done[name] = run()
         status()
-    return show(AuditResult(done), json=json_, html=html)
+    return print_result(AuditResult(done), json=json_, html=html)
 
 
 def _check_given(

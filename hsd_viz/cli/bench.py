@@ -32,13 +32,15 @@ def bench(
     from hsd_viz.measure.bench.api import measured
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     if from_ is not None:
         report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
-        return show(BenchResult(report), html=html)
+        return print_result(BenchResult(report), json=json_, html=html)
 
     if not options.stacks:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
     engine = LocalEngine.of(machine.on_one_thread())
-    return show(measured(replace(options, engine=engine), command_line), json=json_, html=html)
+    return print_result(
+        measured(replace(options, engine=engine), command_line), json=json_, html=html
+    )

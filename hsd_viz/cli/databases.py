@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.cli.shared import print_json, print_paths
+from hsd_viz.cli.shared import Json, print_paths
 from hsd_viz.decoding.options import MAX_NEW_TOKENS, defaults
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
@@ -31,15 +31,19 @@ def inspect(
         ),
     ] = None,
     top: A[int, Setting("show the N most used entries", CliOption("N"), Range(0, 1000))] = 10,
-    json_: A[bool, Setting("print JSON: one object for a file, else a list of them")] = False,
-) -> None:
-    """Show what a database file contains."""
+    json_: Json = None,
+) -> int:
+    """Show what a database file contains; as JSON, one object for a file, else a list of them."""
+    from hsd_viz.cli.facts import Facts
     from hsd_viz.drafting.index.build import describe
     from hsd_viz.drafting.shared import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.models.families import LADDER
     from hsd_viz.results.page import lines
+    from hsd_viz.results.result import print_result
 
+    if json_ is not None and json_.suffix == ".hsdb":
+        raise UserError(f"--json would replace the database {json_}: give PATH before --json")
     is_one_file = path is not None and not path.is_dir()
     if path is not None and is_one_file:
         paths = [path]
@@ -64,10 +68,12 @@ def inspect(
             raise UserError(
                 f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'"
             )
-    if json_:
-        print_json(databases[0] if is_one_file else databases)
-    else:
-        print("\n\n".join("\n".join(lines("database.jinja", facts=facts)) for facts in databases))
+    text = []
+    for facts in databases:
+        # A blank line between databases.
+        text += ["", *lines("database.jinja", facts=facts)]
+    data = databases[0] if is_one_file else databases
+    return print_result(Facts(data, text[1:]), json=json_)
 
 
 def build(

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
-from hsd_viz.cli import shared
+from hsd_viz.cli.shared import Json, drop_stdout
 from hsd_viz.decoding.options import DecodingOptions
-from hsd_viz.disk import read_text, writing
+from hsd_viz.disk import STDOUT, read_text, writing
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
-from hsd_viz.terminal import say, status
+from hsd_viz.terminal import status
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Event, Trace
@@ -56,7 +56,7 @@ def decode(
             CliOption("F.json.gz", writes="trace"),
         ),
     ] = None,
-    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
+    json_: Json = None,
     decoding: DecodingOptions,
     machine: EngineOptions,
 ) -> int:
@@ -83,7 +83,7 @@ def decode(
     if save is not None:
         # A saved trace explains its own speed-up (`hsd-viz doctor`).
         events = decode_beside_plain(engine, call, least=PLAIN_TOKENS)
-    trace, stopped = _follow(events, show=not json_)
+    trace, stopped = _follow(events, is_shown=json_ != STDOUT)
     if trace is None:
         # Nothing was decoded: standard output was closed at once, or Ctrl-C came before the prompt.
         if stopped == _CLOSED:
@@ -93,16 +93,9 @@ def decode(
         with writing(save):
             trace.save(save)
     from hsd_viz.cli.decoded import DecodeResult
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
-    result = DecodeResult(trace, stopped, save)
-    if json_:
-        # The object is all of standard output; what stopped the decode is said on standard error.
-        shared.print_json(result.to_dict())
-        if stopped is not None:
-            say(result.ending(None))
-        return result.exit_code
-    return show(result, file=sys.stderr)
+    return print_result(DecodeResult(trace, stopped, save), json=json_, file=sys.stderr)
 
 
 def _messages(file: Path, text: str) -> Any:
@@ -117,7 +110,9 @@ def _messages(file: Path, text: str) -> Any:
 _CLOSED = "standard output was closed"
 
 
-def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
+def _follow(
+    events: Generator[Event, None, None], is_shown: bool
+) -> tuple[Trace | None, str | None]:
     """Consume a decode and return (its trace, what stopped it early). The trace is None if no token
     was reached.
     """
@@ -139,16 +134,16 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
                             trace = Trace(meta, dict(pieces))
                         case Step() if trace is not None:
                             trace.append(event)
-                            if show:
+                            if is_shown:
                                 print(decoder.decode(event.text_bytes), end="", flush=True)
                         case Finished():
                             trace = event.trace
         except KeyboardInterrupt:
             stopped = "interrupted"
         status()
-        if show and trace is not None:
+        if is_shown and trace is not None:
             print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
-        shared.drop_stdout()
+        drop_stdout()
         stopped = _CLOSED
     return trace, stopped

@@ -68,7 +68,7 @@ class DecodeResult(Result):
         return f"{self.stopped} after {tokens}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``--json`` prints."""
+        """Return the object that ``--json`` writes."""
         return summary(self.trace)
 
 
@@ -78,7 +78,7 @@ def _figure(form: str, value: float | None) -> str:
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """Return the object that ``--json`` prints."""
+    """Return the object that ``--json`` writes."""
     figures: dict[str, Any] = dict(trace.metrics())
     calls = figures.pop("calls_by_level")
     return {

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli.shared import print_json
+from hsd_viz.cli.shared import Json
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
 
@@ -16,21 +16,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def info(
     *,
-    json_: A[bool, Setting("print everything known as one JSON object")] = False,
-) -> None:
+    json_: Json = None,
+) -> int:
     """Show sizes, training and quality of the shipped models."""
     from hsd_viz import ladder
+    from hsd_viz.cli.facts import Facts
     from hsd_viz.results.page import lines
+    from hsd_viz.results.result import print_result
 
     facts = ladder.info()
-    if json_:
-        print_json(facts)
-        return
-    if not facts["models"]:
+    if not facts["models"] and json_ is None:
         raise UserError(
             "this installation contains no models: train them with `hsd-viz ladder train`"
         )
-    print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
+    evaluation = facts.get("evaluation", {})
+    text = lines("ladder.jinja", facts=facts, evaluation=evaluation)
+    return print_result(Facts(facts, text), json=json_)
 
 
 def train(

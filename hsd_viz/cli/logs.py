@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli.shared import Html, Json
-from hsd_viz.disk import write_text, writing
+from hsd_viz.cli.shared import Html, Json, print_paths
+from hsd_viz.disk import STDOUT, write_text, writing
 from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.settings.declare import CliOption, Setting
@@ -25,11 +25,11 @@ def replay(
 ) -> int:
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.measure.replay.api import replayed
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     with progress_bar() as update:
         report = replayed(replace(options, progress=update))
-    return show(report, json=json_, html=html)
+    return print_result(report, json=json_, html=html)
 
 
 def import_(
@@ -61,14 +61,16 @@ def import_(
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM and others to traces."""
     from hsd_viz.records.imported import import_records
     from hsd_viz.records.traces import trace_of
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     imported = import_records(record, engine, since)
-    code = show(imported, json=json_)
+    code = print_result(imported, json=json_)
     if save is not None:
         trace = trace_of(imported.reading.one(model))
         with writing(save):
-            print(trace.save(save))
+            path = trace.save(save)
+        if json_ != STDOUT:
+            print_paths(path)
     return code
 
 
@@ -96,12 +98,12 @@ def doctor(
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.measure.doctor.api import below, explain
     from hsd_viz.measure.doctor.profile import profile_of
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     diagnosis = explain(options)
     if profile is not None:
         write_text(profile, json.dumps(profile_of(diagnosis.observation), indent=1) + "\n")
-    code = show(diagnosis, json=json_, html=html)
+    code = print_result(diagnosis, json=json_, html=html)
     if fail_below is not None and (why := below(diagnosis, fail_below)):
         print(f"failed: {why}", file=sys.stderr)
         return 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.cli.shared import print_json
+from hsd_viz.cli.shared import Json
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
 from hsd_viz.settings.declare import CliOption, Setting
@@ -21,21 +21,26 @@ OWN_LICENCE = "Apache-2.0"
 
 def list_models(
     *,
-    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
-) -> None:
+    json_: Json = None,
+) -> int:
     """List the families of models, and which are installed."""
-    rows = [_summary(family) for family in FAMILIES.values()]
-    if json_:
-        print_json({"families": rows})
-        return
-    for row in rows:
-        family = find_family(row["name"])
-        state = "installed"
-        if not row["installed"]:
-            state = family.installation
-        elif row["missing"]:
-            state = f"installed without {' and '.join(row['missing'])}: {family.installation}"
-        print(f"{row['name']:<10} {row['title']} ({state})")
+    from hsd_viz.cli.facts import Facts
+    from hsd_viz.results.result import print_result
+
+    families = [_summary(family) for family in FAMILIES.values()]
+    lines = [_line_of(facts) for facts in families]
+    return print_result(Facts({"families": families}, lines), json=json_)
+
+
+def _line_of(facts: Mapping[str, Any]) -> str:
+    """Return the line of a family: its name, its title, and what of it is installed."""
+    installation = find_family(facts["name"]).installation
+    state = "installed"
+    if not facts["installed"]:
+        state = installation
+    elif facts["missing"]:
+        state = f"installed without {' and '.join(facts['missing'])}: {installation}"
+    return f"{facts['name']:<10} {facts['title']} ({state})"
 
 
 def info(
@@ -46,23 +51,30 @@ def info(
         ),
     ],
     *,
-    json_: A[bool, Setting("print one JSON object and nothing else")] = False,
-) -> None:
+    json_: Json = None,
+) -> int:
     """Show the form, the size and the owner of the models of a family, or of a model's files."""
+    from hsd_viz.cli.facts import Facts
+    from hsd_viz.results.result import print_result
+
     if name in FAMILIES:
         facts = _family_facts(find_family(name))
     else:
         facts = {"models": {name: _model_facts(name, _path_of(name))}}
-    if json_:
-        print_json(facts)
-        return
+    return print_result(Facts(facts, _lines_of(facts)), json=json_)
+
+
+def _lines_of(facts: Mapping[str, Any]) -> list[str]:
+    """Return the facts of a family and of its models, a line each."""
+    lines = []
     for key in ("title", "owner", "licence", "databases"):
         if key in facts:
-            print(f"{key:<10} {facts[key]}")
+            lines.append(f"{key:<10} {facts[key]}")
     for model, values in facts["models"].items():
-        print(model)
+        lines.append(model)
         for key, value in values.items():
-            print(f"  {key:<11} {value}")
+            lines.append(f"  {key:<11} {value}")
+    return lines
 
 
 def install(

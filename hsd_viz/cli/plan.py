@@ -22,12 +22,12 @@ def plan(
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.measure.plan.api import planned
-    from hsd_viz.results.result import show
+    from hsd_viz.results.result import print_result
 
     engine = LocalEngine.of(machine.on_one_thread())
     result = planned(replace(options, engine=engine), _show_progress, command_line)
     status()
-    return show(result, json=json_, html=html)
+    return print_result(result, json=json_, html=html)
 
 
 def _show_progress(done: int, total: int, text: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.disk import check_writable
+from hsd_viz.disk import STDOUT, check_writable
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range, check_range
@@ -25,7 +25,7 @@ def reader_of(kind: Any, setting: Setting, option: CliOption) -> Callable[[str],
     if option.in_k and kind is int:
         return _read_whole_number
     if option.writes:
-        return _read_trace_to_write if option.writes == "trace" else _read_file_to_write
+        return _READERS_TO_WRITE[option.writes]
     return _READERS.get(kind, kind)
 
 
@@ -96,6 +96,10 @@ def _read_file_to_write(text: str) -> Path:
     return path
 
 
+def _read_output(text: str) -> Path:
+    return STDOUT if text == str(STDOUT) else _read_file_to_write(text)
+
+
 def _read_trace_to_write(text: str) -> Path:
     from hsd_viz.trace.file import checked_name
 
@@ -104,6 +108,12 @@ def _read_trace_to_write(text: str) -> Path:
     return path
 
 
+#: What reads the name of a file that a command writes, by its kind.
+_READERS_TO_WRITE: dict[str, Callable[[str], Path]] = {
+    "file": _read_file_to_write,
+    "output": _read_output,
+    "trace": _read_trace_to_write,
+}
 #: What reads a value, where it is not the type itself.
 _READERS: dict[Any, Callable[[str], Any]] = {
     Path: _read_path,

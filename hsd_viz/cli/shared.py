@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Annotated as A
-from typing import Any
 
+from hsd_viz.disk import STDOUT
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
 
-#: The files to write.
-Json = A[Path | None, Setting("write the report as JSON", CliOption("OUT", writes="file"))]
+#: Where to write.
+Json = A[
+    Path | None,
+    Setting(
+        "write the result as JSON; - prints it, and nothing else",
+        CliOption("OUT", writes="output", without_value=str(STDOUT)),
+    ),
+]
 Html = A[
     Path | None,
     Setting("write the report as a page that opens offline", CliOption("OUT", writes="file")),
 ]
-
-
-def print_json(data: Any) -> None:
-    """Print JSON in one line; what has no form in JSON is printed as text."""
-    print(json.dumps(data, default=str))
 
 
 def print_paths(*paths: Path | str | None) -> None:

@@ -4,7 +4,7 @@ themselves.
 
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import StackKind, kind_of
-from hsd_viz.results.result import Result, show
+from hsd_viz.results.result import Result, print_result
 from hsd_viz.results.table import Table
 
-__all__ = ["UNKNOWN", "Estimate", "Result", "StackKind", "Table", "kind_of", "show"]
+__all__ = ["UNKNOWN", "Estimate", "Result", "StackKind", "Table", "kind_of", "print_result"]

@@ -1,7 +1,7 @@
 """A result: what a measurement or an analysis found, in every form in which it is shown.
 
-A command ends with ``return show(result, json=..., html=...)``. In a notebook a result is a table;
-in Python it has :meth:`Result.to_frame`, :meth:`Result.figure` and :meth:`Result.to_dict`.
+A command ends with ``return print_result(result, json=..., html=...)``. In a notebook a result is a
+table; in Python it has :meth:`Result.to_frame`, :meth:`Result.figure` and :meth:`Result.to_dict`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hsd_viz.disk import write_text
+from hsd_viz.disk import STDOUT, write_text
 from hsd_viz.drawing import drawing
 from hsd_viz.errors import INTERRUPTED, Unsupported
+from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
@@ -73,7 +74,10 @@ class Result:
 
     def to_html(self) -> str:
         """Return the result as a page that opens offline."""
-        return page(self.title, self.lines(), [*self.tables(), *self._setting_tables()])
+        tables = [*self.tables(), *self._setting_tables()]
+        used = {kind for table in tables for kind in table.kinds}
+        kinds = [kind for kind in StackKind if kind.value in used]
+        return page(self.title, self.lines(), tables, kinds=kinds)
 
     def _setting_tables(self) -> list[Table]:
         rows = [[engine, text] for engine, text in self.flags.items()]
@@ -111,21 +115,32 @@ class Result:
         return f"<p>{lines}</p>" + "".join(table.to_html() for table in self.tables())
 
 
-def show(
+def print_result(
     result: Result,
     json: Path | None = None,
     html: Path | None = None,
     file: TextIO | None = None,
 ) -> int:
-    """Write a result to the given files, print it, and return the exit code of its command.
+    """Print a result, write it to the given files, and return the exit code of its command.
 
-    It is printed to ``file``: by default to standard output.
+    Args:
+        result: the result.
+        json: the file of its JSON data; ``STDOUT`` prints them in one line, in place of the text.
+        html: the file of its page.
+        file: where its text is printed, by default to standard output.
+
+    Raises:
+        UserError: if a file cannot be written.
     """
-    if json is not None:
+    is_json_printed = json == STDOUT
+    if json is not None and not is_json_printed:
         write_text(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
     if html is not None:
         write_text(html, result.to_html())
-    print(result.text(), file=file)
+    if is_json_printed:
+        print(json_format.dumps(result.to_dict()))
+    else:
+        print(result.text(), file=file)
     if not result.complete:
-        say(result.ending(json))
+        say(result.ending(None if is_json_printed else json))
     return result.exit_code

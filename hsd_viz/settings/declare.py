@@ -48,7 +48,8 @@ class CliOption:
             before each value.
         in_k: whether 8k is read as 8192.
         writes: the kind of file that the value names, where a command writes it: whether it can be
-            written is checked while the command line is parsed.
+            written is checked while the command line is parsed. An output is a file, or - for
+            standard output.
         shows_range: whether the range is checked while the command line is parsed, and shown in
             the help.
     """
@@ -58,10 +59,10 @@ class CliOption:
     name: str = ""
     by_place: bool = False
     required: bool = False
-    without_value: int | None = None
+    without_value: int | str | None = None
     in_a_row: bool = False
     in_k: bool = False
-    writes: Literal["", "file", "trace"] = ""
+    writes: Literal["", "file", "output", "trace"] = ""
     shows_range: bool = True
 
     def __post_init__(self) -> None:

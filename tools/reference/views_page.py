@@ -73,7 +73,9 @@ LAW = (
 )
 FIGURES = (
     CatalogueLine("Chart", "hsd.views.Chart(hsd.figures.by_source(trace))"),
-    CatalogueLine("show_figure", "hsd.views.show_figure(hsd.figures.by_source(trace))", drawn=False),
+    CatalogueLine(
+        "show_figure", "hsd.views.show_figure(hsd.figures.by_source(trace))", drawn=False
+    ),
 )
 TOGETHER = (
     CatalogueLine(

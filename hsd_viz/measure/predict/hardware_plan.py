@@ -8,6 +8,7 @@ from typing import Any
 
 from hsd_viz.measure.predict.assumed_acceptance import Assumption
 from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import Stack
@@ -264,9 +265,11 @@ class HardwarePlan(Result):
         }
         rows: list[list[Any]] = [["stack", *forms, "memory"]]
         ranked = [row for row in self.rows if (row.batch, row.context) == (batch, context)]
+        kinds = []
         for place, row in enumerate(ranked):
             if place >= SHOWN and row.stack != self.models[0]:
                 continue
+            kinds.append(kind_of(row.levels).value)
             rows.append(
                 [
                     row.stack,
@@ -277,7 +280,13 @@ class HardwarePlan(Result):
                     "fits" if row.fits else "does not fit",
                 ]
             )
-        return Table(f"batch {batch}, context {context:,}", rows, forms=forms)
+        return Table(
+            title=f"batch {batch}, context {context:,}",
+            rows=rows,
+            kinds=tuple(kinds),
+            forms=forms,
+            bars=("speed-up",),
+        )
 
     def _drafts_table(self) -> Table:
         """Return the best single draft by batch and context."""

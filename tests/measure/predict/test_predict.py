@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_said_and_not_best():
     assert prediction.best[0].fits
 
 
-def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
+def test_the_command_answers_in_text_json_and_a_page(tmp_path, capsys):
     paths = {name: tmp_path / f"out.{name}" for name in ("json", "html")}
     words = [
         "predict",
@@ -124,7 +124,11 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
         "fits",
     } <= set(data["rows"][0])
     assert {"name", "value", "kind", "source"} == set(data["assumptions"][0])
-    assert "plotly" in paths["html"].read_text()[:5_000_000]
+    page = paths["html"].read_text()
+    assert (
+        page == hsd.predict("H100", ["llama-8b", "eagle3"], acceptance=0.6, batch=(1, 32)).to_html()
+    )
+    assert '<i class="bar"' in page
 
 
 def test_settings_read_as_the_engines_read_them():
