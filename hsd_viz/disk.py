@@ -4,12 +4,14 @@ import errno
 import gzip
 import json
 import os
+import shutil
 import stat
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
@@ -212,6 +214,31 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def rereadable(path: Path) -> Iterator[Path]:
+    """Yield a file that can be read several times: ``path``, or a copy of a pipe under its name.
+
+    Raises:
+        UserError: if the pipe cannot be read.
+    """
+    if not path.is_fifo():
+        yield path
+        return
+    with TemporaryDirectory(prefix="hsd-viz-") as folder:
+        copy = Path(folder) / path.name
+        try:
+            with path.open("rb") as pipe, copy.open("wb") as file:
+                shutil.copyfileobj(pipe, file)
+        except OSError as error:
+            raise BadFile(f"cannot read {path}: {error.strerror or error}") from None
+        try:
+            yield copy
+        except UserError as error:
+            # Messages name what the user gave.
+            error.args = (str(error).replace(str(copy), str(path)),)
+            raise
 
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.disk import rereadable
 from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.records.read import NoRecord, read
@@ -34,16 +35,16 @@ def show(given: Trace | str | Path, request: int = 1) -> Any:
     """
     if isinstance(given, Trace):
         return _shown(given)
-    path = Path(given).expanduser()
-    try:
-        return _shown(Trace.load(path))
-    except TraceError as error:
-        not_a_trace = str(error)
-    runs = _requests_with_rounds(path, not_a_trace)
-    if not runs:
-        return doctor(path)
-    check_range(f"the request of {path.name}", request, 1, len(runs))
-    return overview(_numbered(runs, request))
+    with rereadable(Path(given).expanduser()) as path:
+        try:
+            return _shown(Trace.load(path))
+        except TraceError as error:
+            not_a_trace = str(error)
+        runs = _requests_with_rounds(path, not_a_trace)
+        if not runs:
+            return doctor(path)
+        check_range(f"the request of {path.name}", request, 1, len(runs))
+        return overview(_numbered(runs, request))
 
 
 def _shown(trace: Trace) -> Any:

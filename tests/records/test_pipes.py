@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hsd_viz import doctor, load_bundled
+from hsd_viz.errors import UserError
 from hsd_viz.records.entries import EntryReader
 from hsd_viz.records.read import read
 
@@ -42,6 +44,24 @@ def test_a_pipe_gives_the_series_of_its_file(name, packed, piped):
     expected = read(FILES / name)
     assert reading.series == expected.series
     assert reading.lines == expected.lines
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
+def test_the_doctor_reads_a_record_from_a_pipe(packed, piped):
+    content = (FILES / "vllm-v0.log").read_bytes()
+    diagnosis = doctor(piped(gzip.compress(content) if packed else content))
+    assert diagnosis.to_dict()["findings"] == doctor(FILES / "vllm-v0.log").to_dict()["findings"]
+
+
+def test_the_doctor_reads_a_trace_from_a_pipe(piped):
+    trace = load_bundled("hierarchy")
+    assert doctor(piped(trace.to_bytes())).speedup == doctor(trace).speedup
+
+
+def test_the_message_of_a_pipe_without_a_record_names_the_pipe(piped):
+    pipe = piped(b"hello")
+    with pytest.raises(UserError, match=f"^{pipe} is not a trace or a record of another engine"):
+        doctor(pipe)
 
 
 def test_lines_after_a_json_object_that_is_not_the_whole_file_are_read(piped):

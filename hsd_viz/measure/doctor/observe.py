@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hsd_viz.disk import rereadable
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
@@ -59,17 +60,18 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
     """Return the observation of a trace or a record of another engine.
 
     Args:
-        path: the file.
+        path: the file, or a pipe with its content.
         model: of a record of several models: this one.
         engine: of a record of several engines: this one.
 
     Raises:
         UserError: if the file is neither, or contains several models.
     """
-    try:
-        trace = Trace.load(path)
-    except TraceError as error:
-        return _observe_record(path, model, engine, str(error))
+    with rereadable(path) as file:
+        try:
+            trace = Trace.load(file)
+        except TraceError as error:
+            return _observe_record(file, model, engine, str(error))
     return Observed(from_trace(trace, path.name))
 
 
