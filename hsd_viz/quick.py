@@ -8,7 +8,7 @@ from typing import Any, Unpack, overload
 
 from hsd_viz.decoding.engine import DecodeCall, Engine, Options
 from hsd_viz.errors import UserError
-from hsd_viz.hints import no_attribute
+from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Form, Table, Value
