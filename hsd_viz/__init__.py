@@ -18,12 +18,16 @@ from hsd_viz.version import __version__
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
-    from hsd_viz import audit, figures, views
+    from hsd_viz import figures, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.errors import UserError
     from hsd_viz.latency.select import choose
+    from hsd_viz.measure.audit.api import audit
+    from hsd_viz.measure.audit.endpoint import Endpoint
+    from hsd_viz.measure.audit.schedules import audit_schedules
+    from hsd_viz.measure.audit.statistical import audit_endpoints
     from hsd_viz.measure.bench.api import bench
     from hsd_viz.measure.doctor.api import doctor
     from hsd_viz.measure.doctor.options import Hardware, Known
@@ -50,6 +54,10 @@ _MODULES = {
     ".measure.doctor.api": ("doctor",),
     ".measure.doctor.options": ("Hardware", "Known"),
     ".measure.replay.api": ("replay",),
+    ".measure.audit.api": ("audit",),
+    ".measure.audit.endpoint": ("Endpoint",),
+    ".measure.audit.schedules": ("audit_schedules",),
+    ".measure.audit.statistical": ("audit_endpoints",),
     ".measure.bench.api": ("bench",),
     ".measure.plan.api": ("plan",),
     ".quick": ("compare", "compare_traces", "run"),
@@ -61,7 +69,6 @@ _MODULES = {
 }
 # Public names that are modules themselves.
 _SUBMODULES = {
-    "audit": ".audit",
     "figures": ".figures",
     "serving_metrics": ".records.convert",
     "views": ".views",

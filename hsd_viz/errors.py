@@ -13,7 +13,7 @@ reported as one.
     │   └── PromptTooLong
     ├── StackError           hsd_viz.stack
     ├── ServerError          hsd_viz.trace
-    └── TooManyOutcomes      hsd_viz.audit
+    └── TooManyOutcomes      hsd_viz.measure.audit
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.audit import schedules
 from hsd_viz.decoding.verify import block_rule, branch_rule, token_rule
 from hsd_viz.exercises.check import solution
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
+from hsd_viz.measure.audit import schedules
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from tests.rows import find
 

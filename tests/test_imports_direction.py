@@ -33,7 +33,6 @@ _ALLOWED_NAMES = {
     "models": "disk decoding prompts trace",
     "native": "decoding disk drafting machine models stack trace",
     "torch_models": "decoding drafting machine models native trace",
-    "audit": "decoding drafting results stack terminal trace",
     "engine": "decoding disk drafting latency machine models native prompts stack terminal "
     "torch_models trace",
     "figures": "disk drafting engine latency measure records stack trace results",
@@ -41,10 +40,10 @@ _ALLOWED_NAMES = {
     "records stack terminal trace results",
     "views": "decoding records disk drafting engine exercises figures latency machine measure "
     "models prompts stack terminal trace results",
-    "exercises": "audit decoding disk drafting engine latency models prompts stack trace results",
+    "exercises": "decoding disk drafting engine latency measure models prompts stack trace results",
     "serve": "decoding engine machine models stack trace",
     "mcp": "engine measure models results stack trace",
-    "quick": "decoding engine stack terminal trace",
+    "quick": "decoding engine results stack terminal trace",
 }
 ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}
 #: May import anything.

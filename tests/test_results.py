@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
@@ -16,6 +15,7 @@ from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import STDOUT
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported, UserError
+from hsd_viz.measure.audit.stacks import ToySession
 from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, print_result
 
 ROWS = Table(

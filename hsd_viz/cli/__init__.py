@@ -46,7 +46,15 @@ COMMANDS: dict[str, Any] = {
     "replay": logs.replay,
     "import": logs.import_,
     "doctor": logs.doctor,
-    "audit": audits.audit,
+    "audit": (
+        "Test whether a decoder is lossless.",
+        {
+            "stack": audits.audit_stacks,
+            "function": audits.audit_functions,
+            "schedule": audits.audit_schedule,
+            "endpoint": audits.audit_endpoint,
+        },
+    ),
     "dashboard": serving.dashboard,
     "serve": serving.serve,
     "classroom": serving.classroom,

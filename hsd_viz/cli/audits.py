@@ -1,4 +1,4 @@
-"""``hsd-viz audit``: is a decoder lossless?"""
+"""``hsd-viz audit``: is a decoder lossless? An action for each kind of decoder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,35 +22,78 @@ from hsd_viz.terminal import status
 
 #: What runs an audit and returns its result.
 Audit = Callable[[], Any]
+Tolerance = A[
+    float,
+    Setting(
+        "probabilities that differ by less are equal; 1e-5 for float32",
+        CliOption("E"),
+        Range(0, 0.1),
+    ),
+]
 
 
-def audit(
+def audit_stacks(
+    stacks: A[
+        tuple[str, ...],
+        Setting("a stack; toy models take the place of its models", CliOption("STACK")),
+    ],
     *,
-    stack: A[
+    rule: A[str, settings()["rule"]] = DEFAULT_RULE,
+    tolerance: Tolerance = 1e-9,
+    json_: Json = None,
+    html: Html = None,
+) -> int:
+    """Enumerate the decoding loop of stacks over toy models."""
+    audits = {}
+    for text in stacks:
+        audits[text] = _audit_of_stack(text, rule, tolerance)
+    return _print_audits(audits, json_, html)
+
+
+def audit_functions(
+    functions: A[
         tuple[str, ...],
         Setting(
-            "audit the loop of this stack over toy models, in place of its own",
-            CliOption("S"),
-        ),
-    ] = (),
-    rule: A[str, settings()["rule"]] = DEFAULT_RULE,
-    exact: A[
-        str | None,
-        Setting(
-            "audit this function: a module or a file, and the name in it",
+            "a decoder: a module or a file, and the name of a function in it",
             CliOption("MODULE:FUNCTION"),
         ),
-    ] = None,
-    models: A[int, Setting("toy models of --exact", CliOption("N"), Range(1, MOST_TOYS))] = 2,
-    schedule: A[
-        bool,
-        Setting("audit rules that end or shorten drafts, in fractions, and this project's own"),
-    ] = False,
+    ],
+    *,
+    models: A[
+        int, Setting("toy models, the target included", CliOption("N"), Range(1, MOST_TOYS))
+    ] = 2,
+    tolerance: Tolerance = 1e-9,
+    json_: Json = None,
+    html: Html = None,
+) -> int:
+    """Enumerate the random decisions of functions over toy models."""
+    from hsd_viz.measure.audit.exact import exact
+
+    audits = {}
+    for text in functions:
+        audits[text] = partial(exact, _function(text), models=models, tolerance=tolerance)
+    return _print_audits(audits, json_, html)
+
+
+def audit_schedule(
+    *,
+    json_: Json = None,
+    html: Html = None,
+) -> int:
+    """Audit rules that end or shorten drafts, in fractions, and the stops of the own loop."""
+    from hsd_viz.measure.audit.schedules import audit_schedules
+    from hsd_viz.results.result import print_result
+
+    return print_result(audit_schedules(), json=json_, html=html)
+
+
+def audit_endpoint(
+    *,
     speculative: A[
-        str | None,
+        str,
         Setting("the endpoint with speculation, up to and including /v1", CliOption("URL")),
-    ] = None,
-    plain: A[str | None, Setting("the endpoint without speculation", CliOption("URL"))] = None,
+    ],
+    plain: A[str, Setting("the endpoint without speculation", CliOption("URL"))],
     model: A[str, Setting("the model to request from both", CliOption("M"))] = "",
     body: A[
         str | None,
@@ -61,14 +104,6 @@ def audit(
     ] = None,
     suite: A[str, Setting("prompts: a suite or a file", CliOption("NAME|PATH"))] = "heldout",
     limit: A[int, Setting("prompts", CliOption("N"), Range(1, 10_000))] = 8,
-    tolerance: A[
-        float,
-        Setting(
-            "probabilities that differ by less are equal; 1e-5 for float32",
-            CliOption("E"),
-            Range(0, 0.1),
-        ),
-    ] = 1e-9,
     samples: A[int, Setting("most pairs", CliOption("N"), Range(0, 1_000_000))] = 400,
     temperature: A[
         float, Setting("temperature of the samples", CliOption("T"), Range(0.01, 10))
@@ -87,67 +122,37 @@ def audit(
     json_: Json = None,
     html: Html = None,
 ) -> int:
-    """Test whether a decoder is lossless."""
-    from hsd_viz import audit as audits
-    from hsd_viz.audit.result import AuditResult
+    """Compare an endpoint with speculation and one without by a sequential test."""
+    from hsd_viz.measure.audit.endpoint import Endpoint
+    from hsd_viz.measure.audit.statistical import audit_endpoints
+
+    key = os.environ.get(api_key_env or "")
+    parameters = _body(body)
+    audit = partial(
+        audit_endpoints,
+        Endpoint(speculative, model, key, parameters),
+        Endpoint(plain, model, key, parameters),
+        _prompts(suite, limit),
+        samples=samples,
+        temperature=temperature,
+        alpha=alpha,
+        near_tie=near_tie,
+        progress=status,
+    )
+    return _print_audits({speculative: audit}, json_, html)
+
+
+def _print_audits(audits: Mapping[str, Audit], json: Path | None, html: Path | None) -> int:
+    """Run the audits of decoders, print their results, and return the exit code."""
+    from hsd_viz.measure.audit.result import AuditResult
     from hsd_viz.results.result import print_result
 
-    _check_given(stack, exact, speculative, plain, schedule)
-    if schedule:
-        from hsd_viz.audit.schedules import audit_schedules
-
-        return print_result(audit_schedules(), json=json_, html=html)
-    audited: dict[str, Audit] = {}
-    for text in stack:
-        audited[text] = _audit_of_stack(text, rule, tolerance)
-    if exact is not None:
-        audited[exact] = partial(audits.exact, _function(exact), models=models, tolerance=tolerance)
-    if speculative and plain:
-        key = os.environ.get(api_key_env or "")
-        prompts = _prompts(suite, limit)
-        parameters = _body(body)
-        audited[speculative] = partial(
-            audits.statistical,
-            audits.Endpoint(speculative, model, key, parameters),
-            audits.Endpoint(plain, model, key, parameters),
-            prompts,
-            samples=samples,
-            temperature=temperature,
-            alpha=alpha,
-            near_tie=near_tie,
-            progress=status,
-        )
-    done = {}
-    for name, run in audited.items():
+    results = {}
+    for name, audit in audits.items():
         status(f"auditing {name}")
-        done[name] = run()
+        results[name] = audit()
         status()
-    return print_result(AuditResult(done), json=json_, html=html)
-
-
-def _check_given(
-    stack: tuple[str, ...],
-    exact: str | None,
-    speculative: str | None,
-    plain: str | None,
-    schedule: bool,
-) -> None:
-    """Check that there is something to audit, and nothing beside ``--schedule``.
-
-    Raises:
-        UserError: if the decoders given do not belong together.
-    """
-    decoders = stack or exact or speculative or plain
-    if not (decoders or schedule):
-        raise UserError(
-            "nothing to audit: give --stack, --exact, --schedule, or --speculative and --plain"
-        )
-    if schedule and decoders:
-        raise UserError("--schedule audits its own rules: leave out the other decoders")
-    if bool(speculative) != bool(plain):
-        raise UserError(
-            "a statistical audit compares two endpoints: give both --speculative and --plain"
-        )
+    return print_result(AuditResult(results), json=json, html=html)
 
 
 def _audit_of_stack(text: str, rule: str, tolerance: float) -> Audit:
@@ -156,7 +161,7 @@ def _audit_of_stack(text: str, rule: str, tolerance: float) -> Audit:
     Raises:
         UserError: if the stack is not valid, or toy models cannot replace its own.
     """
-    from hsd_viz.audit.stacks import AuditedStack
+    from hsd_viz.measure.audit.stacks import AuditedStack
     from hsd_viz.models.families import CODE
 
     audited = AuditedStack.of(text, rule)

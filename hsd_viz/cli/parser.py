@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.names.hints import did_you_mean, guess
+from hsd_viz.names.hints import did_you_mean, guess, guesses
 
 BAD_INPUT = 2
 
@@ -33,12 +33,21 @@ class Parser(argparse.ArgumentParser):
         return self.add_argument_group(title)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._check_first_option(args or [])
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             hint = guess(self.prog, unknown[0].partition("=")[0], self._option_string_actions)
             hint = hint or self._list_hint(unknown[0], args or [])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return known, unknown
+
+    def _check_first_option(self, args: Sequence[str]) -> None:
+        """Answer an option in place of an action: its value would be taken for the action."""
+        if not args or args[0] in self._option_string_actions:
+            return
+        option = args[0].partition("=")[0]
+        if option in guesses().get(self.prog, {}):
+            self.error(f"unrecognized arguments: {option}{guess(self.prog, option)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         known = action.choices

@@ -19,9 +19,9 @@ from pathlib import Path
 from threading import Event, Thread, get_ident
 from typing import Any, NamedTuple
 
-from hsd_viz.audit.faults import FAULTS
 from hsd_viz.errors import UserError
 from hsd_viz.exercises.editions import Program, solutions
+from hsd_viz.measure.audit.faults import FAULTS
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(

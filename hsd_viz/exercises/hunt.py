@@ -12,9 +12,9 @@ from fractions import Fraction
 from inspect import getsource
 from typing import Any
 
-from hsd_viz.audit import enumeration
 from hsd_viz.exercises.check import TEXTS, edited
 from hsd_viz.exercises.editions import Program
+from hsd_viz.measure.audit import enumeration
 
 Text = tuple[int, ...]
 Row = list[Fraction]

@@ -11,7 +11,7 @@ from inspect import signature
 import pytest
 
 from hsd_viz.cli import build_parser, main
-from hsd_viz.cli.audits import audit
+from hsd_viz.cli.audits import audit_stacks
 from hsd_viz.decoding.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.settings.declare import settings_of
@@ -152,15 +152,21 @@ doctor --acceptance 0.6 --lookahead 3 --gpu H100 --models eagle3 | have no targe
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-70b | does not fit
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-8b --tp 3 | do not divide
 doctor --acceptance 0.6 --lookahead 3 --speed 10 --verify-ms 500 --draft-ms 1 | exceed
-audit | nothing to audit
-audit --stack hf-generate | unknown model 'hf-generate': toy models replace nano
-audit --stack "nano:auto > target" | write it without auto
-audit --plain http://127.0.0.1:9/v1 | give both --speculative and --plain
-audit --speculative ftp://x --plain ftp://x | unsupported protocol
-audit --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
-audit --exact nothing | does not name a function
-audit --exact no_such_module:f | cannot import no_such_module
-audit --exact json:dumps | \
+audit | the following arguments are required: ACTION
+audit --stack "nano:2 > target" | did you mean the command hsd-viz audit stack STACK?
+audit --exact=json:dumps | the command hsd-viz audit function MODULE:FUNCTION?
+audit --schedule | the command hsd-viz audit schedule?
+audit --plain x --speculative y | hsd-viz audit endpoint --speculative URL --plain URL?
+audit stack | the following arguments are required: STACK
+audit stack "nano:2 > target" --samples 8 | unrecognized arguments: --samples
+audit stack hf-generate | unknown model 'hf-generate': toy models replace nano
+audit stack "nano:auto > target" | write it without auto
+audit endpoint --plain http://127.0.0.1:9/v1 | are required: --speculative
+audit endpoint --speculative ftp://x --plain ftp://x | unsupported protocol
+audit endpoint --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
+audit function nothing | does not name a function
+audit function no_such_module:f | cannot import no_such_module
+audit function json:dumps | \
 json:dumps failed: TypeError: Object of type Task is not JSON serializable
 dashboard --host 0.0.0.0 | token
 """
@@ -237,7 +243,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
 
 
 def test_the_default_rule_is_that_of_the_traces():
-    own = signature(audit).parameters["rule"].default
+    own = signature(audit_stacks).parameters["rule"].default
     assert DecodingOptions().sampling.rule == own == DEFAULT_RULE
 
 

@@ -274,7 +274,7 @@ def test_other_faults_pass_the_reading_of_a_file():
         ("hsd_viz.drafting.index.format", "DatabaseError", BadFile),
         ("hsd_viz.errors", "PromptTooLong", PromptError),
         ("hsd_viz.trace.events", "ServerError", UserError),
-        ("hsd_viz.audit.enumeration", "TooManyOutcomes", UserError),
+        ("hsd_viz.measure.audit.enumeration", "TooManyOutcomes", UserError),
     ],
 )
 def test_errors_of_the_packages_are_user_errors(module, name, parent):

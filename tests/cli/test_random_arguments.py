@@ -19,8 +19,8 @@ ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "evaluate"}
 
 #: Work of seconds or minutes that valid options start.
 HEAVY = (
-    "hsd_viz.audit.exact",
-    "hsd_viz.audit.statistical",
+    "hsd_viz.measure.audit.exact.exact",
+    "hsd_viz.measure.audit.statistical.audit_endpoints",
     "hsd_viz.views.site.build",
     "hsd_viz.views.lessons.add_figures",
     "hsd_viz.views.lessons.deck",

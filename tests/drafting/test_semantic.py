@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -17,6 +16,7 @@ from hsd_viz.drafting.semantic_database import (
     watched_layer,
 )
 from hsd_viz.errors import Unsupported
+from hsd_viz.measure.audit.stacks import ToySession
 from hsd_viz.stack import DraftSource
 from tests.rows import column
 

@@ -8,12 +8,12 @@ from operator import mul
 
 import numpy as np
 
-from hsd_viz.audit import enumeration
 from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.tree import spell
 from hsd_viz.exercises import hunt
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, UnsureStop
 from hsd_viz.latency.law import predict
+from hsd_viz.measure.audit import enumeration
 from hsd_viz.results.bootstrap import estimate, ratio
 from hsd_viz.trace.metrics import repetition_share
 

@@ -16,12 +16,12 @@ import pytest
 from right_answers import RIGHT, drafts, fastest_of, in_database, law, normalized
 from wrong_answers import WRONG
 
-from hsd_viz.audit.faults import FAULTS
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt, lab_log
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
+from hsd_viz.measure.audit.faults import FAULTS
 
 
 @pytest.mark.parametrize(("number", "answer"), RIGHT)

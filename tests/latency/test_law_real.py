@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hsd_viz.audit.exact import softmax
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.traced_acceptance import rounds_of
 from hsd_viz.latency.traced_calibration import estimate
+from hsd_viz.measure.audit.exact import softmax
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.lossless.toys import Guesser, loop_of
 from tests.rows import column

@@ -11,11 +11,11 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding.bridges.lexicon import Lexicon
 from hsd_viz.decoding.bridges.model import BridgedModel
 from hsd_viz.decoding.bridges.translator import Translator
 from hsd_viz.decoding.text import BYTES, TokenText
+from hsd_viz.measure.audit.stacks import ToySession
 
 #: What pieces are made of: letters, a space, a character of two bytes and its halves.
 ALPHABET = [b"a", b"b", b"A", b" ", b"\xc3", b"\xa9"]

@@ -9,11 +9,11 @@ import pytest
 from random_tokenizers import make_draft, make_translator
 from test_chi_square import LEVEL, p_value
 
-from hsd_viz.audit.exact import exact
-from hsd_viz.audit.stacks import loop_decoder
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.measure.audit.exact import exact
+from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.settings.engine_choices import BRIDGES
 from hsd_viz.stack import parse
 from tests.lossless.toys import Markov, V, models, sample

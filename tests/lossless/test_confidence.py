@@ -11,12 +11,12 @@ import mutants
 import numpy as np
 import pytest
 
-from hsd_viz.audit import enumeration
-from hsd_viz.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.measure.audit import enumeration
+from hsd_viz.measure.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.trace.tables import RULES
 
 TOLERANCE = 1e-12

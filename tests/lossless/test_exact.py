@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.audit import enumeration
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.measure.audit import enumeration
 
 TOLERANCE = 1e-12
 ONE = Sampling(temperature=1.0)

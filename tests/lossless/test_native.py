@@ -17,12 +17,12 @@ from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
 
-from hsd_viz.audit import enumeration
-from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import SampledChain
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.ladder.torch_modules import load_tokenizer
+from hsd_viz.measure.audit import enumeration
+from hsd_viz.measure.audit.stacks import EnumeratedDraws
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load

@@ -1,9 +1,9 @@
 """Whole stacks by exact enumeration: every outcome of every random decision of the loop itself,
 1e-12.
 
-The loop runs over toy tables with numbers that only comparisons decide (``hsd_viz.audit``), so the
-law of its output is exact: drafts, verification, correction, early stops by "at least n", end
-tokens and limits included.
+The loop runs over toy tables with numbers that only comparisons decide
+(``hsd_viz.measure.audit``), so the law of its output is exact: drafts, verification, correction,
+early stops by "at least n", end tokens and limits included.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import mutants
 import numpy as np
 import pytest
 
-from hsd_viz.audit import enumeration
-from hsd_viz.audit.exact import exact
-from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import VerifiedDraft
+from hsd_viz.measure.audit import enumeration
+from hsd_viz.measure.audit.exact import exact
+from hsd_viz.measure.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
 from tests.lossless.toys import Guesser, levels_of, loop_of, models, sample

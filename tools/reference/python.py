@@ -17,7 +17,7 @@ from tools.reference.markdown import GENERATED, first_paragraph, prose
 MODULES: dict[str, tuple[str, ...] | None] = {
     "hsd_viz": None,
     "hsd_viz.engine": ("Engine", "LocalEngine", "prepare"),
-    "hsd_viz.audit": ("Task", "exact", "statistical"),
+    "hsd_viz.measure.audit.exact": ("Task", "exact"),
     "hsd_viz.stack": ("Stack",),
 }
 

@@ -10,10 +10,10 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from hsd_viz.audit import enumeration
 from hsd_viz.exercises import data, hunt
 from hsd_viz.exercises.cases.values import CURVES, ONE, PAIRS, Inputs, parts
 from hsd_viz.exercises.check import ExerciseCase, Submission, call, exercise, show
+from hsd_viz.measure.audit import enumeration
 
 #: The first pair of rows is the one of the lesson.
 LESSON_ROWS = (parts(4, 4, 2, of=10), parts(6, 3, 1, of=10))

@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 
-from hsd_viz.audit import enumeration
 from hsd_viz.exercises import hunt
 from hsd_viz.exercises.cases.values import ALPHAS, EIGHTHS, PAIRS, RATIOS, THREE, Inputs, sequences
 from hsd_viz.exercises.check import ExerciseCase, Submission, exercise, show
+from hsd_viz.measure.audit import enumeration
 
 
 @exercise("P1")

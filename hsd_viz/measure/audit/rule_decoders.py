@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from hsd_viz.audit.draft_rules import Drafting, fixed
-from hsd_viz.audit.enumeration import EnumeratedChoices
-from hsd_viz.audit.small_models import (
+from hsd_viz.measure.audit.draft_rules import Drafting, fixed
+from hsd_viz.measure.audit.enumeration import EnumeratedChoices
+from hsd_viz.measure.audit.small_models import (
     DRAFT,
     START,
     TARGET,

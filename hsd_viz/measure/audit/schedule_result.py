@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from hsd_viz.audit.small_models import DRAFT, TARGET
+from hsd_viz.measure.audit.small_models import DRAFT, TARGET
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from hsd_viz.audit.enumeration import EnumeratedChoices
+from hsd_viz.measure.audit.enumeration import EnumeratedChoices
 
 Row = tuple[Fraction, ...]
 Text = tuple[int, ...]

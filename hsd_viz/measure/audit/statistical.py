@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from hsd_viz.audit.bets import PairTest
-from hsd_viz.audit.endpoint import Completion, Endpoint
 from hsd_viz.errors import INTERRUPTED, UserError
+from hsd_viz.measure.audit.bets import PairTest
+from hsd_viz.measure.audit.endpoint import Completion, Endpoint
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.terminal import Status, ignore_status
@@ -32,7 +32,7 @@ from hsd_viz.terminal import Status, ignore_status
 
 @dataclass(slots=True)
 class StatisticalAudit(Result):
-    """The result of :func:`statistical`.
+    """The result of :func:`audit_endpoints`.
 
     Attributes:
         alpha: the largest rate of false alarms.
@@ -113,7 +113,7 @@ class StatisticalAudit(Result):
         )
 
 
-def statistical(
+def audit_endpoints(
     speculative: Endpoint,
     plain: Endpoint,
     prompts: Sequence[str],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.audit.bets import EXPONENTS, GROUPS, SHRINKAGE, SLOPES, PairTest
-from hsd_viz.audit.endpoint import Completion
-from hsd_viz.audit.exact import ExactAudit, Task, exact
-from hsd_viz.audit.statistical import StatisticalAudit, compare
+from hsd_viz.measure.audit.bets import EXPONENTS, GROUPS, SHRINKAGE, SLOPES, PairTest
+from hsd_viz.measure.audit.endpoint import Completion
+from hsd_viz.measure.audit.exact import ExactAudit, Task, exact
+from hsd_viz.measure.audit.statistical import StatisticalAudit, compare
 
 #: Bets on the probabilities that endpoints return, of which these texts have none: they stay at 1.
 BY_ROW = len(EXPONENTS) * len(GROUPS)

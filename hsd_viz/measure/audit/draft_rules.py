@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from hsd_viz.audit.enumeration import EnumeratedChoices
-from hsd_viz.audit.small_models import DRAFT, Chain, Row, likeliest, point_mass, reach
+from hsd_viz.measure.audit.enumeration import EnumeratedChoices
+from hsd_viz.measure.audit.small_models import DRAFT, Chain, Row, likeliest, point_mass, reach
 
 #: Below this probability a draft is unsure.
 CONFIDENCE = Fraction(2, 5)

@@ -14,11 +14,10 @@ from random import Random
 import httpx
 import pytest
 
-from hsd_viz.audit import Endpoint, statistical
-from hsd_viz.audit.bets import PairTest, tilts
-from hsd_viz.audit.endpoint import Completion, completion_of
-from hsd_viz.audit.statistical import compare
 from hsd_viz.cli import main
+from hsd_viz.measure.audit.bets import PairTest, tilts
+from hsd_viz.measure.audit.endpoint import Completion, Endpoint, completion_of
+from hsd_viz.measure.audit.statistical import audit_endpoints, compare
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
 SHARPENED = {}
@@ -73,7 +72,7 @@ def answer_requests(monkeypatch, answer):
 
 def audit(host, samples):
     ends = Endpoint(f"http://{host}/v1", "m"), Endpoint("http://plain/v1", "m")
-    return statistical(*ends, ["x", "y"], tokens=3, greedy_tokens=4, samples=samples)
+    return audit_endpoints(*ends, ["x", "y"], tokens=3, greedy_tokens=4, samples=samples)
 
 
 def test_equal_endpoints(endpoints):
@@ -130,31 +129,49 @@ def test_a_decoder_may_put_a_folder_of_its_own_on_the_path(tmp_path, monkeypatch
     )
     monkeypatch.setattr("sys.path", [*sys.path])
     expected = ["own-folder", *sys.path]
-    words = ["audit", "--stack", "nano:1 > target", "--exact", f"{tmp_path}/own_path.py:decode"]
+    words = ["audit", "function", f"{tmp_path}/own_path.py:decode"]
     assert main(words) == 1
     assert sys.path == expected
 
 
-def test_the_command(tmp_path, capsys, endpoints):
+def test_the_command_audits_several_functions(tmp_path, capsys):
     (tmp_path / "wrong_decoder.py").write_text(
         "def decode(task):\n"
         "    text = list(task.prompt)\n"
         "    while not task.ended(text):\n"
         "        text.append(task.random.choice(3, p=task.row(0, text)))\n"
         "    return text[len(task.prompt):]\n"
+        "def right(task):\n"
+        "    text = list(task.prompt)\n"
+        "    while not task.ended(text):\n"
+        "        text.append(task.random.choice(3, p=task.row(-1, text)))\n"
+        "    return text[len(task.prompt):]\n"
     )
     out = tmp_path / "audit.html"
-    decoder = f"{tmp_path}/wrong_decoder.py:decode"
-    assert (
-        main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
-    )
+    right = f"{tmp_path}/wrong_decoder.py:right"
+    wrong = f"{tmp_path}/wrong_decoder.py:decode"
+    assert main(["audit", "function", right, wrong, "--html", str(out)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("nano:1 > target: lossless")
+    assert lines[0].startswith(f"{right}: lossless")
     assert "not lossless: the law of the first token" in lines[1]
-    assert "nano:1 &gt; target" in out.read_text()
+    assert right in out.read_text()
     assert "not lossless: the law of the first" in out.read_text()
+
+
+def test_the_command_audits_several_stacks(tmp_path, capsys):
+    stacks = ["nano:1 > target", "nano:1 > small:1 > target"]
+    out = tmp_path / "audit.html"
+    assert main(["audit", "stack", *stacks, "--html", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": lossless")[0] for line in lines] == stacks
+    assert "nano:1 &gt; target" in out.read_text()
+
+
+def test_the_command_compares_endpoints(tmp_path, capsys, endpoints):
+    out = tmp_path / "audit.html"
     words = [
         "audit",
+        "endpoint",
         "--speculative",
         "http://tie/v1",
         "--plain",
@@ -194,7 +211,7 @@ def test_endpoints_have_different_seeds():
 
     one = Told()
     other = Told()
-    statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
+    audit_endpoints(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
     assert len(one.seeds) == len(other.seeds) > 1
     assert len({*one.seeds, *other.seeds}) == 2 * len(one.seeds)
 
@@ -254,9 +271,8 @@ def test_request_parameters_are_sent(monkeypatch, capsys):
         return httpx.Response(200, json={"choices": [{"logprobs": reported}]})
 
     answer_requests(monkeypatch, answer)
-    words = (
-        "audit --speculative http://a/v1 --plain http://b/v1 --limit 1 --samples 1 --body".split()
-    )
+    urls = "--speculative http://a/v1 --plain http://b/v1"
+    words = f"audit endpoint {urls} --limit 1 --samples 1 --body".split()
     assert main([*words, '{"repetition_penalty": 1.1}']) == 0
     assert len(bodies) == 4
     assert all(body["repetition_penalty"] == 1.1 for body in bodies)

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from hsd_viz.audit.endpoint import LEAST_PROBABILITY, Completion, Text
+from hsd_viz.measure.audit.endpoint import LEAST_PROBABILITY, Completion, Text
 
 #: Prior weights of "no difference" for the bets by token, in observations of a prefix.
 SHRINKAGE = (4.0, 16.0, 64.0)

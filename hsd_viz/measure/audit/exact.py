@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
-from hsd_viz.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.errors import UserError
+from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
+from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.settings.ranges import MOST_TOYS, check_range

@@ -1,7 +1,7 @@
 """Rules that end or shorten drafts, audited exactly: the law of the text under each, in fractions.
 
 :data:`SCHEDULE_RULES` has safe and unsafe ones. Each decodes two small models
-(:mod:`hsd_viz.audit.small_models`).
+(:mod:`hsd_viz.measure.audit.small_models`).
 
 >>> audit = audit_schedules(own=())
 >>> next(row.safe for row in audit.rows if row.rule == "kept")
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from hsd_viz.audit.draft_rules import (
+from hsd_viz.measure.audit.draft_rules import (
     before_drawing,
     best_cut,
     drawn_again,
@@ -27,9 +27,9 @@ from hsd_viz.audit.draft_rules import (
     likeliest_dropped,
     worth_it,
 )
-from hsd_viz.audit.enumeration import law
-from hsd_viz.audit.exact import exact
-from hsd_viz.audit.rule_decoders import (
+from hsd_viz.measure.audit.enumeration import law
+from hsd_viz.measure.audit.exact import exact
+from hsd_viz.measure.audit.rule_decoders import (
     LENGTH,
     LENGTHS,
     Decoder,
@@ -40,9 +40,9 @@ from hsd_viz.audit.rule_decoders import (
     ranked_tree,
     siblings,
 )
-from hsd_viz.audit.schedule_result import ScheduleAudit, ScheduleRow
-from hsd_viz.audit.small_models import Text, true_law
-from hsd_viz.audit.stacks import loop_decoder
+from hsd_viz.measure.audit.schedule_result import ScheduleAudit, ScheduleRow
+from hsd_viz.measure.audit.small_models import Text, true_law
+from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.stack import Stack, parse
 
 #: The stacks of the project's own loop that are audited beside the rules.

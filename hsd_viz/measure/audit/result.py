@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.audit.exact import ExactAudit
-from hsd_viz.audit.statistical import StatisticalAudit
 from hsd_viz.errors import INTERRUPTED
+from hsd_viz.measure.audit.exact import ExactAudit
+from hsd_viz.measure.audit.statistical import StatisticalAudit
 from hsd_viz.results.page import page
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table

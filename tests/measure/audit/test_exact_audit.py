@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hsd_viz.audit import Task, exact
-from hsd_viz.audit.enumeration import Chance, outcomes
-from hsd_viz.audit.stacks import loop_decoder
+from hsd_viz.measure.audit.enumeration import Chance, outcomes
+from hsd_viz.measure.audit.exact import Task, exact
+from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.stack import parse
 
 OURS = [

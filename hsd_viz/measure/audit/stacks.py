@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.audit.enumeration import Chance, EnumeratedChoices
-from hsd_viz.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.session import DraftSession, Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
+from hsd_viz.measure.audit.enumeration import Chance, EnumeratedChoices
+from hsd_viz.measure.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
 from hsd_viz.stack import Stack, parse
 
 

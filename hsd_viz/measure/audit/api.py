@@ -1,0 +1,33 @@
+"""``hsd.audit``: the exact audit of a stack or of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hsd_viz.decoding.options import DEFAULT_RULE
+from hsd_viz.measure.audit.exact import TOLERANCE, ExactAudit, Task, exact
+from hsd_viz.measure.audit.stacks import AuditedStack
+from hsd_viz.stack import Stack
+
+
+def audit(
+    decoder: str | Stack | Callable[[Task], Sequence[int]],
+    *,
+    rule: str = DEFAULT_RULE,
+    models: int = 2,
+    tolerance: float = TOLERANCE,
+) -> ExactAudit:
+    """Audit the loop of a stack, or a function, over toy models.
+
+    Args:
+        decoder: a stack, or a function from a :class:`Task` to the new tokens.
+        rule: the verification rule of a stack.
+        models: toy models of a function, the target included.
+        tolerance: probabilities that differ by less are equal.
+
+    Raises:
+        UserError: if there are too many outcomes.
+    """
+    if isinstance(decoder, str | Stack):
+        return AuditedStack.of(decoder, rule).audit(tolerance)
+    return exact(decoder, models=models, tolerance=tolerance)
