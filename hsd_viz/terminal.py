@@ -57,5 +57,10 @@ def progress_bar() -> Iterator[Progress]:
     ) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, text: bar.update(
-            task, completed=done, total=total, description=text, refresh=True
+            # A total of 0 is unknown.
+            task,
+            completed=done,
+            total=total or None,
+            description=text,
+            refresh=True,
         )

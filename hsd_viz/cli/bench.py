@@ -12,6 +12,7 @@ from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.options import BenchOptions
 from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.terminal import progress_bar
 
 
 def bench(
@@ -29,7 +30,7 @@ def bench(
     """Measure stacks side by side on a suite of prompts."""
     from hsd_viz.disk import MOST_JSON, read_text
     from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.measure.bench.api import measured
+    from hsd_viz.measure.bench.api import run
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult
     from hsd_viz.results.result import print_result
@@ -41,6 +42,6 @@ def bench(
     if not options.stacks:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")
     engine = LocalEngine.of(machine.on_one_thread())
-    return print_result(
-        measured(replace(options, engine=engine), command_line), json=json_, html=html
-    )
+    with progress_bar() as update:
+        result = run(replace(options, engine=engine), update, command_line)
+    return print_result(result, json=json_, html=html)

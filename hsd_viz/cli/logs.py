@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated as A
 
@@ -24,11 +23,11 @@ def replay(
     html: Html = None,
 ) -> int:
     """Count what drafters would have brought on a log, without a model."""
-    from hsd_viz.measure.replay.api import replayed
+    from hsd_viz.measure.replay.api import run
     from hsd_viz.results.result import print_result
 
     with progress_bar() as update:
-        report = replayed(replace(options, progress=update))
+        report = run(options, update)
     return print_result(report, json=json_, html=html)
 
 
@@ -96,11 +95,11 @@ def doctor(
     options: DoctorOptions,
 ) -> int:
     """Explain why speculative decoding is not faster, and what to set."""
-    from hsd_viz.measure.doctor.api import below, explain
+    from hsd_viz.measure.doctor.api import below, run
     from hsd_viz.measure.doctor.profile import profile_of
     from hsd_viz.results.result import print_result
 
-    diagnosis = explain(options)
+    diagnosis = run(options)
     if profile is not None:
         write_text(profile, json.dumps(profile_of(diagnosis.observation), indent=1) + "\n")
     code = print_result(diagnosis, json=json_, html=html)

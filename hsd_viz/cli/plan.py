@@ -8,7 +8,7 @@ from hsd_viz.cli.functions_as_commands import CommandLine
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.measure.plan.options import PlanOptions
-from hsd_viz.terminal import status
+from hsd_viz.terminal import progress_bar
 
 
 def plan(
@@ -21,14 +21,10 @@ def plan(
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.measure.plan.api import planned
+    from hsd_viz.measure.plan.api import run
     from hsd_viz.results.result import print_result
 
     engine = LocalEngine.of(machine.on_one_thread())
-    result = planned(replace(options, engine=engine), _show_progress, command_line)
-    status()
+    with progress_bar() as update:
+        result = run(replace(options, engine=engine), update, command_line)
     return print_result(result, json=json_, html=html)
-
-
-def _show_progress(done: int, total: int, text: str) -> None:
-    status(f"{done}/{total}  {text}" if total else text)

@@ -13,7 +13,7 @@ def predict(
     html: Html = None,
 ) -> int:
     """Predict plain decoding, drafts and hierarchies on hardware that is not at hand."""
-    from hsd_viz.measure.predict.api import predicted
+    from hsd_viz.measure.predict.api import run
     from hsd_viz.results.result import print_result
 
-    return print_result(predicted(options), json=json_, html=html)
+    return print_result(run(options), json=json_, html=html)

@@ -123,7 +123,9 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
         if isinstance(part, ast.FunctionDef):
             methods[part.name] = part
         elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            fields.append(f"    {ast.unparse(part)}")
+            is_private = part.target.id.startswith("_") and part.target.id != "_"
+            if not is_private:
+                fields.append(f"    {ast.unparse(part)}")
     yield f"### `{node.name}`"
     if "__init__" in methods:
         yield _code(_call(node.name, methods["__init__"]))

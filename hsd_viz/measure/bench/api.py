@@ -12,7 +12,7 @@ from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.stack import Stack
-from hsd_viz.terminal import progress_bar
+from hsd_viz.terminal import Progress, ignore_progress, progress_bar
 
 
 @keywords_from(BenchOptions)
@@ -22,14 +22,20 @@ def bench(options: BenchOptions) -> BenchResult:
     Raises:
         UserError: for bad input.
     """
-    return measured(options)
+    with progress_bar() as update:
+        return run(options, update)
 
 
-def measured(options: BenchOptions, command: str | None = None) -> BenchResult:
-    """Return what a bench measures.
+def run(
+    options: BenchOptions,
+    progress: Progress = ignore_progress,
+    command: str | None = None,
+) -> BenchResult:
+    """Run a bench and return its result.
 
     Args:
         options: what is measured.
+        progress: called before each decode.
         command: as it was given, for the report.
 
     Raises:
@@ -38,17 +44,16 @@ def measured(options: BenchOptions, command: str | None = None) -> BenchResult:
     engine = options.engine or measuring_engine()
     suite = options.suite or find_family(engine.family).suite
     stacks = options.stacks
-    with progress_bar() as update:
-        return measure_stacks(
-            engine,
-            [stacks] if isinstance(stacks, str | Stack) else list(stacks),
-            load_suite(str(suite)).limited(options.limit),
-            options.settings,
-            template=options.template,
-            resume=None if options.resume is None else Path(options.resume),
-            progress=update,
-            command=command,
-        )
+    return measure_stacks(
+        engine,
+        [stacks] if isinstance(stacks, str | Stack) else list(stacks),
+        load_suite(str(suite)).limited(options.limit),
+        options.settings,
+        template=options.template,
+        resume=None if options.resume is None else Path(options.resume),
+        progress=progress,
+        command=command,
+    )
 
 
 @cache

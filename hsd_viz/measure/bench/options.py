@@ -8,18 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
+from typing import Literal
 
 from hsd_viz.measure.bench.settings import BenchSettings
+from hsd_viz.measure.shared_settings import MeasuringEngine
 from hsd_viz.settings.declare import CliOption, Setting, part_of
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack
-
-if TYPE_CHECKING:
-    from hsd_viz.decoding.engine import Engine
-else:
-    # The help of the command line does not import engines.
-    Engine = NewType("Engine", object)
 
 #: How questions become prompts.
 Template = Literal["auto", "chat", "vicuna", "plain"]
@@ -60,10 +55,7 @@ class BenchOptions(BenchSettings):
             CliOption("FILE", writes="file"),
         ),
     ] = None
-    engine: A[
-        Engine | None,
-        Setting("what decodes; by default the shipped models on one thread", option=None),
-    ] = None
+    engine: MeasuringEngine = None
 
     @property
     def settings(self) -> BenchSettings:

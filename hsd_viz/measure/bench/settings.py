@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
+from hsd_viz.measure.shared_settings import Repeats
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_BUDGET, Range
 
@@ -47,15 +48,7 @@ class BenchSettings(DecodingOptions):
             noun="the budget",
         ),
     ] = None
-    repeats: A[
-        int,
-        Setting(
-            "runs of each prompt and stack; times are medians",
-            CliOption("N", shows_range=False),
-            Range(1, 1_000_000),
-            noun="the number of repeats",
-        ),
-    ] = 3
+    repeats: Repeats = 3
     profile: A[bool, Setting("show where the time of a round goes (our own loop)")] = False
 
     def __post_init__(self) -> None:

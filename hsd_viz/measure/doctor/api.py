@@ -25,11 +25,11 @@ def doctor(options: DoctorOptions) -> Diagnosis:
         UserError: for bad input, or where not exactly one of record, stack and acceptance is
             given.
     """
-    return explain(options)
+    return run(options)
 
 
-def explain(options: DoctorOptions) -> Diagnosis:
-    """Return the diagnosis of a run.
+def run(options: DoctorOptions) -> Diagnosis:
+    """Examine a run and return its diagnosis.
 
     Raises:
         UserError: if its evidence cannot be used, its figures contradict each other, or its

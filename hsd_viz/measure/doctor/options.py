@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
+from typing import Literal
 
 from hsd_viz.errors import UserError
-from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
+from hsd_viz.measure.given_types import Trace
+from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
 from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings
 from hsd_viz.settings.keywords import documented
 from hsd_viz.settings.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
-
-if TYPE_CHECKING:
-    from hsd_viz.trace import Trace
-else:
-    # The help of the command line does not import traces.
-    Trace = NewType("Trace", object)
 
 #: Formats of weights.
 Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
@@ -164,9 +159,9 @@ class Hardware:
         ),
     ] = 2048
     weights: A[Weights, Setting("format of the weights", CliOption("FORMAT"))] = "bf16"
-    bandwidth: A[float | None, BANDWIDTH] = None
-    flops: A[float | None, FLOPS] = None
-    gpu_memory: A[float | None, GPU_MEMORY] = None
+    bandwidth: Bandwidth = None
+    flops: Flops = None
+    gpu_memory: GpuMemory = None
 
     def __post_init__(self) -> None:
         check_settings(self)

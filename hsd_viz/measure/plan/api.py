@@ -10,7 +10,7 @@ from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.settings.keywords import keywords_from
-from hsd_viz.terminal import Progress, progress_bar
+from hsd_viz.terminal import Progress, ignore_progress, progress_bar
 
 
 @keywords_from(PlanOptions)
@@ -21,11 +21,15 @@ def plan(options: PlanOptions) -> PlanResult:
         UserError: for bad input.
     """
     with progress_bar() as update:
-        return planned(options, update)
+        return run(options, update)
 
 
-def planned(options: PlanOptions, progress: Progress, command: str | None = None) -> PlanResult:
-    """Return the result of a plan.
+def run(
+    options: PlanOptions,
+    progress: Progress = ignore_progress,
+    command: str | None = None,
+) -> PlanResult:
+    """Run a plan and return its result.
 
     Args:
         options: what is searched and measured.

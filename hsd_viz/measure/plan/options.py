@@ -8,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NewType
 from typing import Annotated as A
 
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.settings import BenchSettings
+from hsd_viz.measure.shared_settings import MeasuringEngine, Repeats
 from hsd_viz.settings.declare import CliOption, Setting, part_of
 from hsd_viz.settings.ranges import Range
-
-if TYPE_CHECKING:
-    from hsd_viz.decoding.engine import Engine
-else:
-    # The help of the command line does not import engines.
-    Engine = NewType("Engine", object)
 
 #: Prompts to calibrate on, and as many to measure on.
 PROMPTS = 24
@@ -71,20 +65,9 @@ class PlanOptions(DecodingOptions):
         ),
     ] = 0
     limit: A[int, Setting("prompts to calibrate on, and to measure on", CliOption("N"))] = PROMPTS
-    repeats: A[
-        int,
-        Setting(
-            "measured runs of each prompt and stack",
-            CliOption("N", shows_range=False),
-            Range(1, 1_000_000),
-            noun="the number of repeats",
-        ),
-    ] = 3
+    repeats: Repeats = 3
     fresh: A[bool, Setting("calibrate again, even if a stored calibration fits")] = False
-    engine: A[
-        Engine | None,
-        Setting("what decodes; by default the shipped models on one thread", option=None),
-    ] = None
+    engine: MeasuringEngine = None
 
     def __post_init__(self) -> None:
         DecodingOptions.__post_init__(self)

@@ -47,11 +47,11 @@ def predict(options: PredictOptions) -> HardwarePlan:
     Raises:
         UserError: for an unknown GPU or model, or an impossible combination.
     """
-    return predicted(options)
+    return run(options)
 
 
-def predicted(options: PredictOptions) -> HardwarePlan:
-    """Return the prediction for hardware, models and what is known of them.
+def run(options: PredictOptions) -> HardwarePlan:
+    """Predict for hardware, models and what is known of them, and return the result.
 
     Raises:
         UserError: for an unknown GPU or model, or an impossible combination.

@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NewType
 from typing import Annotated as A
+from typing import Literal
 
 from hsd_viz.errors import UserError
-from hsd_viz.measure.gpu_settings import BANDWIDTH, FLOPS, GPU_MEMORY
+from hsd_viz.measure.given_types import Edge
+from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
 from hsd_viz.settings.declare import CliOption, Setting, check_settings
 from hsd_viz.settings.ranges import MOST_BATCH, Range, check_range
-
-if TYPE_CHECKING:
-    from hsd_viz.latency.inputs import Edge
-else:
-    # The help of the command line does not import the law.
-    Edge = NewType("Edge", object)
 
 #: The kind of text, for assumed acceptances.
 Text = Literal["mixed", "chat", "code", "math", "documents"]
@@ -100,9 +95,9 @@ class PredictOptions:
     ] = 0.0
     text: A[Text, Setting("the text, for assumed acceptances")] = "mixed"
     databases: A[bool, Setting("whether to try a database below each stack", option=None)] = True
-    bandwidth: A[float | None, BANDWIDTH] = None
-    flops: A[float | None, FLOPS] = None
-    gpu_memory: A[float | None, GPU_MEMORY] = None
+    bandwidth: Bandwidth = None
+    flops: Flops = None
+    gpu_memory: GpuMemory = None
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -39,6 +39,7 @@ from hsd_viz.native.drafter import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.settings.ranges import MAX_BUDGET
+from hsd_viz.terminal import Progress, ignore_progress, progress_bar
 
 #: Broken entries before the first request from which a file is not a log.
 MOST_BROKEN = 100_000
@@ -53,11 +54,17 @@ def replay(options: ReplayOptions) -> ReplayReport:
     Raises:
         UserError: for bad input.
     """
-    return replayed(options)
+    with progress_bar() as update:
+        return run(options, update)
 
 
-def replayed(options: ReplayOptions) -> ReplayReport:
-    """Return the report of a replay (:mod:`hsd_viz.measure.replay.requests` reads the log).
+def run(options: ReplayOptions, progress: Progress = ignore_progress) -> ReplayReport:
+    """Replay a log (:mod:`hsd_viz.measure.replay.requests` reads it) and return the report.
+
+    Args:
+        options: what is replayed.
+        progress: called with bytes read, bytes in all, and a text; Ctrl-C, or a KeyboardInterrupt
+            that it raises, ends the replay with the requests so far.
 
     Raises:
         UserError: for bad input.
@@ -73,7 +80,7 @@ def replayed(options: ReplayOptions) -> ReplayReport:
     stopping = costs if options.budget is None else None
     maker = DrafterMaker(sources, shared, tokens.eos, stopping, options.temperature)
     tally = Tally(LogFacts(Path(options.log).name), {name: Counter() for name in sources})
-    complete = _replay_all(options, tokens, maker, tally)
+    complete = _replay_all(options, tokens, maker, tally, progress)
     if complete and not tally.log.requests:
         raise _no_request(options.log, tally.log)
     settings = ReplaySettings(
@@ -106,12 +113,15 @@ def _no_request(log: str | Path, facts: LogFacts) -> BadFile:
 
 
 def _replay_all(
-    options: ReplayOptions, tokens: LogTokenizer, maker: DrafterMaker, tally: Tally
+    options: ReplayOptions,
+    tokens: LogTokenizer,
+    maker: DrafterMaker,
+    tally: Tally,
+    progress: Progress,
 ) -> bool:
     """Replay all requests of a log; return whether it was not interrupted."""
     facts = tally.log
     shown = 0.0
-    progress = options.progress
     path = Path(options.log)
     with closing(tokens), closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
@@ -127,7 +137,7 @@ def _replay_all(
                 replayed[name] = _replayed(drafter, request, options.budget, tokens.eos)
             tally.add(request, replayed, maker.temperature_of(request))
             _add_above(request, maker, tally)
-            if progress and time.monotonic() - shown > SHOW:
+            if time.monotonic() - shown > SHOW:
                 shown = time.monotonic()
                 read = f"{facts.output_tokens:,} tokens of {facts.requests:,} outputs"
                 progress(reader.done, reader.size, read)

@@ -13,7 +13,6 @@ from typing import Annotated as A
 
 from hsd_viz.settings.declare import CliOption, Setting, check_settings
 from hsd_viz.settings.ranges import MAX_BUDGET, Range
-from hsd_viz.terminal import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +75,6 @@ class ReplayOptions:
     limit: A[
         int | None,
         Setting("replay at most N requests", CliOption("N"), Range(1, 10**9), noun="the limit"),
-    ] = None
-    progress: A[
-        Progress | None,
-        Setting(
-            "called with bytes read, bytes in all, and a text; Ctrl-C ends the replay with the "
-            "requests so far",
-            option=None,
-        ),
     ] = None
 
     def __post_init__(self) -> None:

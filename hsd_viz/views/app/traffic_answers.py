@@ -97,7 +97,8 @@ def _example_part(what: str) -> Part:
 
 def replay(asked: PageRequest) -> Answer:
     """Return what drafters would have brought on an opened log."""
-    from hsd_viz.measure.replay.api import replay
+    from hsd_viz.measure.replay.api import run
+    from hsd_viz.measure.replay.options import ReplayOptions
     from hsd_viz.views.app.traffic import replay_part
 
     options = asked.options
@@ -130,9 +131,10 @@ def replay(asked: PageRequest) -> Answer:
             own = None
         costs = str(options.get("costs", "cpu"))
         try:
-            replayed = replay(
-                paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress
+            replay_options = ReplayOptions(
+                paths[0], tokenizer=own, drafters=names, verify_cost=costs
             )
+            replayed = run(replay_options, progress)
         except UserError as error:
             message = str(error)
             for path, (name, _) in zip(paths, files, strict=False):

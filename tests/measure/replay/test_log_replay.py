@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hsd_viz.drafting.costs import PRESETS, parse_cost
-from hsd_viz.measure.replay.api import replay
+from hsd_viz.measure.replay.api import replay, run
 from hsd_viz.measure.replay.drafters import (
     DRAFTERS,
     open_databases,
@@ -19,6 +20,7 @@ from hsd_viz.measure.replay.drafters import (
 )
 from hsd_viz.measure.replay.figures import Pays
 from hsd_viz.measure.replay.log_tokenizer import LogTokenizer
+from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.measure.replay.tally import GROUPS
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.prompts.suites import load_suite
@@ -180,7 +182,7 @@ def test_few_requests_are_said_to_have_no_interval(tmp_path):
 def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.measure.replay.api.SHOW", -1.0)
     path = write(tmp_path / "log.jsonl", *[{"prompt": "x y", "output": "x y z x y z"}] * 9)
-    replay_both = partial(replay, path, drafters=("suffix", "lookup"), tokenizer="target")
+    options = ReplayOptions(path, drafters=("suffix", "lookup"), tokenizer="target")
     done = []
 
     def interrupt(at, size, about):
@@ -188,11 +190,11 @@ def test_an_interrupted_replay_has_whole_requests(tmp_path, monkeypatch):
         if len(done) == 2:
             raise KeyboardInterrupt
 
-    part = replay_both(progress=interrupt)
+    part = run(options, interrupt)
     assert not part.complete
     assert part.log.requests == 2
     assert "Interrupted" in str(part)
-    limited = replay_both(limit=2)
+    limited = run(replace(options, limit=2))
     assert limited.complete
     assert part.drafters == limited.drafters
 
