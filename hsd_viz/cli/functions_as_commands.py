@@ -27,7 +27,6 @@ from hsd_viz.settings.declare import (
     declared_in,
     fields_of,
     groups_of,
-    read_type,
 )
 
 #: The first line of a dataclass whose fields are among the command's own options.
@@ -141,7 +140,7 @@ def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
     """Add a setting to a parser or a group."""
     option = declared.setting.option
     assert option is not None
-    kind = read_type(declared.type)
+    kind = declared.read_type
     is_many = get_origin(kind) is tuple
     if is_many:
         kind = get_args(kind)[0]

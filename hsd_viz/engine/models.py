@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,14 @@ from hsd_viz.decoding.session import Model
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.device import find_device
 from hsd_viz.engine.once import Made, key_of, once
-from hsd_viz.engine.opened import DTYPES, OpenedModels
+from hsd_viz.engine.opened import OpenedModels
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
 from hsd_viz.models.files import ModelFiles
-from hsd_viz.names.hints import did_you_mean
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, Weights
-from hsd_viz.settings.engine_choices import BRIDGES, RUNTIMES
 from hsd_viz.stack import split_copy
 
 if TYPE_CHECKING:
@@ -77,9 +75,6 @@ class EngineModels(OpenedModels):
         Raises:
             UserError: if a name is not a model, or an option is invalid.
         """
-        _check_option("bridge", bridge, BRIDGES)
-        _check_option("runtime", runtime, RUNTIMES)
-        _check_option("dtype", dtype, DTYPES)
         own_family = find_family(family)
         access = Access.of(allow_models, own_family.names)
         super().__init__(own_family, access, find_device(device))
@@ -210,9 +205,3 @@ class EngineModels(OpenedModels):
             return RuntimeModel(model, str(error))
         self.compiled.append(compiled)
         return RuntimeModel(compiled)
-
-
-def _check_option(name: str, value: str | None, allowed: Sequence[str] | Mapping) -> None:
-    if value is not None and value not in allowed:
-        hint = did_you_mean(value, allowed)
-        raise UserError(f"unknown {name} {value!r}: it is one of {', '.join(allowed)}{hint}")

@@ -27,7 +27,9 @@ class EngineOptions:
 
     family: A[
         str | Family,
-        Setting("the family whose models have short names: code or smollm2", CliOption("NAME")),
+        Setting(
+            "the family whose models have short names: code or smollm2", CliOption("NAME", type=str)
+        ),
     ] = field(default=DEFAULT, kw_only=True)
     target: A[
         str,
@@ -39,21 +41,23 @@ class EngineOptions:
     _: KW_ONLY
     databases: A[
         Path | str | None,
-        Setting("use the databases in this folder (default: the family's)", CliOption("DIR")),
+        Setting(
+            "use the databases in this folder (default: the family's)",
+            CliOption("DIR", type=Path),
+        ),
     ] = None
-    device: A[Device | str | None, Setting("default: cuda, else cpu")] = None
+    device: A[str | None, Setting("default: cuda, else cpu", CliOption(type=Device))] = None
     dtype: A[
-        DType | str | None,
+        DType | None,
         Setting("default: int8 for the shipped models on the CPU, else float32, bfloat16 on a GPU"),
     ] = None
-    runtime: A[Runtime | str, Setting("what runs forward passes; auto: the fastest")] = "auto"
-    bridge: A[Bridge | str | None, Setting("how a draft model with another tokenizer drafts")] = (
-        None
-    )
+    runtime: A[Runtime, Setting("what runs forward passes; auto: the fastest")] = "auto"
+    bridge: A[Bridge | None, Setting("how a draft model with another tokenizer drafts")] = None
     costs: A[
         str | Path,
         Setting(
-            "what db sizes its drafts by: shipped, measured or a JSON file", CliOption("SOURCE")
+            "what db sizes its drafts by: shipped, measured or a JSON file",
+            CliOption("SOURCE", type=str),
         ),
     ] = SHIPPED
     threads: A[

@@ -16,8 +16,9 @@ Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a senten
 A setting has a part for each of its readers: the :class:`~hsd_viz.settings.ranges.Range` checks
 values, the :class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`),
 the :class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword
-arguments (:mod:`hsd_viz.settings.keywords`). A type may be a union, as in ``Path | str | None``:
-its first member is the type of what is read from the command line.
+arguments (:mod:`hsd_viz.settings.keywords`). Where Python takes values of several types, as in
+``Path | Trace``, the option states which one the command line reads: ``CliOption(type=Path)``. The
+values of a ``Literal`` are checked, as ranges are.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from inspect import Parameter, get_annotations, getmro
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from hsd_viz.errors import UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.ranges import Range, plain_numbers
 
 T = TypeVar("T")
@@ -40,6 +43,7 @@ class CliOption:
 
     Attributes:
         metavar: the value in the help; "" for a flag or a choice.
+        type: of what is read, where it differs from that of the field; ``None`` beside it aside.
         name: the option without its dashes, where it is not the name of the field.
         by_place: whether the value has no name before it.
         required: whether the command line needs the value, where Python has a default.
@@ -56,6 +60,7 @@ class CliOption:
 
     metavar: str = ""
     _: KW_ONLY
+    type: Any = None
     name: str = ""
     by_place: bool = False
     required: bool = False
@@ -138,6 +143,26 @@ class Declared:
     default: Any
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be chosen, where the type is a ``Literal``; empty for another."""
+        return choices_of(without_none(self.type))
+
+    @property
+    def read_type(self) -> Any:
+        """The type of what the command line reads.
+
+        Raises:
+            TypeError: if values have several types, and the option does not state one.
+        """
+        option = self.setting.option
+        if option is not None and option.type is not None:
+            return option.type
+        kind = without_none(self.type)
+        if _is_union(kind):
+            raise TypeError(f"{self.name} is one of {kind}: state CliOption(type=...)")
+        return kind
+
+    @property
     def option(self) -> str:
         """The option of the command line."""
         option = self.setting.option
@@ -198,7 +223,21 @@ def check_settings(value: Any) -> None:
         object.__setattr__(value, declared.name, given)
         if given is None and declared.default is None:
             continue
+        _check_choice(declared, given)
         declared.setting.check(given)
+
+
+def _check_choice(declared: Declared, given: Any) -> None:
+    """Check a value against the choices of its field.
+
+    Raises:
+        UserError: if it is another.
+    """
+    choices = declared.choices
+    if choices and given not in choices:
+        allowed = ", ".join(choices)
+        hint = did_you_mean(str(given), choices)
+        raise UserError(f"unknown {declared.name} {given!r}: it is one of {allowed}{hint}")
 
 
 def as_call(value: Any) -> str:
@@ -226,17 +265,21 @@ def part_of(value: Any, declaration: Callable[..., T]) -> T:
     return from_data(declaration, shared)
 
 
-def read_type(annotated: Any) -> Any:
-    """Return the type of what the command line reads: the first member of a union."""
-    if isinstance(annotated, UnionType) or get_origin(annotated) is Union:
-        return get_args(annotated)[0]
-    return annotated
+def _is_union(annotated: Any) -> bool:
+    return isinstance(annotated, UnionType) or get_origin(annotated) is Union
+
+
+def without_none(annotated: Any) -> Any:
+    """Return a type without ``None``, where it is one type or ``None``; else as it is."""
+    if not _is_union(annotated):
+        return annotated
+    others = [member for member in get_args(annotated) if member is not NoneType]
+    return others[0] if len(others) == 1 else annotated
 
 
 def choices_of(annotated: Any) -> tuple[str, ...]:
     """Return what may be chosen, where the type is a ``Literal``; empty for another."""
-    read = read_type(annotated)
-    return get_args(read) if get_origin(read) is Literal else ()
+    return get_args(annotated) if get_origin(annotated) is Literal else ()
 
 
 @cache
@@ -257,7 +300,7 @@ def from_data(declaration: Callable[..., T], data: Mapping[str, Any]) -> T:
     types_of_fields = _types_of(declaration)
     values: dict[str, Any] = {}
     for name, value in data.items():
-        inner: Any = read_type(types_of_fields.get(name))
+        inner: Any = without_none(types_of_fields.get(name))
         if isinstance(value, Mapping) and isinstance(inner, type) and is_dataclass(inner):
             values[name] = from_data(inner, value)
         else:

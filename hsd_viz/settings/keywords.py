@@ -88,7 +88,7 @@ def _meaning(declared: Declared, names: dict[str, str]) -> str:
     """
     setting = declared.setting
     text = _OPTION.sub(lambda option: names.get(option[0], option[0]), setting.help)
-    choices = choices_of(declared.type)
+    choices = choices_of(declared.read_type) if setting.option is not None else ()
     if choices:
         text = f"{_as_words(choices)}; {text}"
     return f"{text}, in {setting.unit}" if setting.unit else text

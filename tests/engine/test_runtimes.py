@@ -11,9 +11,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCau
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import Costs
-from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.engine.stack_models import load_stack
+from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage
@@ -81,8 +82,20 @@ def test_eager_on_request_asks_nobody(path):
     family_models = models(path, "eager", FakeBuild(compiling=True))
     assert family_models.fast(path) is family_models.module(path)
     assert not family_models.loaded("nano")
-    with pytest.raises(ValueError, match=r"unknown runtime 'fast': it is one of auto, eager"):
-        models(path, "fast")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"runtime": "fast"}, "unknown runtime 'fast': it is one of auto, eager"),
+        ({"dtype": "float"}, "unknown dtype 'float': it is one of int8, float32"),
+        ({"bridge": "tly"}, r"unknown bridge 'tly': it is one of slem, tli; did you mean 'tli'"),
+    ],
+    ids=["runtime", "dtype", "bridge"],
+)
+def test_an_unknown_choice_is_refused_before_a_model_is_opened(options, message):
+    with pytest.raises(UserError, match=message):
+        load_engine("no/such-model", **options)
 
 
 @needs_compiler

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated as A
+from typing import Literal
+
 import pytest
 
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.errors import UserError
-from hsd_viz.settings.declare import CliOption, FormField, Setting, as_call
+from hsd_viz.settings.declare import (
+    CliOption,
+    FormField,
+    Setting,
+    as_call,
+    check_settings,
+    declared_in,
+    fields_of,
+)
 from hsd_viz.settings.ranges import MAX_BUDGET, Range, check_budget
 
 
@@ -29,6 +42,38 @@ def test_an_option_by_place_has_no_name():
 
 def test_a_value_is_shown_as_the_call_that_makes_it():
     assert as_call(Sampling(top_k=5)) == "Sampling(top_k=5)"
+
+
+@dataclass(frozen=True)
+class Colours:
+    """Options."""
+
+    paint: A[Literal["red", "blue"] | None, Setting("the paint")] = None
+    brush: A[Path | int, Setting("the brush", CliOption("FILE", type=Path))] = 1
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def test_choices_are_checked_and_a_close_one_is_named():
+    assert Colours(paint="red").paint == "red"
+    with pytest.raises(UserError) as refused:
+        Colours(paint="bleu")
+    assert str(refused.value) == (
+        "unknown paint 'bleu': it is one of red, blue; did you mean 'blue'?"
+    )
+
+
+def test_the_command_line_reads_the_type_that_the_option_states():
+    paint, brush = fields_of(Colours)
+    assert paint.read_type == Literal["red", "blue"]
+    assert brush.read_type is Path
+
+
+def test_of_several_types_the_option_has_to_state_one():
+    declared = declared_in("size", A[int | str, Setting("the size")], None)
+    with pytest.raises(TypeError, match=r"state CliOption\(type=...\)"):
+        declared.read_type  # noqa: B018
 
 
 def test_a_largest_value_of_zero_is_a_bound():

@@ -33,18 +33,18 @@ class BenchOptions(BenchSettings):
         Setting(
             "prompts: a suite, a .jsonl file of questions or a text file "
             "(default: the family's suite)",
-            CliOption("NAME|PATH"),
+            CliOption("NAME|PATH", type=str),
         ),
     ] = None
     stacks: A[
-        tuple[str, ...] | Sequence[str | Stack] | str | Stack,
+        Sequence[str | Stack] | str | Stack,
         Setting(
             f"a stack to measure beside plain decoding (lookahead 1-{MAX_LOOKAHEAD})",
-            CliOption("S", name="stack"),
+            CliOption("S", name="stack", type=tuple[str, ...]),
         ),
     ] = ()
     _: KW_ONLY
-    template: A[Template | str, Setting("how questions become prompts")] = "auto"
+    template: A[Template, Setting("how questions become prompts")] = "auto"
     limit: A[int | None, Setting("use N prompts, from all categories in turn", CliOption("N"))] = (
         None
     )
@@ -52,7 +52,7 @@ class BenchOptions(BenchSettings):
         Path | str | None,
         Setting(
             "keep finished decodes there, and continue a stopped bench from it",
-            CliOption("FILE", writes="file"),
+            CliOption("FILE", writes="file", type=Path),
         ),
     ] = None
     engine: MeasuringEngine = None

@@ -189,7 +189,9 @@ class DoctorOptions:
 
     record: A[
         Path | str | Trace | None,
-        Setting("a trace or a record of another engine", CliOption("FILE", by_place=True)),
+        Setting(
+            "a trace or a record of another engine", CliOption("FILE", by_place=True, type=Path)
+        ),
     ] = None
     _: KW_ONLY
     stack: A[

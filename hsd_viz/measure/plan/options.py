@@ -35,7 +35,7 @@ class PlanOptions(DecodingOptions):
         str | Path | None,
         Setting(
             "prompts: a suite's name or a file (default: the family's suite)",
-            CliOption("NAME|PATH"),
+            CliOption("NAME|PATH", type=str),
         ),
     ] = None
     models: A[

@@ -17,7 +17,6 @@ from hsd_viz.latency.efficiency import efficiency_of
 from hsd_viz.latency.hardware import Machine, check_setting
 from hsd_viz.latency.shapes import WEIGHTS, Shape
 from hsd_viz.measure.predict.assumed_acceptance import (
-    HEAD_ACCEPTANCE,
     Assumption,
     acceptance_of_pairs,
 )
@@ -31,7 +30,6 @@ from hsd_viz.measure.predict.stacks_on_hardware import (
     LENGTH,
     StacksOnHardware,
 )
-from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.keywords import keywords_from
 from hsd_viz.text import counted
 
@@ -61,10 +59,6 @@ def run(options: PredictOptions) -> HardwarePlan:
     card = gpu_of(options.gpu, options.bandwidth, options.flops, options.gpu_memory)
     machine = Machine(card, options.tp, efficiency_of(card))
     check_setting(shapes[0], options.tp, options.weights, options.cache, options.context)
-    if options.text not in HEAD_ACCEPTANCE:
-        hint = did_you_mean(options.text, HEAD_ACCEPTANCE)
-        texts = ", ".join(HEAD_ACCEPTANCE)
-        raise UserError(f"the text '{options.text}' is unknown: use {texts}{hint}")
     machine = _with_measured_times(machine, shapes[0], options)
     smallest_first = sorted(shapes[1:], key=lambda shape: shape.touched(1))
     order = tuple(shape.name for shape in (*smallest_first, shapes[0]))

@@ -54,18 +54,24 @@ class PredictOptions:
         Setting("tokens cached per sequence, as in 2k,32k", CliOption("N,N", in_k=True)),
     ] = (2048,)
     acceptance: A[
-        tuple[str, ...] | Sequence[str] | Mapping[str, float | Edge] | Edge | float | None,
-        Setting("of all pairs, or of one as in 'llama-1b > llama-70b=0.7'", CliOption("A")),
+        Sequence[str] | Mapping[str, float | Edge] | Edge | float | None,
+        Setting(
+            "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'",
+            CliOption("A", type=tuple[str, ...]),
+        ),
     ] = ()
     profile: A[
         Path | str | None,
-        Setting("acceptance of the draft model from a speculation_profile.json", CliOption("F")),
+        Setting(
+            "acceptance of the draft model from a speculation_profile.json",
+            CliOption("F", type=Path),
+        ),
     ] = None
     records: A[
         Path | str | None,
         Setting(
             "the same from a record of another engine or a trace (see `hsd-viz doctor`)",
-            CliOption("F"),
+            CliOption("F", type=Path),
         ),
     ] = None
     calibrate: A[

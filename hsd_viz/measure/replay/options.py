@@ -25,14 +25,16 @@ class ReplayOptions:
 
     log: A[
         Path | str,
-        Setting("a file of requests with their outputs", CliOption("LOG", by_place=True)),
+        Setting(
+            "a file of requests with their outputs", CliOption("LOG", by_place=True, type=Path)
+        ),
     ]
     _: KW_ONLY
     drafters: A[
-        tuple[str, ...] | Sequence[str],
+        Sequence[str],
         Setting(
             "a draft source, as in a stack (default: seven)",
-            CliOption("NAME", name="drafter"),
+            CliOption("NAME", name="drafter", type=tuple[str, ...]),
         ),
     ] = ()
     tokenizer: A[
@@ -40,7 +42,7 @@ class ReplayOptions:
         Setting(
             "the log's tokenizer: a family or model, a hub id, a folder, a tokenizer.json or a "
             "GGUF file",
-            CliOption("T"),
+            CliOption("T", type=str),
         ),
     ] = None
     budget: A[
@@ -54,7 +56,9 @@ class ReplayOptions:
     ] = None
     verify_cost: A[
         str | Sequence[float],
-        Setting("cost of drafts: cpu, free16, a number, or c(0),c(1),...", CliOption("C")),
+        Setting(
+            "cost of drafts: cpu, free16, a number, or c(0),c(1),...", CliOption("C", type=str)
+        ),
     ] = "cpu"
     temperature: A[
         float | None,
@@ -69,7 +73,7 @@ class ReplayOptions:
         Path | str | None,
         Setting(
             "use these databases (default: the shipped ones, for their tokenizer)",
-            CliOption("DIR"),
+            CliOption("DIR", type=Path),
         ),
     ] = None
     limit: A[

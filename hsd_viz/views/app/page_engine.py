@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from hsd_viz.decoding.engine import DecodeCall, Engine
 from hsd_viz.engine.access import Access
@@ -13,6 +13,7 @@ from hsd_viz.engine.live import decode_beside_plain
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import find_family
+from hsd_viz.settings.engine_choices import DType
 from hsd_viz.stack import TARGET
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.app.messages import PageDecode
@@ -75,7 +76,8 @@ class PageEngine:
             target=request.target or TARGET,
             family=find_family(request.family or self.family.name).name,
             device=request.device or None,
-            dtype=request.dtype or None,
+            # The options check it.
+            dtype=cast("DType | None", request.dtype or None),
             # The page and the browser need the other cores.
             threads=min(MOST_THREADS, max(1, (os.cpu_count() or 2) // 2)),
             databases=folder,
