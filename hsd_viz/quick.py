@@ -11,7 +11,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Form, Table, Value
+from hsd_viz.results.table import NumberFormat, Table, Value
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
@@ -19,13 +19,13 @@ from hsd_viz.trace.metrics import Metrics
 
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
 #: The formats of the columns of a comparison.
-_FORMS: dict[str, Form] = {
+_FORMATS: dict[str, NumberFormat] = {
     "tokens_per_second": ("{:.1f}", 1.0),
     "times_first": ("{:.2f}", 1.0),
     "mean_acceptance_length": ("{:.2f}", 1.0),
     "acceptance_rate": ("{:.2f}", 1.0),
 }
-_HEAD = ("stack", "tokens", *_FORMS, "same_text_as_first")
+_HEAD = ("stack", "tokens", *_FORMATS, "same_text_as_first")
 
 
 @cache
@@ -156,7 +156,7 @@ class Comparison(Result, Sequence[Trace]):
             is_same = trace.token_ids == self.traces[0].token_ids
             rows.append([trace.stack, *_figures_of(figures, metrics[0]), is_same])
         kinds = tuple(kind_of(trace.stack).value for trace in self.traces)
-        return [Table("Runs", rows, kinds=kinds, forms=_FORMS, bars=("times_first",))]
+        return [Table("Runs", rows, kinds=kinds, formats=_FORMATS, bars=("times_first",))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows of the table as JSON data."""

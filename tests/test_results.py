@@ -21,7 +21,7 @@ from hsd_viz.results import Estimate, Result, StackKind, Table, kind_of, print_r
 ROWS = Table(
     "Stacks",
     [["stack", "speed-up"], ["target", 1.0], ["db > target", Estimate(1.5, 1.25, 1.75, 8)]],
-    forms={"speed-up": ("{:.2f}", 1.0)},
+    formats={"speed-up": ("{:.2f}", 1.0)},
 )
 
 

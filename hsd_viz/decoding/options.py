@@ -156,7 +156,7 @@ class DecodingOptions(Sampling):
 
 
 @cache
-def settings() -> dict[str, Setting]:
+def decoding_settings() -> dict[str, Setting]:
     """Return all settings of a decode by name, in the order in which they are shown."""
     return {declared.name: declared.setting for declared in fields_of(DecodingOptions)}
 

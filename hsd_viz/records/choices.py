@@ -24,14 +24,14 @@ def of_choices(response: Mapping[str, Any], name: str, kind: type[Fields]) -> li
     return [typed(value, kind) for value in values if isinstance(value, Mapping)]
 
 
-def total(counts: Iterable[Number | None]) -> Number | None:
+def sum_over_choices(counts: Iterable[Number | None]) -> Number | None:
     """Return the sum of a count over choices, ``None`` where one lacks it or there is none."""
     values = list(counts)
     known = [count for count in values if count is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
-def total_by_place(lists: Iterable[Sequence[Number] | None]) -> tuple[float, ...] | None:
+def sum_by_place(lists: Iterable[Sequence[Number] | None]) -> tuple[float, ...] | None:
     """Return the sums of a list of counts over choices, ``None`` where one lacks it."""
     rows: list[Sequence[Number]] = []
     for counts in lists:

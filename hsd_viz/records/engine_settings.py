@@ -54,7 +54,7 @@ def method_of(name: str) -> str:
     return method
 
 
-def settings(
+def settings_to_paste(
     method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()
 ) -> dict[str, str]:
     """Return the settings of each engine that has a drafter, by engine and version.

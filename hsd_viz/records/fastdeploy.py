@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hsd_viz.errors import BadFile
-from hsd_viz.records.choices import of_choices, total, total_by_place
+from hsd_viz.records.choices import of_choices, sum_by_place, sum_over_choices
 from hsd_viz.records.fields import Number
 from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample, with_fixed_length
@@ -53,14 +53,14 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
         BadFile: if its figures contradict each other.
     """
     metrics = of_choices(value, "speculate_metrics", _Metrics)
-    emitted = total(one.accepted_tokens for one in metrics)
+    emitted = sum_over_choices(one.accepted_tokens for one in metrics)
     if not emitted:
         return None
-    heads = total_by_place(one.accepted_tokens_per_head for one in metrics)
+    heads = sum_by_place(one.accepted_tokens_per_head for one in metrics)
     if heads is not None and sum(heads) != emitted:
         raise BadFile(f"impossible: {emitted:g} accepted tokens, {sum(heads):g} over the heads")
     drafts = _verifications(metrics) if heads is None else heads[0]
-    rejected = total(one.rejected_tokens for one in metrics)
+    rejected = sum_over_choices(one.rejected_tokens for one in metrics)
     accepted = None if drafts is None else emitted - drafts
     drafted = None
     if rejected is not None and accepted is not None:

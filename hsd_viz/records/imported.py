@@ -11,11 +11,11 @@ from hsd_viz.records.reading import Reading
 from hsd_viz.records.series import Series
 from hsd_viz.records.traces import series_lines, trace_of, traces_of
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Form, Table, Value
+from hsd_viz.results.table import NumberFormat, Table, Value
 from hsd_viz.trace import Trace
 
 _HEAD = ["records of", "model", "records", "tokens per forward pass", "acceptance rate", "tokens/s"]
-_FORMS: dict[str, Form] = {
+_FORMATS: dict[str, NumberFormat] = {
     "tokens per forward pass": ("{:.2f}", 1.0),
     "acceptance rate": ("{:.1%}", 1.0),
     "tokens/s": ("{:.1f}", 1.0),
@@ -72,7 +72,7 @@ class ImportResult(Result, Sequence[Trace]):
         rows: list[list[Value]] = [list(_HEAD)]
         for series in self.reading.series:
             rows.append(_row(series))
-        return [Table("Series", rows, forms=_FORMS)]
+        return [Table("Series", rows, formats=_FORMATS)]
 
     def parts(self) -> list[str | Table]:
         """Return the lines: they have all figures of the table."""

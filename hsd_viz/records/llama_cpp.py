@@ -104,8 +104,8 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
     sample = prometheus.spec_decode(values, "llamacpp:spec_decode_")
     if sample is None:
         return None
-    tokens = prometheus.total(values, ["llamacpp:tokens_predicted_total"]) or None
-    seconds = prometheus.total(values, ["llamacpp:tokens_predicted_seconds_total"]) or None
+    tokens = prometheus.counter_sum(values, ["llamacpp:tokens_predicted_total"]) or None
+    seconds = prometheus.counter_sum(values, ["llamacpp:tokens_predicted_seconds_total"]) or None
     passes = None
     if tokens is not None and sample.accepted is not None:
         passes = max(tokens - sample.accepted, 0.0)

@@ -99,7 +99,7 @@ def of_model(scrape: Scrape, model: str) -> dict[Key, float]:
     return kept
 
 
-def total(values: Mapping[Key, float], names: Iterable[str]) -> float | None:
+def counter_sum(values: Mapping[Key, float], names: Iterable[str]) -> float | None:
     """Return the sum of a counter over the parts of a service, ``None`` without one.
 
     ``names`` are its names, the first that exists counts; ``_total`` may be missing. Copies on the
@@ -174,14 +174,14 @@ def spec_decode(values: Mapping[Key, float], prefix: str) -> Sample | None:
         values: a scrape, or the difference of two.
         prefix: what comes before the names.
     """
-    drafts = total(values, [f"{prefix}num_drafts_total"])
+    drafts = counter_sum(values, [f"{prefix}num_drafts_total"])
     if drafts is None:
         return None
     places = by_position(values, f"{prefix}num_accepted_tokens_per_pos_total")
     sample = Sample(
         drafts=drafts,
-        drafted=total(values, [f"{prefix}num_draft_tokens_total"]),
-        accepted=total(values, [f"{prefix}num_accepted_tokens_total"]),
+        drafted=counter_sum(values, [f"{prefix}num_draft_tokens_total"]),
+        accepted=counter_sum(values, [f"{prefix}num_accepted_tokens_total"]),
         by_position=None if places is None else tuple(places),
         draft_length=None if places is None else len(places),
     )

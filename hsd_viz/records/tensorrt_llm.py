@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hsd_viz.records import prometheus
-from hsd_viz.records.choices import of_choices, total, total_by_place
+from hsd_viz.records.choices import of_choices, sum_by_place, sum_over_choices
 from hsd_viz.records.fields import Milliseconds, Number, completion_tokens, typed
 from hsd_viz.records.file_context import Context, Finisher, LinePattern, figure
 from hsd_viz.records.forms import Form, declare
@@ -206,17 +206,17 @@ class _Decoding(msgspec.Struct):
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form; choices are added."""
     decodings = of_choices(value, "speculative_decoding", _Decoding)
-    drafted = total(one.total_draft_tokens for one in decodings)
+    drafted = sum_over_choices(one.total_draft_tokens for one in decodings)
     if not drafted:
         return None
-    accepted = total(one.total_accepted_draft_tokens for one in decodings)
-    histogram = total_by_place(one.acceptance_histogram for one in decodings)
+    accepted = sum_over_choices(one.total_accepted_draft_tokens for one in decodings)
+    histogram = sum_by_place(one.acceptance_histogram for one in decodings)
     tokens = completion_tokens(value)
     passes = None
     if tokens is not None and accepted is not None:
         passes = tokens - accepted
     sample = Sample(
-        drafts=total(one.num_spec_steps for one in decodings),
+        drafts=sum_over_choices(one.num_spec_steps for one in decodings),
         drafted=drafted,
         accepted=accepted,
         by_position=None if histogram is None else survivors(histogram),
@@ -233,10 +233,10 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
 def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
     prefix = "trtllm_spec_decode_"
-    drafted = prometheus.total(
+    drafted = prometheus.counter_sum(
         values, [f"{prefix}num_draft_tokens_total", f"{prefix}drafted_tokens_total"]
     )
-    accepted = prometheus.total(
+    accepted = prometheus.counter_sum(
         values, [f"{prefix}num_accepted_tokens_total", f"{prefix}accepted_tokens_total"]
     )
     if drafted is None:

@@ -30,8 +30,8 @@ METRICS = declare(
 
 def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | None:
     """Return the sample of a scrape, or of the difference of two, with its form."""
-    steps = prometheus.total(values, [f"{HISTOGRAM}_count"])
-    accepted = prometheus.total(values, [f"{HISTOGRAM}_sum"])
+    steps = prometheus.counter_sum(values, [f"{HISTOGRAM}_count"])
+    accepted = prometheus.counter_sum(values, [f"{HISTOGRAM}_sum"])
     if not steps or accepted is None:
         return None
     at_most = _buckets(values)

@@ -150,8 +150,8 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
     if sample is not None:
         running = prometheus.gauge(values, "vllm:num_requests_running")
         return replace(sample, running=running), METRICS
-    drafted = prometheus.total(values, [f"{prefix}num_draft_tokens_total"])
-    emitted = prometheus.total(values, [f"{prefix}num_emitted_tokens_total"])
+    drafted = prometheus.counter_sum(values, [f"{prefix}num_draft_tokens_total"])
+    emitted = prometheus.counter_sum(values, [f"{prefix}num_emitted_tokens_total"])
     if drafted is None or emitted is None:
         return None
     return _metrics_v0(values, drafted, emitted), METRICS_V0

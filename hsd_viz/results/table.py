@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 #: A cell: text, a number or an estimate; ``None``: not measured.
 Value = str | float | Estimate | None
 #: The format of a number, and the factor before it.
-Form = tuple[str, float]
-AS_IT_IS: Form = ("{}", 1.0)
+NumberFormat = tuple[str, float]
+AS_IT_IS: NumberFormat = ("{}", 1.0)
 NOT_MEASURED = "-"
 #: Most positions of a table of acceptance.
 MOST_POSITIONS = 8
@@ -34,7 +34,7 @@ class Table:
         note: a remark under the title.
         kinds: the kind of each row but the head, where rows are stacks
             (:class:`~hsd_viz.results.kinds.StackKind`).
-        forms: the format of a column's numbers, by its head.
+        formats: the format of a column's numbers, by its head.
         bars: heads of columns that a page also shows as bars, on one scale.
     """
 
@@ -42,17 +42,17 @@ class Table:
     rows: Sequence[Sequence[Value]]
     note: str = ""
     kinds: tuple[str, ...] = ()
-    forms: Mapping[str, Form] = field(default_factory=dict)
+    formats: Mapping[str, NumberFormat] = field(default_factory=dict)
     bars: Iterable[str] = ()
 
     def cells(self) -> list[list[str]]:
         """Return the head and the rows as text."""
         if not self.rows:
             return []
-        forms = [self.forms.get(str(name), AS_IT_IS) for name in self.rows[0]]
+        formats = [self.formats.get(str(name), AS_IT_IS) for name in self.rows[0]]
         table = []
         for row in self.rows:
-            pairs = zip(row, forms, strict=True)
+            pairs = zip(row, formats, strict=True)
             table.append([as_text(value, form, factor) for value, (form, factor) in pairs])
         return table
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ConfigDict, Field, create_model
 
 from hsd_viz.decoding.engine import DecodeCall, Engine
-from hsd_viz.decoding.options import defaults, settings, types
+from hsd_viz.decoding.options import decoding_settings, defaults, types
 from hsd_viz.engine.access import model_outside
 from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
@@ -81,7 +81,7 @@ def _field_of(default: Any, allowed: Range | None) -> Any:
 def _setting_fields() -> dict[str, Any]:
     """Return the fields of a request that are settings of a decode, with their ranges."""
     fields: dict[str, Any] = {}
-    for name, setting in settings().items():
+    for name, setting in decoding_settings().items():
         allowed = setting.range
         if allowed is not None and name == "max_new_tokens":
             # An operator's own limit of tokens is checked later.

@@ -13,7 +13,7 @@ import hsd_viz as hsd
 from hsd_viz.cli import build_parser
 from hsd_viz.decoding import options
 from hsd_viz.decoding.engine import DEFAULTS, CallOptions, Options
-from hsd_viz.decoding.options import DecodingOptions, Sampling, sampling_of, settings
+from hsd_viz.decoding.options import DecodingOptions, Sampling, decoding_settings, sampling_of
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
@@ -23,7 +23,7 @@ from hsd_viz.views.app import messages
 from tests.rows import keyed
 from tools.reference.typescript import typescript_settings
 
-NAMES = list(settings())
+NAMES = list(decoding_settings())
 
 
 def command_options(command: str) -> dict[str, argparse.Action]:
@@ -34,7 +34,7 @@ def command_options(command: str) -> dict[str, argparse.Action]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_has_a_help_text_and_a_default(name):
-    setting = settings()[name]
+    setting = decoding_settings()[name]
     assert setting.help
     assert setting.option.metavar
     assert name in options.defaults()
@@ -45,7 +45,7 @@ def test_every_setting_has_a_help_text_and_a_default(name):
 def test_a_setting_is_an_option_of_the_command(command, name):
     action = command_options(command)[name]
     assert action.default == options.defaults()[name]
-    assert settings()[name].help.replace("%", "%%") in action.help
+    assert decoding_settings()[name].help.replace("%", "%%") in action.help
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,9 +75,11 @@ def test_a_setting_is_part_of_a_report(name):
     assert name in ReportSettings.__dataclass_fields__
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if settings()[name].range is not None])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if decoding_settings()[name].range is not None]
+)
 def test_the_page_has_the_range_of_a_setting(name):
-    setting = settings()[name]
+    setting = decoding_settings()[name]
     _, _, after = typescript_settings().partition(f"  {name}: {{\n")
     block = after.partition("  },\n")[0]
     assert f'words: "{setting.noun}"' in block
@@ -177,7 +179,7 @@ def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):
 
 
 def test_the_limit_of_tokens_is_checked():
-    limit = settings()["max_new_tokens"]
+    limit = decoding_settings()["max_new_tokens"]
     limit.check(options.MAX_NEW_TOKENS)
     with pytest.raises(UserError, match=r"max new tokens 100001 is out of range"):
         limit.check(options.MAX_NEW_TOKENS + 1)

@@ -6,7 +6,7 @@ import json
 import textwrap
 from typing import Any
 
-from hsd_viz.decoding.options import defaults, settings, types
+from hsd_viz.decoding.options import decoding_settings, defaults, types
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column
 from hsd_viz.views.page_data import page_palette
@@ -99,7 +99,7 @@ def typescript_settings() -> str:
         "}",
         "export const SETTINGS = {",
     ]
-    for name, setting in settings().items():
+    for name, setting in decoding_settings().items():
         limits = setting.range
         form = setting.form
         if limits is None or form is None:

@@ -243,8 +243,8 @@ def _stacks_table(
     for stack in stacks:
         rows.append([stack.stack, *(column.value(stack) for column in columns.values())])
     kinds = tuple(kind_of(stack.stack).value for stack in stacks)
-    forms = {head: (column.form, column.factor) for head, column in columns.items()}
-    return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
+    formats = {head: (column.form, column.factor) for head, column in columns.items()}
+    return Table(title, rows, note, kinds=kinds, formats=formats, bars=bars)
 
 
 def _little_repetition_tables(report: BenchReport) -> Iterator[Table]:
@@ -296,10 +296,10 @@ def _hierarchy_gain(gain: HierarchyGain) -> Table:
     row: list[Value] = [gain.hierarchy, gain.single_draft, gain.speedup]
     for of_category in categories.values():
         row.append(of_category.speedup)
-    forms = dict.fromkeys(head[2:], ("{:.2f}", 1.0))
+    formats = dict.fromkeys(head[2:], ("{:.2f}", 1.0))
     kinds = (kind_of(gain.hierarchy).value,)
     note = "the fastest of each kind over all prompts; above 1: several levels of drafts pay"
-    return Table("Fastest hierarchy over fastest single draft", [head, row], note, kinds, forms)
+    return Table("Fastest hierarchy over fastest single draft", [head, row], note, kinds, formats)
 
 
 def _group_of(part: str) -> str:

@@ -118,7 +118,7 @@ def lengths_table(lengths: Sequence[Lengths], present_length: int) -> Table | No
         "What if: other draft lengths",
         rows,
         "the rounds of the record cut at this length: the most that it can gain",
-        forms={"tokens per forward pass": ("{:.2f}", 1.0)},
+        formats={"tokens per forward pass": ("{:.2f}", 1.0)},
     )
 
 
@@ -166,5 +166,5 @@ def options_table(
         "Settings compared",
         rows,
         "the present one as observed, the others by its times and rounds",
-        forms={"speed-up": ("{:.2f}", 1.0)},
+        formats={"speed-up": ("{:.2f}", 1.0)},
     )

@@ -52,7 +52,7 @@ from hsd_viz.measure.doctor.what_if import (
     tokens_by_length,
 )
 from hsd_viz.records.changes import Change
-from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings
+from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings_to_paste
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import as_text
@@ -223,7 +223,7 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
         tokens = min(tokens, max(1, usual))
     flags = {"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}
     if not is_hierarchy(seen) and (seen.rates or seen.rounds):
-        flags |= settings(advised.method, tokens, seen.draft_model)
+        flags |= settings_to_paste(advised.method, tokens, seen.draft_model)
     return flags
 
 

@@ -78,7 +78,7 @@ def _stacks_table(plan: PlanReport) -> Table:
     note = "predicted"
     if plan.measured_on is not None:
         note = f"predicted / measured on {plan.measured_on}"
-    return Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)})
+    return Table("Stacks", rows, note, formats={"error": ("{:+.1%}", 1.0)})
 
 
 def _cells(stack: PlannedStack, models: tuple[str, ...], has_intervals: bool) -> list[Value]:

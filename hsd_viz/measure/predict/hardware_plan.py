@@ -257,13 +257,13 @@ class HardwarePlan(Result):
         return [self._stacks_table(best.batch, best.context) for best in self.best]
 
     def _stacks_table(self, batch: int, context: int) -> Table:
-        forms = {
+        formats = {
             "tokens/s": ("{:,.0f}", 1.0),
             "speed-up": ("{:.2f}", 1.0),
             "tokens per round": ("{:.2f}", 1.0),
             "ms per round": ("{:.2f}", 1.0),
         }
-        rows: list[list[Any]] = [["stack", *forms, "memory"]]
+        rows: list[list[Any]] = [["stack", *formats, "memory"]]
         ranked = [row for row in self.rows if (row.batch, row.context) == (batch, context)]
         kinds = []
         for place, row in enumerate(ranked):
@@ -284,7 +284,7 @@ class HardwarePlan(Result):
             title=f"batch {batch}, context {context:,}",
             rows=rows,
             kinds=tuple(kinds),
-            forms=forms,
+            formats=formats,
             bars=("speed-up",),
         )
 

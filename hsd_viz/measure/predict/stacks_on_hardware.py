@@ -25,7 +25,7 @@ from hsd_viz.measure.predict.hardware_plan import (
     SecondDraft,
     SingleDraft,
 )
-from hsd_viz.records.engine_settings import settings as engine_settings
+from hsd_viz.records.engine_settings import settings_to_paste
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import DATABASE, ModelPart, Stack
@@ -220,7 +220,7 @@ class StacksOnHardware:
             most_batch={name: even.most_batch for name, even in evens.items()},
             second_draft_gain=tuple(gains),
             lookaheads=tuple(lookaheads),
-            settings=settings(
+            settings=settings_of_stack(
                 single_drafts[0] if single_drafts else Stack(None, (ModelPart(self.order[-1]),)),
                 lookaheads,
                 self.models,
@@ -285,7 +285,7 @@ def fixed_lookahead(draft: ModelPart) -> int:
     return draft.lookahead if isinstance(draft.lookahead, int) else 1
 
 
-def settings(
+def settings_of_stack(
     stack: Stack,
     lookaheads: Sequence[SingleDraft] = (),
     models: Mapping[str, Shape] | None = None,
@@ -298,7 +298,7 @@ def settings(
         models: shapes by name, which state the kind of a draft head.
     """
     if not stack.drafts:
-        return engine_settings("plain", 0)
+        return settings_to_paste("plain", 0)
     by_batch = []
     for single in lookaheads:
         if single.context == lookaheads[0].context:
@@ -309,5 +309,5 @@ def settings(
     if models is not None and draft.name in models:
         method = models[draft.name].method
     if not method and draft.name in HEADS:
-        return engine_settings(draft.name, count, "HEAD", by_batch)
-    return engine_settings(method or "draft", count, draft.name, by_batch)
+        return settings_to_paste(draft.name, count, "HEAD", by_batch)
+    return settings_to_paste(method or "draft", count, draft.name, by_batch)

@@ -14,8 +14,7 @@ from hsd_viz.measure.replay.figures import (
     ReplaySettings,
     TokensAbove,
 )
-from hsd_viz.records.engine_settings import USUAL
-from hsd_viz.records.engine_settings import settings as engine_settings
+from hsd_viz.records.engine_settings import USUAL, settings_to_paste
 from hsd_viz.results.estimate import LEAST
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import MOST_POSITIONS, Table, Value, rates_as_text
@@ -86,8 +85,8 @@ class ReplayReport(Result):
             if method is None:
                 continue
             if drafter.pays is not Pays.YES:
-                return engine_settings("plain", 0)
-            return engine_settings(method, _usual_length(drafter))
+                return settings_to_paste("plain", 0)
+            return settings_to_paste(method, _usual_length(drafter))
         return {}
 
     # --- words
@@ -217,7 +216,7 @@ class ReplayReport(Result):
             "Tokens per forward pass",
             rows,
             f"predicted speed-up at verification cost '{cost}', drafting not counted:",
-            forms=dict.fromkeys(("tokens/forward", "speed-up", "accepted"), ("{:.2f}", 1.0)),
+            formats=dict.fromkeys(("tokens/forward", "speed-up", "accepted"), ("{:.2f}", 1.0)),
         )
 
     def _positions_tables(self) -> Iterator[Table]:
@@ -246,7 +245,7 @@ def _above_table(tokens: TokensAbove) -> Table:
         rows,
         "by the recorded rounds and the text; inside a recorded round the drafter is accepted "
         "at least for its rest, at most as a whole:",
-        forms={"tokens/forward": ("{:.2f}", 1.0)},
+        formats={"tokens/forward": ("{:.2f}", 1.0)},
     )
 
 

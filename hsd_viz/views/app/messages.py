@@ -9,13 +9,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from hsd_viz.decoding.options import settings
+from hsd_viz.decoding.options import decoding_settings
 from hsd_viz.errors import UserError
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
 #: The fields of a request to decode that are options of a decode.
-OPTIONS = (*settings(), "chat")
+OPTIONS = (*decoding_settings(), "chat")
 #: The most characters of a run's name and of a token's text that are kept of a parent.
 MOST_TEXT = 200
 

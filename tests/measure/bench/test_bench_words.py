@@ -131,7 +131,7 @@ def test_what_is_the_same_for_all_is_noted_once(report):
         ["b", 0.52, "native", 1],
     ]
     rows.append(["c", None, None, None])
-    shown = Table("", rows, forms={"repetition": ("{:.0%}", 1.0)})
+    shown = Table("", rows, formats={"repetition": ("{:.0%}", 1.0)})
     assert shown.dense(ONCE).cells() == shown.cells()
     assert shown.cells()[3] == ["c", "-", "-", "-"]
     assert Table("", rows[:3]).dense(ONCE).rows == [

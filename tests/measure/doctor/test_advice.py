@@ -13,7 +13,7 @@ from hsd_viz.measure.doctor.observe import from_figures, with_figures
 from hsd_viz.measure.doctor.options import Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import Option
-from hsd_viz.records.engine_settings import METHODS, method_of, settings
+from hsd_viz.records.engine_settings import METHODS, method_of, settings_to_paste
 from tests.measure.doctor.observations import (
     HEALTHY,
 )
@@ -65,7 +65,7 @@ def longest_option(seen):
 def test_the_drafter_is_kept(method):
     diagnosis = diagnose(replace(HEALTHY, method=method, draft=6.0))
     assert diagnosis.advised.method == method
-    assert set(diagnosis.flags) == set(settings(method, diagnosis.advised.tokens))
+    assert set(diagnosis.flags) == set(settings_to_paste(method, diagnosis.advised.tokens))
     n = diagnosis.advised.tokens
     for text in diagnosis.flags.values():
         assert str(n) in text or str(n + 1) in text
@@ -82,12 +82,15 @@ def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     for method in METHODS:
-        for text in settings(method, 5).values():
+        for text in settings_to_paste(method, 5).values():
             assert "5" in text or "6" in text
     for method in ("draft", "eagle3", "lookup"):
-        assert "--speculative-num-draft-tokens 6" in settings(method, 5)["sglang 0.5.9"]
-    assert json.loads(settings("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
-    assert len(settings("plain", 0)) == 5
+        assert "--speculative-num-draft-tokens 6" in settings_to_paste(method, 5)["sglang 0.5.9"]
+    assert (
+        json.loads(settings_to_paste("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"]
+        == "suffix"
+    )
+    assert len(settings_to_paste("plain", 0)) == 5
     assert method_of("EAGLE-3") == "eagle3"
 
 

@@ -20,7 +20,7 @@ from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import MODELS
 from hsd_viz.measure.predict.assumed_acceptance import HEAD_ACCEPTANCE
 from hsd_viz.measure.predict.hardware_plan import SingleDraft
-from hsd_viz.measure.predict.stacks_on_hardware import settings
+from hsd_viz.measure.predict.stacks_on_hardware import settings_of_stack
 from hsd_viz.stack import parse
 from tests.rows import column, keyed, select
 
@@ -131,14 +131,19 @@ def test_the_command_answers_in_text_json_and_a_page(tmp_path, capsys):
     assert '<i class="bar"' in page
 
 
+def vllm_config(stack: str) -> dict:
+    """Return vLLM's settings for a stack."""
+    return json.loads(settings_of_stack(parse(stack))["vllm 0.32.0"].split("'")[1])
+
+
 def test_settings_read_as_the_engines_read_them():
-    given = json.loads(settings(parse("llama-1b:5 > llama-8b"))["vllm 0.32.0"].split("'")[1])
-    assert given == {"method": "draft_model", "model": "llama-1b", "num_speculative_tokens": 5}
-    assert (
-        json.loads(settings(parse("eagle3:3 > llama-8b"))["vllm 0.32.0"].split("'")[1])["method"]
-        == "eagle3"
-    )
-    assert "leave out" in settings(parse("llama-8b"))["vllm 0.32.0"]
+    assert vllm_config("llama-1b:5 > llama-8b") == {
+        "method": "draft_model",
+        "model": "llama-1b",
+        "num_speculative_tokens": 5,
+    }
+    assert vllm_config("eagle3:3 > llama-8b")["method"] == "eagle3"
+    assert "leave out" in settings_of_stack(parse("llama-8b"))["vllm 0.32.0"]
 
 
 def test_a_schedule_by_batch_is_what_the_engines_read():
@@ -146,7 +151,7 @@ def test_a_schedule_by_batch_is_what_the_engines_read():
     for batch, lookahead in ((1, 5), (8, 3), (16, 3), (64, 0)):
         drafts.append(SingleDraft(batch, 2048, "eagle3 > llama-8b", lookahead))
     drafts.append(SingleDraft(1, 8192, "eagle3 > llama-8b", 9))
-    said = settings(parse("eagle3:5 > llama-8b"), drafts)
+    said = settings_of_stack(parse("eagle3:5 > llama-8b"), drafts)
     given = json.loads(said["vllm 0.32.0"].split("'")[1])
     assert given["num_speculative_tokens"] == 5
     assert given["num_speculative_tokens_per_batch_size"] == [[1, 7, 5], [8, 63, 3], [64, 512, 0]]
