@@ -70,7 +70,8 @@ def compare(
     with progress_bar() as update:
         for place, stack in enumerate(chosen):
             update(place, len(chosen), str(stack))
-            traces.append(run(prompt, stack, engine=engine, **options))
+            call = DecodeCall(prompt, stack, options)
+            traces.append(call.run(engine or default_engine()))
     return Comparison(traces)
 
 
@@ -91,16 +92,16 @@ def _check_call(prompt: Any, stacks: Sequence[Any]) -> None:
     Raises:
         UserError: if the prompt or the stacks are missing, or if one is in the place of the other.
     """
-    is_one = isinstance(prompt, str | Stack | Trace)
-    parts = [prompt] if is_one else list(prompt)
+    # A prompt of token ids has neither texts, nor stacks, nor traces in it.
+    parts = [prompt] if isinstance(prompt, str | Stack | Trace) else list(prompt)
     if any(isinstance(part, Trace) for part in (*parts, *stacks)):
         raise UserError("traces are compared without a prompt: compare_traces(trace, other)")
-    misplaced = [] if isinstance(prompt, str) else [p for p in parts if isinstance(p, str | Stack)]
-    if misplaced:
-        call = f"compare('def main(', {[str(misplaced[0])]})"
+    first = parts[0] if parts else None
+    if isinstance(first, str | Stack) and not isinstance(prompt, str):
+        call = f"compare('def main(', {[str(first)]})"
         if stacks:
             raise UserError(f"the prompt comes first: write {call}")
-        raise UserError(f"the stack '{misplaced[0]}' needs a prompt: {call}")
+        raise UserError(f"the stack '{first}' needs a prompt: {call}")
     if not stacks:
         raise UserError(
             "there is nothing to compare: give a prompt and stacks, as in "

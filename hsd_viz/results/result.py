@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json as json_format
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -75,7 +76,7 @@ class Result:
     def to_html(self) -> str:
         """Return the result as a page that opens offline."""
         tables = [*self.tables(), *self._setting_tables()]
-        used = {kind for table in tables for kind in table.kinds}
+        used = set(chain.from_iterable(table.kinds for table in tables))
         kinds = [kind for kind in StackKind if kind.value in used]
         return page(self.title, self.lines(), tables, kinds=kinds)
 

@@ -31,7 +31,7 @@ def test_is_committed_without_outputs_or_state(path):
         # The figures of the lessons, for pages that show files only.
         for output in cell.outputs:
             assert (set(output["data"]) == {"image/svg+xml", "text/plain"})
-        drawn = re.search(r"^(hsd\.views\.show|lines|intervals)\(", cell.source, re.M)
+        drawn = re.search(r"^(hsd\.views\.show_figure|lines|intervals)\(", cell.source, re.M)
         assert not cell.outputs or (path in LESSONS and drawn)
 
 
