@@ -19,10 +19,12 @@ from hsd_viz.version import __version__
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
     from hsd_viz import figures, views
+    from hsd_viz.decoding.engine import Engine
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.errors import UserError
+    from hsd_viz.latency.inputs import Edge
     from hsd_viz.latency.select import choose
     from hsd_viz.measure.audit.api import audit
     from hsd_viz.measure.audit.endpoint import Endpoint
@@ -37,31 +39,35 @@ if TYPE_CHECKING:
     from hsd_viz.quick import compare, compare_traces, run
     from hsd_viz.records import convert as serving_metrics
     from hsd_viz.records.imported import import_records
-    from hsd_viz.stack import StackError, parse
+    from hsd_viz.results.result import Result
+    from hsd_viz.stack import Stack, StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
     from hsd_viz.views.opened import show
 
 # Module -> the public names that load it.
 _MODULES = {
-    ".measure.predict.api": ("predict",),
+    ".decoding.engine": ("Engine",),
     ".engine.local": ("load_engine",),
     ".engine.remote": ("connect",),
-    ".errors": ("UserError",),
     ".engine.replay": ("bundled", "load_bundled"),
-    ".records.imported": ("import_records",),
+    ".errors": ("UserError",),
+    ".latency.inputs": ("Edge",),
     ".latency.select": ("choose",),
-    ".measure.doctor.api": ("doctor",),
-    ".measure.doctor.options": ("Hardware", "Known"),
-    ".measure.replay.api": ("replay",),
     ".measure.audit.api": ("audit",),
     ".measure.audit.endpoint": ("Endpoint",),
     ".measure.audit.schedules": ("audit_schedules",),
     ".measure.audit.statistical": ("audit_endpoints",),
     ".measure.bench.api": ("bench",),
+    ".measure.doctor.api": ("doctor",),
+    ".measure.doctor.options": ("Hardware", "Known"),
     ".measure.plan.api": ("plan",),
+    ".measure.predict.api": ("predict",),
+    ".measure.replay.api": ("replay",),
     ".quick": ("compare", "compare_traces", "run"),
-    ".stack": ("StackError", "parse"),
+    ".records.imported": ("import_records",),
+    ".results.result": ("Result",),
+    ".stack": ("Stack", "StackError", "parse"),
     ".trace": ("Trace", "TraceError"),
     ".version": ("__version__",),
     ".views.app.dashboard": ("dashboard",),

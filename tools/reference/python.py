@@ -16,9 +16,8 @@ from tools.reference.markdown import GENERATED, first_paragraph, prose
 #: functions.
 MODULES: dict[str, tuple[str, ...] | None] = {
     "hsd_viz": None,
-    "hsd_viz.engine": ("Engine", "LocalEngine", "prepare"),
+    "hsd_viz.engine": ("LocalEngine", "prepare"),
     "hsd_viz.measure.audit.exact": ("Task", "exact"),
-    "hsd_viz.stack": ("Stack",),
 }
 
 
