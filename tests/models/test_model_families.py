@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-import hsd_viz.cli.models as commands
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.databases import find_tokenizer
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import MissingPackage, UserError
+from hsd_viz.models.distributions import check_hash
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, PackagedFile, find_family
 from hsd_viz.models.files import open_model, weights_hash
 from hsd_viz.models.matrix import GroupedMatrix
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_the_tested_one_is_reported(tmp_path):
     other = tmp_path / "other.gguf"
     other.write_bytes(b"GGUF")
     with pytest.raises(UserError, match=r"its hash is \w{12}, expected b179c9523d0e"):
-        commands._check_hash(SMOLLM2, other, SMOLLM2.models["target"].hash)
+        check_hash(SMOLLM2, other, SMOLLM2.models["target"].hash)
 
 
 # --- decoding -------------------------------------------------------------------------------------
