@@ -84,18 +84,11 @@ def test_eager_on_request_asks_nobody(path):
     assert not family_models.loaded("nano")
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"runtime": "fast"}, "unknown runtime 'fast': it is one of auto, eager"),
-        ({"dtype": "float"}, "unknown dtype 'float': it is one of int8, float32"),
-        ({"bridge": "tly"}, r"unknown bridge 'tly': it is one of slem, tli; did you mean 'tli'"),
-    ],
-    ids=["runtime", "dtype", "bridge"],
-)
-def test_an_unknown_choice_is_refused_before_a_model_is_opened(options, message):
-    with pytest.raises(UserError, match=message):
-        load_engine("no/such-model", **options)
+def test_an_unknown_choice_is_refused_before_a_model_is_opened():
+    with pytest.raises(UserError, match="unknown runtime 'fast': it is one of auto, eager"):
+        load_engine("no/such-model", runtime="fast")
+    with pytest.raises(UserError, match="unknown dtype 'float': it is one of int8, float32"):
+        load_engine("no/such-model", dtype="float")
 
 
 @needs_compiler
