@@ -1,8 +1,8 @@
-"""Pages of HTML that open offline: a run or a comparison as the whole page, or any views in places
-of a text.
+"""HTML pages that open offline: the complete page of a run or a comparison, or single views within
+a text.
 
-The page holds the one bundle and its content (``js/page/start.ts``), packed by gzip and base64 so
-that no text can close its element. Its content security policy allows no connection.
+A page contains the bundle and its content (``js/page/start.ts``), encoded with gzip and base64 so
+that no text can close the element. Its content security policy forbids connections.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from hsd_viz.results.page import template
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
-#: Most runs of a comparison; the page shows as many.
+#: Maximum number of runs of a comparison, as on the page.
 MOST_RUNS = 3
 _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
 def run_page(trace: Given, *others: Given) -> str:
-    """Return a self-contained page of a run, or of two or three and their comparison, as ``hsd-viz
-    export`` writes it. Each is a trace or the path of its file.
+    """Return a self-contained page of a run, or of two or three runs and their comparison, as
+    ``hsd-viz export`` writes it. Each run is a trace or the path of its file.
 
     Raises:
-        UserError: if there are more than three.
+        UserError: if there are more than three runs.
     """
     if len(others) >= MOST_RUNS:
         raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
@@ -74,18 +74,19 @@ def run_page(trace: Given, *others: Given) -> str:
 
 
 class Exported:
-    """Ways out of a view: :meth:`save` and :meth:`to_html`."""
+    """Mixin that exports a view: :meth:`save` and :meth:`to_html`."""
 
     def to_html(self, *, dark: bool | None = None) -> str:
-        """Return the view as one page of HTML that opens offline and makes no network requests.
-        ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not
-        included.
+        """Return the view as an HTML page that opens offline and makes no network requests.
+
+        Controls that need Python are left out. ``dark`` selects the theme; ``None`` follows the
+        browser.
         """
         return self._page(dark)
 
     def _page(self, dark: bool | None, then: str = "") -> str:
-        """Return the page; for a picture, ``then`` puts ``height`` or ``drawing`` into ``<pre
-        id="result">``.
+        """Return the page. For pictures, ``then`` is ``height`` or ``drawing``, which the page
+        writes to ``<pre id="result">``.
         """
         if not (parts := parts_of(self)):
             raise UserError(f"{type(self).__name__} contains no view to export")
@@ -97,14 +98,15 @@ class Exported:
     def save(
         self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0
     ) -> Path:
-        """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it
-        is a chart, ``.svg``, and return the path. Pictures need Chromium or Chrome
-        (``$BROWSER_PATH`` names another one). ``width``: in CSS pixels; ``scale``: pixels of a PNG
-        for each.
+        """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, for a
+        chart, ``.svg``, and return the path.
+
+        Pictures need Chromium or Chrome (``$BROWSER_PATH`` names another browser). ``width`` is in
+        CSS pixels; ``scale`` is the number of PNG pixels per CSS pixel.
 
         Raises:
-            UserError: for another ending.
-            RuntimeError: without a browser.
+            UserError: if the suffix of the path is another one.
+            RuntimeError: if there is no browser.
         """
         path = Path(path).expanduser()
         ending = checked_ending(path)
@@ -122,7 +124,7 @@ class Exported:
 
 
 def content_of(parts: Sequence[Any]) -> dict[str, Any]:
-    """Return the content of a page with views and figures: part k is drawn into the element
+    """Return the content of a page with views and figures. The page draws part k into the element
     ``view-k``.
     """
     shown: list[Any] = []
@@ -130,7 +132,7 @@ def content_of(parts: Sequence[Any]) -> dict[str, Any]:
     styles: list[str] = []
     for k, part in enumerate(parts):
         own = {"view": part.view} if getattr(part, "view", "") else {"script": len(scripts)}
-        if "script" in own:  # a view of another package, with a script and a style of its own
+        if "script" in own:  # a view of another package has its own script and style
             scripts.append(str(part._esm))
             styles.append(str(getattr(part, "_css", "")))
         shown.append({"at": f"view-{k}", "state": _state(part), **own})
@@ -146,11 +148,11 @@ def document(
 ) -> str:
     """Return a page with ``content`` for the bundle. ``body`` is HTML."""
     styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
-    # Only these sequences could close the script element early or keep it open.
+    # Only these sequences could end the script element early or keep it open.
     assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
-    packed = ""  # a text alone needs no script
+    packed = ""  # a page without views needs no script
     if content.get("views") or content.get("about"):
-        # Nine digits hold a probability (float32) exactly.
+        # Nine significant digits represent a probability (float32) exactly.
         short = json.loads(
             json.dumps(content), parse_float=lambda text: float(f"{float(text):.9g}")
         )
@@ -169,7 +171,7 @@ def document(
 
 
 def parts_of(view: Any) -> list[Any]:
-    """Return the views and figures of a view or box, in order."""
+    """Return the views and figures of a view or a box, in order."""
     if isinstance(view, anywidget.AnyWidget):
         return [view]
     parts = []

@@ -1,7 +1,7 @@
-"""The lessons of the course without a kernel: a page each, and a deck of slides. All in one file,
-offline.
+"""The lessons of the course without a kernel: one page per lesson, and a deck of slides. Each is a
+single file that opens offline.
 
-Cells are run when the page is made. Views are interactive; the answer to a prediction is folded.
+Cells are run when a page is written. Views are interactive; the answer to a prediction is folded.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from hsd_viz.views.export import Exported, content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import as_widget
 
-#: The height of a figure on a slide, in pixels: text and outputs of its section fit on 720 of them,
-#: too.
+#: Height of a figure on a slide in pixels, so that the text and outputs of its section fit on 720
+#: pixels as well.
 _SLIDE_FIGURE = 310
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 _SCRIPT = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
-#: How the text of a section begins.
+#: Beginnings of the text of a section.
 _BEGINNINGS = ("#", "**What to take home")
-#: A fact of the opening: its name, and its words up to the next one.
+#: Matches a fact of the opening: its name, and its text up to the next fact.
 _FACT = re.compile(r"\*\*(\w+)\.\*\* (.*?)(?=\s\*\*\w+\.\*\*|\Z)", re.S)
 
 
 class LessonWriter:
-    """Makes HTML of steps.
+    """Writes the HTML of cells.
 
     Args:
-        notebook: the name of the notebook that is a file beside the page, "" if there is none.
+        notebook: the name of the notebook file beside the page; "": none.
 
     Attributes:
-        parts: the views that it places.
-        notebook: as given.
+        parts: the views to draw in the HTML.
+        notebook: the name of the notebook file.
     """
 
     def __init__(self, notebook: str = "") -> None:
         from markdown_it import MarkdownIt
 
-        # The masters are part of the package; they contain HTML of their own.
+        # HTML is allowed, because the masters are part of the package.
         parser = MarkdownIt("commonmark", {"html": True}).enable("table")
         self.markdown = parser.render
         self.phrase = parser.renderInline
@@ -63,12 +63,12 @@ class LessonWriter:
         self.notebook = notebook
 
     def shown(self, step: CellOutput) -> str:
-        """Return what a cell printed, and its value."""
+        """Return the output and the value of a cell."""
         printed = f"<pre tabindex=0>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
         return printed + self.value(step.value)
 
     def value(self, value: Any) -> str:
-        """Return the value of a cell; "" for one that has nothing to show on a page."""
+        """Return the HTML of a cell's value; "" for a value that a page cannot show."""
         if isinstance(value, CheckResult):
             return tries(value.exercise, self.notebook)
         if isinstance(value, Quiz):
@@ -82,7 +82,7 @@ class LessonWriter:
         return "" if value is None else f"<pre tabindex=0>{escape(value)}</pre>"
 
     def _views(self, value: Any) -> str:
-        """Return the places of a view or a figure, which the page's script fills."""
+        """Return the elements into which the page's script draws a view or a figure."""
         if _is_figure(value):
             value = in_common_form(value)
         before = len(self.parts)
@@ -101,12 +101,12 @@ def _html(macro: str, *given: Any) -> str:
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
 
 
-#: A number as a table has it, with its unit.
+#: Matches a number of a table, with its unit.
 _NUMBER = re.compile(r"[−+-]?\d[\d.]*( ?[%×]| [a-zµ]{1,4})?|-|✓|✗")
 
 
 def _table(frame: Any) -> str:
-    """Return a data frame as a table; an index with a name is its first column."""
+    """Return a data frame as a table. A named index becomes the first column."""
     if frame.index.name:
         frame = frame.reset_index()
     columns = []
@@ -124,7 +124,7 @@ def _as_text(value: Any) -> str:
 
 
 def _question(question: dict[str, Any]) -> dict[str, Any]:
-    """Return a question of a quiz; of one that asks for a number, what its field accepts."""
+    """Return a question of a quiz. A numeric question has the pattern that its field accepts."""
     answers = [answer for answer in question["answers"] if answer.get("type") != "default"]
     [right] = [answer for answer in answers if answer["correct"]]
     pattern = _pattern(Fraction(str(right["value"]))) if "value" in right else ""
@@ -132,8 +132,9 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
-    """Return some calls of an exercise and what they return, for fields that check a value. Only
-    exact values of the function itself have fields: no measured number, and no law of a program.
+    """Return some calls of an exercise with their results, for fields that check a typed value.
+
+    Only exact results of the function have fields, not measurements or distributions.
     """
     cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
@@ -143,8 +144,8 @@ def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
 
 
 def tries(exercise: Exercise, notebook: str = "") -> str:
-    """Return an exercise as fields that say whether a value is right, without a script, where its
-    notebook is, and its hints.
+    """Return an exercise as fields that check a typed value without a script, with a link to its
+    notebook and its hints.
     """
     fields = fields_of(exercise)
     cases = [(call, _pattern(expected)) for call, expected in fields]
@@ -153,7 +154,7 @@ def tries(exercise: Exercise, notebook: str = "") -> str:
 
 
 def _form(values: Sequence[Any]) -> str:
-    """Return how such values are written."""
+    """Return the format in which such values are written."""
     first = values[0] if values else 0
     if isinstance(first, bool):
         return "yes or no"
@@ -169,7 +170,7 @@ def _exact(value: Any) -> bool:
 
 
 def _pattern(value: Any) -> str:
-    """Return a regular expression of the ways to write a value."""
+    """Return a regular expression that matches the ways to write a value."""
     if isinstance(value, bool):
         return f"{value}|{str(value).lower()}|{'yes' if value else 'no'}"
     if isinstance(value, list):
@@ -185,8 +186,8 @@ def title_of(path: Path) -> str:
 
 
 def add_figures(notebook: Path, master: Path) -> None:
-    """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as
-    GitHub's. Needs kaleido and a browser (:func:`hsd_viz.figures.save`).
+    """Store each figure of a student notebook as SVG in its output, for pages that do not run
+    notebooks, such as GitHub's. Needs kaleido and a browser (:func:`hsd_viz.figures.save`).
     """
     content = json.loads(notebook.read_text(encoding="utf-8"))
     for cell, step in zip(content["cells"], run(master), strict=True):
@@ -200,16 +201,18 @@ def add_figures(notebook: Path, master: Path) -> None:
     write_inside(notebook.parent, notebook.name, drawn)
 
 
-#: Links to a dashboard on the reader's own machine, a paragraph each.
+#: Matches paragraphs with a link to a dashboard on the reader's machine.
 _TOUR = re.compile(r"^\[Tour\]\(http://127\.0\.0\.1:[^\n]*\n?", re.M)
 
 
-#: Runs a lesson: returns its cells with their outputs.
+#: A function that runs a lesson and returns its cells with their outputs.
 Runner = Callable[[Path], Iterable[CellOutput]]
 
 
 def each_once() -> Runner:
-    """Return a runner that runs each lesson once, for all pages and slides that show it."""
+    """Return a runner that caches outputs, so that each lesson runs once for all pages and
+    slides.
+    """
     return cache(lambda path: list(run(path)))
 
 
@@ -284,20 +287,20 @@ def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
     if step.kind == "markdown":
         return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
     if isinstance(step.value, CheckResult):
-        # Its fields check an answer here; the cell checks a function in the notebook.
+        # On a page, fields check the answers; the cell's check of a function is for notebooks.
         return writer.shown(step)
     if editions.UNSOLVED in step.text:
         return _html("task", step.text.replace(editions.UNSOLVED, "..."))
     shown = writer.shown(step)
-    # Code is below what it shows; a cell that only prepares others shows nothing.
+    # Code is below its output; a cell without output, which prepares others, is left out.
     return f"{shown}\n{_html('code', step.text)}" if shown else ""
 
 
 def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> str:
-    """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows
-    the next one.
+    """Return the slides of lessons (default: all) as one page with a screen per slide; Space or
+    Page Down shows the next one.
 
-    A slide is a section of a lesson with all that its cells show, or its summary; exercises are
+    A slide is a section of a lesson with the outputs of its cells, or the summary. Exercises are
     left out. ``runner`` runs the lessons.
     """
     paths = paths or editions.masters()
@@ -330,7 +333,7 @@ def _slide(writer: LessonWriter, section: Sequence[CellOutput]) -> str:
             shown.append(writer.markdown(step.text))
             continue
         if _is_figure(step.value):
-            # A copy: the page of the lesson shows the figure at its own height.
+            # Copy, since the page of the lesson shows the figure at its original height.
             figure = deepcopy(in_common_form(step.value))
             step = step._replace(value=figure.update_layout(height=_SLIDE_FIGURE))
         shown.append(writer.shown(step))

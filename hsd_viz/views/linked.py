@@ -1,15 +1,15 @@
-"""Views of a run, or of several; those of one run share it, a cursor and a selection in the
-browser.
+"""Views of one or several runs. Views of the same run share the run, a cursor and a selection in
+the browser.
 
-A *group* is one run and one cursor. Views with the same ``group`` trait belong to one group::
+A *group* consists of one run and one cursor. Views with the same ``group`` trait share a group::
 
     stream, inspector = TokenStream(trace), RoundInspector()
     link(stream, inspector)          # one group; the first view with a trace publishes it
     Staircase(group=stream.group)    # equivalent
 
-The cursor is held in the browser: hover previews, click or Enter pins, Esc unpins; ← → move by
-event, with Shift by round, ``,`` ``.`` by token, Home and End to the ends, Space plays. A target
-round has its trace id; ``token`` indexes ``trace.token_rows``.
+The cursor lives in the browser: hovering previews, a click or Enter pins, Esc unpins; ← → move by
+event, with Shift by round, ``,`` ``.`` by token, Home and End to the ends, and Space plays. Target
+rounds are identified by their id in the trace; ``token`` is an index of ``trace.token_rows``.
 """
 
 from __future__ import annotations
@@ -37,12 +37,17 @@ _VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
 
 
 class LinkedView(View):
-    """A view of a run in a group. ``trace`` (or the path of its file): publish it; ``None``: show
-    the group's run. ``group`` ``None``: a new group.
+    """A view of the run of a group.
 
-    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``,
-    empty without one. It can be observed and set; of several views with one group the browser sets
-    that of the first.
+    The trait ``cursor`` is the place of the cursor: ``{"token": index, "round": id,
+    "pinned": bool}``, or empty. It can be observed and set. Of several views of a group, the
+    browser sets the trait of the first one.
+
+    Args:
+        trace: a trace, or the path of its file, to publish to the group. ``None``: show the run of
+            the group.
+        group: the name of the group. ``None``: a new group.
+        **options: further traits of the view.
     """
 
     group = traitlets.Unicode().tag(sync=True)
@@ -67,7 +72,7 @@ class LinkedView(View):
 
     @property
     def trace(self) -> Trace | None:
-        """The trace shown: the view's own, or that of its group; ``None`` without one."""
+        """The trace shown: that of the view, or else of its group; ``None``: there is none."""
         return next(
             (view._shown for view in self._group() if view._shown is not None and view.data), None
         )
@@ -75,7 +80,7 @@ class LinkedView(View):
     @property
     def selection(self) -> pd.DataFrame:
         """The tokens of the round under the cursor, as in ``trace.tokens``."""
-        # The browser sets the traits of one view of a group.
+        # The browser sets the cursor of only one view of a group.
         here = next(
             (view.cursor["round"] for view in self._group() if "round" in view.cursor), None
         )
@@ -83,15 +88,15 @@ class LinkedView(View):
         return frame[frame["round"] == here]
 
     def show(self, trace: Given) -> None:
-        """Show a whole trace in all views of the group."""
+        """Show a trace in all views of the group."""
         self._shown = trace = trace_of(trace)
         self.cursor = {}
         self.data = run_data.snapshot(trace, uuid.uuid4().hex)
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
-    """Join views into a group (default: the first view's) and return its name; the first trace
-    is shown.
+    """Join views into a group (default: that of the first view), and return its name. The group
+    shows the first trace.
     """
     if not views:
         raise UserError("link() needs at least one view")
@@ -105,8 +110,10 @@ def link(*views: LinkedView, group: str | None = None) -> str:
 
 
 class TokenStream(LinkedView):
-    """The text of a decode by token. ``pinned``: index of the pinned token (-1: none);
-    ``details``: rejected drafts, where rounds begin, and the numbers of a token.
+    """The text of a run by token.
+
+    ``pinned`` is the index of the pinned token (-1: none). ``details`` shows rejected drafts, the
+    beginnings of rounds, and the numbers of a token.
     """
 
     view = traitlets.Unicode("stream").tag(sync=True)
@@ -116,37 +123,39 @@ class TokenStream(LinkedView):
 
 
 class Staircase(LinkedView):
-    """A run as a staircase: time across, tokens up, with a player.
+    """A run as a staircase over time, with tokens upwards, and a player.
 
-    A tread is what a round cost, a riser what it brought, coloured by source; the slope is the
-    speed. The ramp behind it is plain decoding, where that was measured beside the run. Rounds of a
-    run without times have one width.
+    The tread of a round is its duration, the riser its tokens, coloured by source; the slope is the
+    speed. The ramp behind it is plain decoding if that was measured with the run. In a run without
+    times, all rounds have the same width.
     """
 
     view = traitlets.Unicode("staircase").tag(sync=True)
 
 
 class RoundInspector(LinkedView):
-    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects.
-    Below are the computation of each verdict, and p and q of its position as a dart board.
+    """A round as a scene: draft tokens rise through the levels, and each level stops those that it
+    rejects. Below are the computation of each verdict, and p and q at its position as a dart board.
     """
 
     view = traitlets.Unicode("scene").tag(sync=True)
 
 
 class Timeline(LinkedView):
-    """A run over time: tokens of each round by source, drafts of each database (counted at the
-    first verifier), calls of each level. A lane's *share* is its calls' time over the time of the
-    whole decode, prefill included.
+    """A run over time: the tokens of each round by source, the draft tokens of each database
+    (counted at the first verifier), and the calls of each level. The *share* of a lane is the time
+    of its calls over the time of the decode, prefill included.
     """
 
     view = traitlets.Unicode("timeline").tag(sync=True)
 
 
 class Panels(LinkedView):
-    """Counts of a run as tables with bars; ``which`` names them: ``ribbons`` (what survives each
-    level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``inText`` (where the next token
-    was in the text before it, of a run with the semantic database).
+    """Counts of a run as tables with bars.
+
+    ``which`` names the tables: ``ribbons`` (tokens that survive each level, by source),
+    ``byPosition``, ``perRound``, ``byMatch``, and ``inText`` (ways to find the next token in the
+    text before it, for a run with the semantic database).
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)
@@ -156,8 +165,8 @@ class Panels(LinkedView):
 
 
 class LocalityMap(LinkedView):
-    """Copy arcs: the sources of the text's tokens in a row, and an arc from each copied passage
-    to its origin.
+    """Copy arcs: the tokens of the text in a row, coloured by source, and an arc from each copied
+    passage to its origin.
     """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
@@ -174,12 +183,12 @@ class DraftGame(LinkedView):
 
 
 class Versus(View):
-    """Two or three runs of one prompt and seed, side by side: a column for each output position, a
-    row for each run.
+    """Two or three runs of one prompt and seed side by side, with a column per output position and
+    a row per run.
 
     ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the
-    pinned output position from 0 (-1: none), ``time`` the time of the race shown first, in
-    milliseconds (-1: it plays once when it is first seen).
+    pinned output position from 0 (-1: none). ``time`` is the initial time of the race in
+    milliseconds (-1: the race plays once when it is first visible).
     """
 
     view = traitlets.Unicode("versus").tag(sync=True)
@@ -200,7 +209,7 @@ class Versus(View):
         self.show(traces)
 
     def show(self, traces: Sequence[Given]) -> None:
-        """Show these runs in order."""
+        """Show runs in this order."""
         with self.hold_sync():
             self.pinned = -1
             self.runs = [
@@ -210,8 +219,8 @@ class Versus(View):
 
 
 def overview(trace: Given) -> Composition:
-    """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with
-    one cursor.
+    """Return the text, staircase, rounds and timeline of a run with one cursor. ``trace`` is a
+    trace or the path of its file.
     """
     stream = TokenStream(trace)
     return compose(

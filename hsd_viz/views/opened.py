@@ -1,4 +1,4 @@
-"""What shows a file: a trace as linked views, a served request as a run, a record as a
+"""Opening files: shows a trace as linked views, a served request as a run, and a record as a
 diagnosis.
 """
 
@@ -21,17 +21,18 @@ from hsd_viz.views.linked import overview
 
 
 def show(given: Trace | str | Path, request: int = 1) -> Any:
-    """Return what shows a trace or a file in a notebook.
+    """Return the display of a trace or a file in a notebook.
 
-    A trace, and a record of a serving engine with the draft of each round, are shown as the views
-    of a run; a record of counts, such as a server log or a copy of ``/metrics``, as its diagnosis.
+    A trace, or a record of a serving engine with the draft of each round, is shown as views of a
+    run. A record of counts, such as a server log or a copy of ``/metrics``, is shown as its
+    diagnosis.
 
     Args:
         given: a trace, or the path of a trace or a record.
-        request: of a record of several requests with rounds: this one, from 1.
+        request: the number, from 1, of the request to show of a record of several requests.
 
     Raises:
-        UserError: if the file is neither, or has fewer requests.
+        UserError: if the file is neither a trace nor a record, or has fewer requests.
     """
     if isinstance(given, Trace):
         return _shown(given)
@@ -48,7 +49,7 @@ def show(given: Trace | str | Path, request: int = 1) -> Any:
 
 
 def _shown(trace: Trace) -> Any:
-    """Return the views of a trace; of one of counts alone its diagnosis."""
+    """Return the views of a trace, or the diagnosis of a trace that has only counts."""
     if "imported" in trace.meta and not len(trace) and not trace.round_rows:
         return doctor(trace)
     return overview(trace)
@@ -58,7 +59,7 @@ def _requests_with_rounds(path: Path, not_a_trace: str) -> list[Trace]:
     """Return the requests of a record that have rounds.
 
     Raises:
-        BadFile: if it is not a record.
+        BadFile: if the file is not a record.
     """
     try:
         reading = read(path)
@@ -74,7 +75,7 @@ def _requests_with_rounds(path: Path, not_a_trace: str) -> list[Trace]:
 
 
 def _numbered(runs: list[Trace], request: int) -> Trace:
-    """Return a request as a run that says which of several it is."""
+    """Return a request as a run, with its number among several in the title."""
     run = served_run(runs[request - 1])
     if len(runs) > 1:
         run.meta["prompt"] = f"request {request} of {len(runs)}: {run.meta['prompt']}"
@@ -82,10 +83,10 @@ def _numbered(runs: list[Trace], request: int) -> Trace:
 
 
 def run_of_file(content: bytes, name: str) -> Trace:
-    """Return the run of a file: a trace, or the first request of a record that has rounds.
+    """Return the run of a file: a trace, or the first request with rounds of a record.
 
     Raises:
-        UserError: if it is neither, or too large for the page.
+        UserError: if the file is neither a trace nor a record, or too large for the page.
     """
     try:
         return run_data.read_trace(content, name)
@@ -93,7 +94,7 @@ def run_of_file(content: bytes, name: str) -> Trace:
         not_a_trace = error
     name = run_data.shown_name(name)
     with tempfile.TemporaryDirectory(prefix="hsd-viz-record-") as place:
-        # A visitor's name of a file never becomes a path.
+        # The visitor's file name is never used as a path.
         path = Path(place) / "record"
         path.write_bytes(content)
         try:

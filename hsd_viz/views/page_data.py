@@ -1,5 +1,5 @@
-"""What the page knows before anything is asked (``About`` of ``js/host.ts``): palette, presets,
-recordings, grammar.
+"""The data that the page has without a request to its host (``About`` of ``js/host.ts``): palette,
+presets, recordings, grammar.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES
 
 STATIC = Path(__file__).parent / "static"
-#: All views in one module.
+#: The module of all views.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel
-#: decodes on and with, and families of models to predict (target first).
+#: Data of all pages (prompts with their locality, stacks with descriptions, devices, …), and
+#: families of models for predictions (target first).
 ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
-#: Prompts of the form by family, one for each task of a benchmark of chats; other families have
-#: those of all pages.
+#: Prompts of the form by family, one per task of a chat benchmark; other families have the prompts
+#: of all pages.
 QUESTIONS: dict[str, list[dict[str, str]]] = _DATA["questions"]
 MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
 def page_palette() -> dict[str, Any]:
-    """Return the palette as sent to the browser, whose style sheet has the colours of the
-    included sources only.
+    """Return the palette for the browser, whose style sheet has only the colours of included
+    sources.
     """
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
@@ -62,8 +62,8 @@ def page_palette() -> dict[str, Any]:
 
 @cache
 def races() -> list[dict[str, Any]]:
-    """Return the recordings of one prompt with several stacks, a group for each prompt and
-    sampling; first those of the prompt that the page opens with.
+    """Return the recordings of one prompt with several stacks, in a group per prompt and sampling;
+    the group of the page's first recording is first.
     """
     races: list[dict[str, Any]] = []
     for group, recordings in side_by_side().items():
@@ -79,16 +79,14 @@ def races() -> list[dict[str, Any]]:
 
 
 def _target_words(meta: dict[str, Any]) -> str:
-    """Return the name of a recording's target; of the project's own, what it writes."""
+    """Return the name of a recording's target; for the shipped target, a description."""
     model = str(meta["models"][-1]["model"])
     return "Python model" if model == TARGET else model
 
 
 @cache
 def games() -> list[dict[str, Any]]:
-    """Return the texts of the game that are recorded, each with the names of its runs by the
-    player.
-    """
+    """Return the recorded texts of the game, each with the names of its runs by player."""
     recorded = side_by_side(GAMES)
     games = []
     for game in ABOUT["games"]:
@@ -101,21 +99,19 @@ def games() -> list[dict[str, Any]]:
 
 @cache
 def languages() -> dict[str, Any]:
-    """Return what the game says in the languages beside English, by their tags."""
+    """Return the translations of the game, by language tag."""
     files = sorted(Path(__file__).parent.glob("game.*.json"))
     return {path.name.split(".")[1]: json.loads(path.read_text(encoding="utf-8")) for path in files}
 
 
 def offered() -> dict[str, Recording]:
-    """Return the recordings that the page offers, by the name it has for each; it opens the
-    first.
-    """
+    """Return the recordings that the page offers, by their name on the page. It opens the first."""
     answers = {f"answers/{recording.name}": recording for recording in bundled(ANSWERS)}
     return answers | {recording.name: recording for recording in bundled()}
 
 
 def recorded_runs() -> dict[str, partial[Trace]]:
-    """Return what loads each recording, by the name that the page has for it."""
+    """Return a function that loads each recording, by its name on the page."""
     folders = {"": TRACES, "answers/": ANSWERS}
     folders |= {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
     folders |= {f"game/{name}/": GAMES / name for name in side_by_side(GAMES)}
@@ -127,10 +123,8 @@ def recorded_runs() -> dict[str, partial[Trace]]:
 
 
 def saved_reports() -> dict[str, Path]:
-    """Return the project's bench reports by their titles in the folder's ``README.md``, in its
-    order.
-    """
-    # Imported late: the page opens without it.
+    """Return the paths of the project's bench reports by title, as in their ``README.md``."""
+    # Imported on use, because the page opens without it.
     from hsd_viz.measure.bench.report import read_report
 
     reports, place = {}, data_folder("measured", "docs/bench")
@@ -143,14 +137,16 @@ def saved_reports() -> dict[str, Path]:
 
 @cache
 def suites() -> list[dict[str, Any]]:
-    """Return the speed-ups of the project's bench reports over all prompts of their suites, for a
-    page to show beside the speed-up of one prompt: the first with an interval of each family,
-    stack, temperature and number type, in the order of the folder's ``README.md``.
+    """Return the speed-ups of the project's bench reports over all prompts of their suites, which
+    the page shows beside the speed-up of one prompt.
+
+    Of each family, stack, temperature and number type, the first one with an interval is taken, in
+    the order of the reports' ``README.md``.
     """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     place = data_folder("measured", "docs/bench")
     for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
-        with suppress(OSError):  # an installed package may lack one
+        with suppress(OSError):  # an installed package may lack a report
             data = json.loads((place / name).read_bytes())
             if isinstance(data, dict) and "stacks" in data and data.get("command"):
                 for row in _suite_rows(name, title, data):
@@ -160,7 +156,7 @@ def suites() -> list[dict[str, Any]]:
 
 
 def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the speed-ups of a report; a suite that is called as a file has the title's name."""
+    """Yield the speed-ups of a report. A suite named by a file gets the name in the title."""
     family = re.search(r"--family (\S+)", report["command"])
     suite = report["suite"]
     settings = report["settings"]
@@ -185,9 +181,9 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
 
 
 def first_stack(family: Family) -> str:
-    """Return the stack that the form has at first: of those in its menu the fastest by the
-    project's bench reports on the family at the page's temperature; the menu's first for the
-    shipped models.
+    """Return the initial stack of the form: the first of its menu for the shipped models, else the
+    fastest one of the menu according to the project's bench reports on the family at the page's
+    temperature.
     """
     menu = [stack for stack, _ in ABOUT["stacks"]]
     measured = {
@@ -203,7 +199,7 @@ def first_stack(family: Family) -> str:
 
 
 def families() -> list[dict[str, Any]]:
-    """Return the families that a page may offer, each with what its form needs."""
+    """Return the families that a page may offer, each with the data of its form."""
     return [
         {
             "name": family.name,
@@ -220,7 +216,7 @@ def families() -> list[dict[str, Any]]:
 
 
 def family_form(family: Family) -> dict[str, Any]:
-    """Return the parts of the page's data that depend on the family it decodes with at first."""
+    """Return the parts of the page's data that depend on its initial family."""
     if family.name == DEFAULT:
         return {}
     form = about()["form"]
@@ -231,7 +227,7 @@ def family_form(family: Family) -> dict[str, Any]:
 
 
 def about() -> dict[str, Any]:
-    """Return what the page knows at first."""
+    """Return the initial data of the page."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
     form |= defaults() | {"temperature": TEMPERATURE}
     facts = {

@@ -1,5 +1,5 @@
-"""A run as sent to the browser: its tables as columns (:mod:`hsd_viz.trace.tables`) and its
-meta.
+"""The format in which runs are sent to the browser: tables as columns
+(:mod:`hsd_viz.trace.tables`), and the meta.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from hsd_viz.trace.file import TraceError
 from hsd_viz.trace.identities import check
 from hsd_viz.trace.trace import TraceTables
 
-#: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.
+#: Maximum decompressed size of an opened trace in bytes: twenty times the page's longest run.
 MAX_UNPACKED = 64_000_000
-#: Maximum tokens, prompt included: some views draw one mark per token.
+#: Maximum number of tokens, prompt included, because some views draw one mark per token.
 MOST_TOKENS = 10_000
-#: The largest whole number up to which JavaScript has all.
+#: Largest integer up to which JavaScript represents all integers exactly.
 MOST_EXACT = 2**53 - 1
-#: Settings of the sampling that are numbers.
+#: Names of the numeric sampling settings.
 _NUMBERS = tuple(name for name in settings_of(Sampling) if name != "rule")
-#: Maximum characters of a file name in a message.
+#: Maximum length of a file name in a message, in characters.
 MOST_NAME = 60
 
 
 def tables(record: TraceTables) -> dict[str, Any]:
-    """Return the tables of a step or a trace, and ``pieces``: token texts by id."""
+    """Return the tables of a step or a trace, with ``pieces``, the token texts by id."""
     return {**record.columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded,
-    ``asked`` as written.
+    """Return the prompt, its token ids if known, the level names, and the meta, in which ``stack``
+    is the stack as decoded and ``asked`` as written.
     """
     asked = str(meta.get("stack") or "")
     sampling = _sampling_of(meta)
@@ -54,7 +54,7 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sampling_of(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return the sampling of a run; a seed that a JavaScript number does not hold is text."""
+    """Return the sampling of a run; a seed too large for a JavaScript number becomes text."""
     sampling = dict(meta.get("sampling") or {})
     seed = sampling.get("seed")
     if isinstance(seed, int) and seed > MOST_EXACT:
@@ -63,7 +63,7 @@ def _sampling_of(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exact_sampling(sampling: dict[str, Any]) -> dict[str, Any]:
-    """Return the sampling of a run that a browser kept, with its seed as a number."""
+    """Return the sampling of a run from a browser, with its seed as a number."""
     seed = sampling.get("seed")
     if isinstance(seed, str) and seed.isdecimal():
         return sampling | {"seed": int(seed)}
@@ -79,7 +79,7 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     names: list[str] = []
     for part in parts:
         if isinstance(part, DraftSource) and part.name == "auto":
-            # A resolved `auto` lists its levels in order.
+            # The items of a resolved `auto` are its levels in order.
             names += part.items
         else:
             names.append(part.name)
@@ -87,12 +87,12 @@ def level_names(meta: dict[str, Any]) -> list[str]:
 
 
 def snapshot(trace: Trace, run: str, seq: int = 1) -> dict[str, Any]:
-    """Return a whole trace. ``run`` identifies it, ``seq`` counts its steps so far."""
+    """Return the snapshot of a trace. ``run`` is its id, ``seq`` the number of steps so far."""
     return {"run": run, "seq": seq, **head(trace.meta), **tables(trace)}
 
 
 def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
-    """Return the message with the steps of a live run from number ``first`` on."""
+    """Return a message with steps of a live run, the first of which has number ``first``."""
     seq = first + len(steps) - 1
     return {
         "kind": "append",
@@ -104,10 +104,10 @@ def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
 
 
 def trace_from(run: Any) -> Trace:
-    """Return the trace of a snapshot that a browser kept.
+    """Return the trace of a snapshot from a browser.
 
     Raises:
-        BadFile: if it is not one.
+        BadFile: if it is not a snapshot.
     """
     meta = object_at(run, "meta")
     own = {
@@ -120,7 +120,7 @@ def trace_from(run: Any) -> Trace:
 
 
 def shown_name(name: str) -> str:
-    """Return the name of a file as messages have it, cut to :data:`MOST_NAME` characters."""
+    """Return the name of a file for messages, cut to :data:`MOST_NAME` characters."""
     return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
 
 
@@ -128,7 +128,7 @@ def read_trace(content: bytes, name: str) -> Trace:
     """Read a trace from a file's bytes.
 
     Raises:
-        TraceError: if it is not a valid one, or too large for the page.
+        TraceError: if it is not a valid trace, or too large for the page.
     """
     name = shown_name(name)
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
@@ -142,10 +142,10 @@ def read_trace(content: bytes, name: str) -> Trace:
 
 
 def checked(trace: Trace, name: str) -> Trace:
-    """Return a complete trace that a browser can show.
+    """Return a trace after checking that it is complete and that a browser can show it.
 
     Raises:
-        TraceError: if it is not one.
+        TraceError: if it is not such a trace.
     """
     try:
         meta = _checked_meta(trace.meta)
@@ -171,12 +171,12 @@ def checked(trace: Trace, name: str) -> Trace:
 
 
 class _Plain(msgspec.Struct):
-    """What a run notes of plain decoding beside it.
+    """Plain decoding measured with a run.
 
     Attributes:
-        tokens_per_second: its speed.
-        load_average: of the machine.
-        cores: of the machine.
+        tokens_per_second: the speed of plain decoding.
+        load_average: the load average of the machine.
+        cores: the number of cores of the machine.
         speedups: the speed-up of each pair of runs.
     """
 
@@ -187,26 +187,26 @@ class _Plain(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
-    """The meta of a run, as far as the page reads it.
+    """The fields of a run's meta that the page reads.
 
     Attributes:
         prompt: the prompt as text.
-        prompt_ids: its token ids.
-        stack: the stack as it was written.
-        prefill_ns: ns of the prefill.
-        wall_ns: ns of the whole run.
-        max_new_tokens: the token limit.
-        threads: of forward passes.
-        fastest_of: how many runs it is the fastest of.
-        sampling: how it was sampled, by setting.
-        plain: the plain runs beside it.
-        models: facts of its models.
-        device: where it ran.
+        prompt_ids: the token ids of the prompt.
+        stack: the stack as written.
+        prefill_ns: the duration of the prefill in nanoseconds.
+        wall_ns: the duration of the run in nanoseconds.
+        max_new_tokens: the maximum number of tokens.
+        threads: the number of threads of forward passes.
+        fastest_of: the number of runs of which this is the fastest.
+        sampling: the sampling settings by name.
+        plain: plain decoding measured with the run.
+        models: facts of the models.
+        device: the device of the models.
         device_name: the name of the processor.
-        dtype: the type of the weights.
-        runtime: what ran the models.
-        created: when it ran.
-        clock: how its times are known.
+        dtype: the number type of the weights.
+        runtime: the runtime of the models.
+        created: the time of the run.
+        clock: the origin of the times.
     """
 
     prompt: str
@@ -229,10 +229,10 @@ class _Meta(msgspec.Struct):
 
 
 def _checked_meta(meta: dict[str, Any]) -> _Meta:
-    """Return the meta fields that the page reads.
+    """Validate and return the meta fields that the page reads.
 
     Raises:
-        UserError: if one has another type.
+        UserError: if a field has a wrong type.
     """
     try:
         fields = msgspec.convert(meta, _Meta)
@@ -244,11 +244,11 @@ def _checked_meta(meta: dict[str, Any]) -> _Meta:
 
 
 def _check_sendable(trace: Trace) -> None:
-    """Check that a browser can receive a trace: without lone surrogates and NaN in its meta, which
-    columns do not have.
+    """Check that a browser can receive a trace: its meta must not contain lone surrogates or NaN
+    (columns cannot).
 
     Raises:
-        UserError: if it cannot.
+        UserError: if a browser cannot.
     """
     try:
         text = json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False)

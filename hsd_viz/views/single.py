@@ -17,12 +17,12 @@ from hsd_viz.views.view import View
 
 
 class RuleLab(View):
-    """One draft, four rules: token, block and branch verification, and typical acceptance, which is
-    not lossless.
+    """Four verification rules on one draft: token, block and branch verification, and typical
+    acceptance, which is not lossless.
 
-    ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and
-    its reverse order, by ``disagreement``. ``epsilon`` is the threshold of typical acceptance,
-    ``seed`` selects the draft.
+    ``p`` is the target's probability of each of ``tokens``. ``disagreement`` interpolates the draft
+    model's row between ``p`` (0) and its reverse order (1). ``epsilon`` is the threshold of typical
+    acceptance. ``seed`` selects the draft.
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
@@ -42,11 +42,11 @@ class RuleLab(View):
 
 
 class OneDraftWhatIf(View):
-    """One draft model: speed over plain decoding by ``lookahead``, for an ``acceptance``, a
-    ``cost`` per draft token and a ``slope`` per verified token (both in target forward passes),
-    each with a slider.
+    """The speed-up of one draft model over plain decoding by ``lookahead``, with sliders for the
+    ``acceptance``, the ``cost`` per draft token and the ``slope`` per verified token (both in
+    target forward passes).
 
-    ``basis``, if given, adds the calibrated draft models as presets.
+    ``basis`` adds the draft models of a calibration as presets.
     """
 
     view = traitlets.Unicode("one_draft").tag(sync=True)
@@ -63,9 +63,10 @@ class OneDraftWhatIf(View):
 
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
-    """Return the presets of a calibration, and the values of the last one. Costs are in one-token
-    forward passes of the target, launch and overheads included; the slope is that of one more token
-    over the first four.
+    """Return the presets of a calibration, and the values of the last one.
+
+    Costs are in one-token forward passes of the target, launch and overheads included. The slope is
+    the cost per additional token over the first four.
     """
     known = basis.calibration
     cost = known.costs[known.target]
@@ -89,7 +90,7 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
 
 
 def _on_slider(value: float, *, step: float, top: float) -> float:
-    """Return a value at a step of its slider, so that a preset stays recognised."""
+    """Round a value to a step of its slider, so that the preset is recognized later."""
     return round(min(top, round(max(0.0, value) / step) * step), 6)
 
 
@@ -102,8 +103,8 @@ KINDS = {
 
 
 class HierarchyGraph(View):
-    """Models and databases as a table: time per token, acceptance by each verifier, the selected
-    stack marked.
+    """A table of models and databases: the time per token, and the acceptance by each verifier. The
+    selected stack is marked.
 
     ``basis`` is a calibration (or an argument of :func:`~hsd_viz.latency.basis.basis_of`).
     """
@@ -118,8 +119,8 @@ class HierarchyGraph(View):
 
 
 def hierarchy_state(basis: Basis) -> dict[str, Any]:
-    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that
-    the law selects.
+    """Return the traits of a :class:`HierarchyGraph`: the calibration, and the stack that the law
+    selects.
     """
     known = basis.calibration
     choice = select(known)
@@ -157,16 +158,17 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
 
 
 def _measured_gain(basis: Basis, stack: str, plain: str) -> float | None:
-    """Return how much faster than plain decoding a stack was where both were measured."""
+    """Return the measured speed-up of a stack over plain decoding; ``None``: not measured."""
     if stack == plain or stack not in basis.measured or plain not in basis.measured:
         return None
     return basis.measured[plain].ms_per_token / basis.measured[stack].ms_per_token - 1
 
 
 def _level(known: Calibration, name: str) -> dict[str, Any]:
-    """Return a level with its milliseconds inside runs (of the target per forward pass over one
-    token, of a draft model per token of a draft of :data:`USUAL`, launch included, of a database
-    per look-up) and its colours.
+    """Return a level with its colours and its milliseconds within runs.
+
+    These are per one-token forward pass of the target, per token of a draft of :data:`USUAL` tokens
+    of a draft model (launch included), or per look-up of a database.
     """
     if name in known.databases:
         parts = [item for item in read_source(name).items if item in DATABASES]

@@ -1,9 +1,9 @@
-"""A static site: an article with live decoding in the reader's tab, recorded runs, races, lessons
-and reports.
+"""Builds the static site: an article with live decoding in the reader's tab, recorded runs, races,
+lessons and reports.
 
-Any web server or file share serves it, with no headers of its own; all addresses are relative.
-Opened as files it shows what was recorded: browsers let no page of a folder start a worker or read
-other files.
+Any web server or file share can serve it: it needs no special headers, and all addresses are
+relative. Opened as files, it only shows recordings, since browsers forbid such pages to start
+workers or read other files.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
 from hsd_viz.views.page_data import STATIC, about, offered, recorded_runs, saved_reports
 
-#: A file in each site, so that only a site is ever replaced.
+#: Name of a file that marks a site, so that no other folder is ever replaced.
 MARK = ".hsd-viz-site"
 RECORDINGS = "recordings.html"
-#: Built from ``js/site`` and ``js/tab``.
+#: Scripts and styles of the site, built from ``js/``.
 _SCRIPTS = ("elements.js", "site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
-#: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1
-#: billion parameters.
+#: A machine on which verification is nearly free: one card, weights of one byte, and models of 70,
+#: 8 and 1 billion parameters.
 _GPU = "H200"
 _WEIGHTS = "fp8"
 _CONTEXT = 2048
 _WIDEST = 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
-#: A link of the index: its address, title and description, and what makes its page (``None``: it
-#: has none).
+#: A link of the index: its address, title and description, and the function that writes its page
+#: (``None``: no page).
 Page = namedtuple("Page", "file title text content", defaults=[None])
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:
-    """Return title, description and pages of each section: the recordings, the lessons and the
-    project's reports.
+    """Return the title, the description and the pages of each section: recordings, lessons and
+    reports of the project.
     """
     runs = [
         Page(f"{RECORDINGS}?trace={name}", one.label, one.blurb) for name, one in offered().items()
@@ -93,13 +93,13 @@ def build(
     say: Status = ignore_status,
     families: Sequence[str | Family] = (),
 ) -> int:
-    """Write the site to a folder, which is created or replaced, and return its size in bytes. A
-    link still leads to the folder. Readers can download ``families`` besides the shipped models, to
-    decode with them in their tabs.
+    """Write the site to a folder, which is created or replaced, and return its size in bytes.
+
+    If ``out`` is a symbolic link, the folder that it points to is replaced. Visitors can download
+    ``families``, in addition to the shipped models, and decode with them in their tabs.
 
     Raises:
-        UserError: if the folder exists and is not a site of this command, or a family is not
-            installed.
+        UserError: if the folder exists and is not a site, or a family is not installed.
     """
     asked = [find_family(family) for family in families]
     for family in asked:
@@ -113,7 +113,7 @@ def build(
     chapters = sections()
     out = followed(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    # In a temporary folder beside it first: the site appears whole or not at all.
+    # Write to a temporary folder beside it first, so that the site appears complete or not at all.
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         draft = Path(folder) / "new"
         for title, _, pages in chapters:
@@ -134,13 +134,13 @@ def build(
 
 
 def build_explorer(out: Path, say: Status = ignore_status) -> None:
-    """Write the explorer alone to an empty folder, with the runtime that decodes in its tab."""
+    """Write only the explorer, with the runtime that decodes in a tab, to an empty folder."""
     _write_explorer(out, say, article=False, offers=[])
     shutil.copyfile(out / "explore.html", out / "index.html")
 
 
 def _write_families(out: Path, families: Sequence[Family], say: Status) -> list[dict[str, Any]]:
-    """Write what a tab needs of each family; return their names, titles and sizes."""
+    """Write the files of each family; return the names, titles and sizes of the families."""
     offers = []
     for family in families:
         say(f"Runtime: {family.name}")
@@ -152,7 +152,7 @@ def _write_families(out: Path, families: Sequence[Family], say: Status) -> list[
 def _write_explorer(
     out: Path, say: Status, article: bool, offers: Sequence[dict[str, Any]]
 ) -> None:
-    """Write the explorer, its runtime and its recordings; with an ``article``, a link to it."""
+    """Write the explorer, its runtime and its recordings; with ``article``, link to the article."""
     say("Runtime: models, databases")
     (out / "runtime").mkdir(parents=True, exist_ok=True)
     for name in _SCRIPTS:
@@ -167,7 +167,7 @@ def _write_explorer(
     }
     for name, run in runs.items():
         write_whole(out / "recordings" / f"{name}.json", json.dumps(run))
-    # The same page with all of them, which opens as a file, too.
+    # The same page with all recordings included, which can be opened as a file.
     content = {"about": about(), "runs": runs}
     all_runs = document(content, '<main class="hsd-page"></main>', "Recorded runs")
     write_whole(out / RECORDINGS, all_runs)
@@ -177,8 +177,8 @@ def _write_explorer(
 
 
 def _data() -> dict[str, Any]:
-    """Return what the article's scenes need besides the runtime and the page's data: costs,
-    predicted for a GPU.
+    """Return the data of the article's scenes besides that of the page: costs predicted for a
+    GPU.
     """
     machine = Machine(gpu_of(_GPU))
     costs: dict[str, list[float]] = {}

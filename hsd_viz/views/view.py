@@ -1,5 +1,5 @@
-"""The base of all views: one widget class over the one module of ``js/``, charts, grids, files,
-and tabs of others.
+"""Base classes of views: widgets drawn by the module of ``js/``, charts, grids, and the registry of
+additional tabs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
-#: Traits that are not options.
+#: Traits that are not options of a view.
 _INTERNAL = {"data", "palette", "runs", "titles", "sources"}
 
 
 class _Bundle(widgets.Widget):
-    """The packed module of all views, which a page gets once."""
+    """The compressed module of all views, which a page receives once."""
 
     code = traitlets.Bytes(_PACKED).tag(sync=True)
 
@@ -39,8 +39,8 @@ _bundles: list[_Bundle] = []
 
 
 class BundleWidget(anywidget.AnyWidget):
-    """A widget drawn by the view named ``view`` of the one module (``js/views.ts``), or by an
-    ``_esm`` of its own.
+    """A widget drawn by the view named ``view`` of the module (``js/views.ts``), or by its own
+    ``_esm``.
     """
 
     _esm = (STATIC / "loader.js").read_text(encoding="utf-8")
@@ -60,11 +60,13 @@ class BundleWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
-        """Check the names of the options before any is set: an internal widget takes each trait."""
+        """Check the names of the options before any is set. An internal widget accepts any
+        trait.
+        """
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Send a module: plotly, or the one of all views to a page that does not have the model
-        of the bundle.
+        """Send a module that the page requests: plotly, or that of all views if the page lacks the
+        model of the bundle.
         """
         if isinstance(content, dict) and (kind := content.get("kind")) in ("bundle", "library"):
             self.send(
@@ -74,7 +76,7 @@ class BundleWidget(anywidget.AnyWidget):
 
 
 class View(Exported, BundleWidget):
-    """A public view. Options that it does not have are errors."""
+    """A public view. Unknown options are errors."""
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
         known = {name for name in self.trait_names() if not name.startswith("_")}
@@ -89,8 +91,8 @@ class View(Exported, BundleWidget):
 
 
 def figure_part(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure as a part of an answer (``js/host.ts``): data for a light page, and for a
-    dark one (empty: the same).
+    """Return a figure as a part of an answer (``js/host.ts``), with the data for a light page and
+    for a dark one (empty: the same).
     """
     plain = data_of(figure)
     own = "head" in (plain["layout"].get("meta") or {})
@@ -104,14 +106,14 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
 class Chart(View):
-    """A figure of :mod:`hsd_viz.figures` that was made for a light page, in the page's theme; or
-    a plotly figure.
+    """A plotly figure. One of :mod:`hsd_viz.figures`, drawn for a light page, follows the theme of
+    the page.
     """
 
     view = traitlets.Unicode("plot").tag(sync=True)
     drawn = traitlets.Dict().tag(sync=True)
     dark = traitlets.Dict().tag(sync=True)
-    # The view itself follows the width of its place.
+    # The view itself follows the available width.
     config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
     library = traitlets.Unicode().tag(sync=True)
 
@@ -122,8 +124,8 @@ class Chart(View):
 
 
 def show_figure(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's
-    default template gets the form of :mod:`hsd_viz.figures`.
+    """Display a figure in a notebook cell through plotly's JupyterLab extension. A figure with
+    plotly's default template gets the style of :mod:`hsd_viz.figures`.
     """
     from IPython.display import display
 
@@ -135,13 +137,13 @@ def show_figure(figure: go.Figure) -> None:
 
 
 GROUP = "hsd_viz.views"
-#: Makes a tab's content from a trace: a widget or a plotly figure.
+#: A function that returns the content of a tab for a trace: a widget or a plotly figure.
 Maker = Callable[..., Any]
 _REGISTERED: dict[str, Maker] = {}
 
 
 class Composition(Exported, widgets.GridBox):
-    """Views in a grid of ``cols`` columns; create it with :func:`compose`."""
+    """Views in a grid; created by :func:`compose`."""
 
     cols = 1
 
@@ -152,8 +154,8 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     Linked views keep their groups: pass them to :func:`link` to share one cursor.
 
     Raises:
-        TypeError: for other parts.
-        UserError: if there are none.
+        TypeError: if a part is of another type.
+        UserError: if there are no parts.
     """
     check_range("the number of columns", cols, 1)
     if not (views := [as_widget(part) for part in parts]):
@@ -167,10 +169,10 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
 
 
 def as_widget(part: Any) -> widgets.Widget:
-    """Return a widget of a widget or a plotly figure.
+    """Convert a widget or a plotly figure to a widget.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: if it is of another type.
     """
     if isinstance(part, widgets.Widget):
         return part
@@ -180,15 +182,15 @@ def as_widget(part: Any) -> widgets.Widget:
 
 
 def register(name: str, cls: Maker) -> Maker:
-    """Add a tab ``name`` to dashboards created from now on, or replace it, and return ``cls``.
+    """Add or replace the tab ``name`` in dashboards created later, and return ``cls``.
 
-    ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab
-    shows. A linked view shares the page's run and cursor. A package adds a tab by an entry point of
-    the group ``hsd_viz.views`` instead.
+    ``cls(trace)`` returns a widget or a plotly figure, and is called for every run that the tab
+    shows. A linked view shares the run and the cursor of the page. Packages can add a tab by an
+    entry point of the group ``hsd_viz.views`` instead.
 
     Raises:
-        UserError: for an empty name.
-        TypeError: if ``cls`` cannot be called.
+        UserError: if the name is empty.
+        TypeError: if ``cls`` is not callable.
     """
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"invalid name of a view: {name!r}, use a short text for its tab")

@@ -4,39 +4,39 @@
 export interface Measured {
   /** The value. */
   value: number;
-  /** The lower end, if known. */
+  /** The lower end of the interval; ``None``: unknown. */
   low: number | null;
-  /** The upper end. */
+  /** The upper end of the interval; ``None``: unknown. */
   high: number | null;
 }
 
-/** A number of draft tokens, and what it brings. */
+/** A draft length with its predicted value. */
 export interface Setting extends Measured {
-  /** Draft tokens. */
+  /** The number of draft tokens. */
   tokens: number;
   /** Whether it is the setting of the record. */
   present: boolean;
-  /** Whether it is the one to use. */
+  /** Whether it is the recommended setting. */
   best: boolean;
-  /** Whether it is beyond the drafts that were seen. */
+  /** Whether it exceeds the drafts of the record, so that its acceptance is assumed. */
   assumed: boolean;
 }
 
-/** A cause of loss. */
+/** A cause of lost speed-up. */
 export interface Loss {
-  /** The cause. */
+  /** The name of the cause. */
   name: string;
-  /** Its share of what is lost. */
+  /** The share of the loss, from 0 to 1. */
   share: number;
-  /** Its milliseconds per round, if known. */
+  /** The milliseconds per round; ``None``: unknown. */
   ms: number | null;
 }
 
-/** A table of a result, its cells as text. */
+/** A table of a result, with cells as text. */
 export interface Table {
-  /** What the rows are. */
+  /** The title. */
   title: string;
-  /** A remark under the title, "" without one. */
+  /** A remark below the title; "": none. */
   note: string;
   /** The names of the columns. */
   head: string[];
@@ -46,7 +46,7 @@ export interface Table {
 
 /** Settings of an engine to paste. */
 export interface Pasted {
-  /** The engine, with its version. */
+  /** The name of the engine, with its version. */
   engine: string;
   /** The settings. */
   text: string;
@@ -54,54 +54,54 @@ export interface Pasted {
   own: boolean;
 }
 
-/** What is known of every result. */
+/** The parts that every result has. */
 export interface Said {
   /** The figure of the headline. */
   figure: string;
-  /** What it is of. */
+  /** The words after the figure. */
   words: string;
-  /** What else a reader must know. */
+  /** Further remarks. */
   lines: string[];
-  /** What was read. */
+  /** Descriptions of the files that were read. */
   sources: string[];
   /** Settings to paste. */
   pasted: Pasted[];
-  /** The whole verdict, above the tables. */
+  /** The complete verdict, shown above the tables. */
   verdict: string;
-  /** All figures. */
+  /** All figures as tables. */
   tables: Table[];
 }
 
-/** A server's record, diagnosed. */
+/** The diagnosis of a server's record. */
 export interface Diagnosis extends Said {
-  /** What the settings are compared by. */
+  /** The measure by which draft lengths are compared. */
   measure: string;
-  /** Its unit. */
+  /** The unit of the measure. */
   unit: string;
-  /** The draft lengths that are compared. */
+  /** The compared draft lengths. */
   settings: Setting[];
   /** P(accepted) at position 1, 2, … of the draft. */
   acceptance: number[];
-  /** What is lost, by cause. */
+  /** The lost speed-up by cause. */
   losses: Loss[];
-  /** The speed-up of drafts that are all accepted and cost nothing, if known. */
+  /** The speed-up of free drafts that are all accepted; ``None``: unknown. */
   ideal: number | null;
 }
 
-/** A drafter on a log. */
+/** The result of a drafter on a log. */
 export interface Drafter {
-  /** The draft source. */
+  /** The name of the draft source. */
   name: string;
-  /** Tokens per forward pass. */
+  /** The tokens per forward pass. */
   tokens: Measured;
   /** The predicted speed-up. */
   speedup: Measured;
-  /** Whether it certainly is faster than plain decoding. */
+  /** Whether the drafter is certainly faster than plain decoding. */
   pays: "yes" | "unclear" | "no";
 }
 
-/** A replayed log. */
+/** The result of a replayed log. */
 export interface Replayed extends Said {
-  /** What each drafter would have brought. */
+  /** The results of the drafters. */
   drafters: Drafter[];
 }

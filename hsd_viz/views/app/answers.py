@@ -1,5 +1,5 @@
-"""Answers to the page's questions about a run, a report, a log or hardware: parts and files of
-``js/host.ts``.
+"""Dispatch of the page's questions about a run, a report, a log or hardware to the functions that
+answer them. Answers are ``Answer`` and ``Part`` of ``js/host.ts``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from hsd_viz.views.export import run_page
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.view import as_widget, figure_part, registered
 
-#: The most runs of a comparison.
+#: Maximum number of runs of a comparison.
 MOST_COMPARED = 3
 
 
 def answer(asked: PageRequest) -> Answer:
-    """Return the answer to a question.
+    """Answer a question.
 
     Raises:
-        UserError: if it has none.
+        UserError: if the question has no answer.
     """
     if asked.about not in TOPICS:
         raise UserError(f"this page has no view '{asked.about}'")
@@ -46,23 +46,23 @@ TOPICS = {
 
 
 def tab(asked: PageRequest) -> tuple[Part, Any]:
-    """Return the view of another package as a part, and its widget, if it is one."""
+    """Return the view of another package as a part, and its widget if it has one."""
     name, trace = asked.about, asked.trace
     try:
         maker = registered()[name]()
-        # A linked view takes the page's run in the browser, where it joins the page's group.
+        # A linked view gets the run in the browser, where it joins the page's group.
         linked = isinstance(maker, type) and issubclass(maker, LinkedView)
         made = maker() if linked else maker(trace)
         if hasattr(made, "to_plotly_json"):
             return figure_part(made), None
         widget = as_widget(made)
-    except Exception as error:  # of a third party: any error is shown in its tab
+    except Exception as error:  # third-party code: show any error in its tab
         raise UserError(f"the view '{name}' failed: {type(error).__name__}: {error}") from error
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
 def file(asked: PageRequest) -> tuple[str, str, bytes]:
-    """Return name, media type and content of a file.
+    """Return the name, media type and content of a file.
 
     Raises:
         UserError: if there is nothing to save.

@@ -1,4 +1,4 @@
-"""The explorer for a class: one engine in a process of its own, and a page for each student."""
+"""The explorer for a class: one engine in a separate process, and a page per student."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def serve_class(
     replicas: int,
     family: str,
 ) -> int:
-    """Serve the explorer to a class until Ctrl-C, and print its address as text and as a QR code.
+    """Serve the explorer to a class until Ctrl-C. Print its address as text and as a QR code.
 
     Args:
-        host: the address to serve on.
+        host: the address to bind to.
         port: the port.
-        token: of the class; ``None``: a random one where the network can reach the server.
-        pages: the most pages that may be open.
-        new_tokens: the most tokens of one run.
-        replicas: processes that decode.
+        token: the token of the class. ``None``: a random one if the network can reach the server.
+        pages: the maximum number of open pages.
+        new_tokens: the maximum number of tokens of a run.
+        replicas: the number of processes that decode.
         family: the family of models.
 
     Returns:
         The exit code.
 
     Raises:
-        UserError: if the address cannot be served on, or the family is unknown.
+        UserError: if the server cannot bind to the address, or the family is unknown.
     """
     import segno
 
@@ -71,7 +71,7 @@ def serve_class(
         )
         try:
             say("starting the engine (about a minute at the first start)")
-            # Its first line is its address; without one it has explained why on stderr.
+            # The engine prints its address first; if it fails, it explains why on stderr.
             assert engine.stdout is not None
             if not engine.stdout.readline():
                 return engine.wait()
@@ -86,7 +86,7 @@ def serve_class(
 
 
 def reachable(host: str) -> str:
-    """Return the address at which others reach ``host``; sends nothing."""
+    """Return the address at which other machines reach ``host``. Sends no packets."""
     if host not in ("", "0.0.0.0"):
         return host
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:

@@ -1,9 +1,9 @@
-"""The page as one widget: the browser shows it (``js/app``), Python answers its requests and
-streams columns.
+"""The page as a widget: the browser draws it (``js/app``), Python answers its requests and streams
+the columns of runs.
 
-Opening it imports neither torch nor transformers and reads no weights: models load on the first
-run. Messages are those of :mod:`hsd_viz.views.app.messages`; each is answered in a thread of its
-own, which reports as it goes.
+Opening the page imports neither torch nor transformers and reads no weights: models load on the
+first run. Each message (:mod:`hsd_viz.views.app.messages`) is answered in a separate thread, which
+reports its progress.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from hsd_viz.views.view import BundleWidget, registered
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
-#: Requests of a page that are answered at a time.
+#: Maximum number of concurrent requests of a page.
 MOST_REQUESTS = 16
-#: The name of the trace that a page is given.
+#: Name of the trace that :func:`dashboard` is given.
 GIVEN = "given"
 
 
@@ -64,8 +64,8 @@ class _Reply:
     """The last message that answers a request.
 
     Attributes:
-        content: its fields.
-        files: what travels beside it.
+        content: the fields of the message.
+        files: the binary buffers sent with it.
     """
 
     content: dict[str, Any]
@@ -73,9 +73,13 @@ class _Reply:
 
 
 class App(BundleWidget):
-    """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows
-    hub models and paths in stacks; ``shown`` is a trace, or the path of its file, to open. Create
-    it with :func:`dashboard`.
+    """The widget of the complete page; create it with :func:`dashboard`.
+
+    Args:
+        engine: the engine. ``None``: load one on the first run.
+        allow_models: whether stacks may name hub models and paths.
+        shown: a trace, or the path of its file, to open.
+        family: the initial family of the form.
     """
 
     view = traitlets.Unicode("app").tag(sync=True)
@@ -113,7 +117,7 @@ class App(BundleWidget):
 
     @property
     def trace(self) -> Trace | None:
-        """The run that was last shown, opened or decoded; ``None`` before the first."""
+        """The run last shown, opened or decoded; ``None`` before the first one."""
         return self._runs.last
 
     # --- messages
@@ -139,7 +143,7 @@ class App(BundleWidget):
     def _work(
         self, key: str, content: dict[str, Any], buffers: Any, cancelled: threading.Event
     ) -> None:
-        """Answer a request, also one that cannot be read, and if a library panics."""
+        """Answer a request, even if it is invalid or a library panics."""
 
         def send(kind: str, **content: Any) -> None:
             self.send({"id": key, "kind": kind, **content})
@@ -161,13 +165,13 @@ class App(BundleWidget):
         send: Send,
         cancelled: threading.Event,
     ) -> _Reply:
-        """Return the answer to a message.
+        """Answer a message.
 
         Args:
             message: the message.
-            files: names and contents of its files.
-            send: sends a message of progress.
-            cancelled: set when the visitor no longer waits.
+            files: the names and contents of the attached files.
+            send: called with messages of progress.
+            cancelled: an event that is set when the visitor cancels the request.
         """
         match message:
             case ShowRecording(name=name):
@@ -195,7 +199,9 @@ class App(BundleWidget):
         send: Send,
         cancelled: threading.Event,
     ) -> PageRequest:
-        """Return a message as a question about a run; the arguments are those of :meth:`_reply`."""
+        """Convert a message to a question about a run. The arguments are those of
+        :meth:`_reply`.
+        """
         return PageRequest(
             about=message.about,
             options=message.options or {},
@@ -207,7 +213,7 @@ class App(BundleWidget):
         )
 
     def _fail(self, key: str, error: BaseException, content: dict[str, Any]) -> None:
-        """Answer that a request failed. A visitor reads one line; the server's log has the rest."""
+        """Report that a request failed: in one line to the visitor, in full to the server's log."""
         if not isinstance(error, UserError | ModuleNotFoundError):
             report_fault(error)
         message = visitor_message(error, str(content))
@@ -225,7 +231,7 @@ class App(BundleWidget):
     def _knows(self, run: str) -> _Reply:
         trace = self._runs.find(run)
         if trace is not None:
-            # A question about it follows: it becomes the last that is dropped.
+            # A question about this run follows, so that it is dropped last.
             self._runs.keep(trace, run)
         return _Reply({"known": trace is not None})
 
@@ -245,7 +251,7 @@ class App(BundleWidget):
         return _Reply({"answer": {"parts": [part]}})
 
     def _decode(self, request: PageDecode, send: Send, cancelled: threading.Event) -> _Reply:
-        """Decode a prompt; its steps are sent as they come."""
+        """Decode a prompt, and send its steps as they are emitted."""
         run = uuid.uuid4().hex
         seq = 0
         trace = Trace({})
@@ -275,7 +281,7 @@ class App(BundleWidget):
 def _begun(trace: Trace, run: str) -> dict[str, Any]:
     """Return the snapshot of a run that has just begun."""
     begun = run_data.snapshot(trace, run, 0)
-    # The meta of an unfinished run says "cancelled", in case no more steps come.
+    # The meta of an unfinished run has "cancelled" set, in case no more steps follow.
     prefill = begun["meta"]["prefill_ns"] or None
     begun["meta"] |= {"cancelled": False, "wall_ns": None, "prefill_ns": prefill}
     return begun
@@ -288,12 +294,14 @@ def dashboard(
     allow_models: bool = False,
     family: str = DEFAULT,
 ) -> App:
-    """Create the dashboard widget; as the last line of a notebook cell it is displayed.
+    """Create the dashboard widget. A notebook displays it as the last line of a cell.
 
-    ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as
-    ``engine``. ``engine`` replaces the one loaded on the first run (on a served page possibly that
-    of a server: :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and
-    paths, too. ``family`` is the one that the form has at first.
+    Args:
+        shown: a trace, or the path of its file, to open. An engine is taken as ``engine``.
+        engine: the engine. ``None``: load one on the first run, or on a served page use that of
+            its server (:func:`hsd_viz.views.app.server.command`).
+        allow_models: whether stacks may also name hub models and paths.
+        family: the initial family of the form.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):

@@ -1,8 +1,8 @@
-"""The requests that the server of the pages refuses, and how it keeps its token.
+"""Access control of the server of the pages: refused requests, and protection of the token.
 
-Refused are requests without the token, for another Host without a token set, and messages of
-other sites' pages. Voilà itself answers any Host header, lets a visitor set a password for all,
-writes tokens to its log and passes them to kernels.
+Requests without the token are refused, as are, on a server without a token, requests for another
+Host, and messages from pages of other sites. By default, Voilà answers any Host header, lets a
+visitor set a password for all, writes tokens to its log, and passes them to kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hsd_viz.machine import is_loopback
 
 
 class Identity(PasswordIdentityProvider):
-    """The token alone lets a visitor in; it is compared in constant time."""
+    """Authentication by the token only, compared in constant time."""
 
     token_file = Unicode(help="a file with the token, which is removed when it was read").tag(
         config=True
@@ -38,11 +38,11 @@ class Identity(PasswordIdentityProvider):
         return token
 
     def get_token(self, handler: Any) -> str | None:
-        """Return the token of a request, or None if it is wrong."""
+        """Return the token of a request; ``None`` if it is wrong."""
         return self.token if self._accepts(super().get_token(handler)) else None
 
     def process_login_form(self, handler: Any) -> Any:
-        """Return a user if the form has the token."""
+        """Return a user if the login form contains the token."""
         accepted = self._accepts(handler.get_argument("password", default=""))
         return self.generate_anonymous_user(handler) if accepted else None
 
@@ -53,15 +53,16 @@ class Identity(PasswordIdentityProvider):
 
 
 def accepts_any_host(token: str, ip: str) -> bool:
-    """Return whether requests for any Host header are answered.
+    """Return whether the server answers requests with any Host header.
 
-    Any page of the web may make its name resolve to 127.0.0.1; with a token that does not help it.
+    Any web page can make its name resolve to 127.0.0.1 (DNS rebinding). A token protects against
+    that.
     """
     return bool(token) or not is_loopback(ip)
 
 
 def refuse_other_sites(request: HTTPServerRequest) -> None:
-    """Refuse a message that no page of this server sends.
+    """Refuse a message that was not sent by a page of this server.
 
     Raises:
         HTTPError: 403 for such a message.
@@ -72,7 +73,7 @@ def refuse_other_sites(request: HTTPServerRequest) -> None:
 
 
 def forget_token(request: HTTPServerRequest) -> None:
-    """Take the token out of the address and the arguments of a request."""
+    """Remove the token from the address and the arguments of a request."""
     kept = [(k, v) for k, v in parse_qsl(request.query, True) if k.lower() != "token"]
     request.query = urlencode(kept)
     request.uri = request.path + ("?" + request.query if kept else "")
@@ -82,7 +83,7 @@ def forget_token(request: HTTPServerRequest) -> None:
 
 
 def hide(secret: str) -> None:
-    """Replace a secret in all log records of this process."""
+    """Mask a secret in all log records of this process."""
     make = logging.getLogRecordFactory()
 
     def record(*args: Any, **kwargs: Any) -> logging.LogRecord:

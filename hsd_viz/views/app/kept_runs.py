@@ -1,4 +1,4 @@
-"""The runs of a page: those that it keeps for questions about them, and the recorded ones."""
+"""The runs of a page: the latest ones, kept for questions about them, and the recordings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import recorded_runs
 
-#: Runs that are kept for questions about them.
+#: Maximum number of runs that are kept for questions about them.
 MOST_RUNS = 8
 
 
 class KeptRuns:
-    """The last runs of a page, by name, and its recordings."""
+    """The latest runs of a page and its recordings, by name."""
 
     def __init__(self) -> None:
         self._runs: dict[str, Trace] = {}
@@ -27,16 +27,18 @@ class KeptRuns:
 
     @property
     def last(self) -> Trace | None:
-        """The run that was last shown, opened or decoded; ``None`` before the first."""
+        """The run last shown, opened or decoded; ``None`` before the first one."""
         return next(reversed([*self._runs.values()]), None)
 
     def add_recording(self, name: str, trace: Trace) -> None:
-        """Keep a run that can be shown again after it was dropped."""
+        """Add a recording, which stays available after its run was dropped."""
         self._given[name] = trace
         self.keep(trace, name)
 
     def keep(self, trace: Trace, name: str | None = None) -> str:
-        """Keep a run, under a new name if it has none, drop the oldest, and return its name."""
+        """Keep a run, drop the oldest one if necessary, and return its name (default: a new
+        one).
+        """
         name = name or uuid.uuid4().hex
         self._runs.pop(name, None)
         self._runs[name] = trace
@@ -45,14 +47,14 @@ class KeptRuns:
         return name
 
     def find(self, name: str) -> Trace | None:
-        """Return a run that is kept, ``None`` if there is none of this name."""
+        """Return the kept run of a name; ``None`` if there is none."""
         return self._runs.get(name)
 
     def recording(self, name: str) -> Trace:
-        """Return a recorded run, or one that is kept. A name never becomes a path.
+        """Return the recording or kept run of a name, which is never used as a path.
 
         Raises:
-            UserError: if there is none of this name.
+            UserError: if there is no run of this name.
         """
         known = self.find(name) or self._given.get(name)
         if known is not None:
@@ -60,5 +62,5 @@ class KeptRuns:
         return self._recordings.get(name, partial(load_bundled, name))()
 
     def snapshot(self, trace: Trace, name: str | None = None) -> bytes:
-        """Keep a run, and return it as JSON for the browser."""
+        """Keep a run and return it as JSON for the browser."""
         return msgspec.json.encode(run_data.snapshot(trace, self.keep(trace, name)))

@@ -1,12 +1,12 @@
-"""Kernels of served pages: each is shut down soon after its page is closed.
+"""Management of the kernels of served pages: each is shut down soon after its page is closed.
 
-The message of a closing page may be lost (sleep, killed browser), and a kernel holds about 200 MB.
-The connection decides: a kernel with an open page is never shut down; one without is, even during a
-run. The preheated kernel stays. Where visitors take turns, a page that was closed frees its place
-after some seconds, in which a reload comes back to it, and one that was left frees it when a
-visitor waits.
+A kernel holds about 200 MB, and the message of a closing page may be lost (sleep, killed browser).
+Therefore the connection decides: a kernel with an open page is never shut down, and one without is
+shut down even during a run. The preheated kernel stays. On a server where visitors take turns, a
+closed page frees its place after some seconds, within which a reload returns to it, and an
+abandoned page frees its place when another visitor waits.
 
-Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.server.command`.
+Imported only by the process of Voilà, as configured by :func:`hsd_viz.views.app.server.command`.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from jupyter_core.utils import ensure_async
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.web import HTTPError
 
-#: The niceness of kernels where many pages share the machine.
+#: Niceness of kernels if many pages share the machine.
 NICE = 10
-#: Seconds in which a page that was closed may come back: a reload closes it, too.
+#: Seconds within which a closed page may come back, since a reload closes it, too.
 RETURN_SECONDS = 4.0
-#: Seconds that a browser has to connect to the kernel of the page that it was sent.
+#: Seconds for a browser to connect to the kernel of the page that it received.
 CONNECT_SECONDS = 60.0
-#: The most recent pages whose end is remembered, to estimate when the next one ends.
+#: Number of most recent ends of pages that are stored, to estimate the next end.
 _REMEMBERED = 20
 
 
 class PageKernels(AsyncMappingKernelManager):
-    """Jupyter's kernel manager with another culler: ``cull_idle_timeout`` counts seconds without a
-    page.
+    """Jupyter's kernel manager with another rule for culling: ``cull_idle_timeout`` counts the
+    seconds without a page.
 
-    Jupyter counts from the last message, so it would shut down a preheated kernel while its first
+    Jupyter counts from the last message, and would shut down a preheated kernel while its first
     page loads.
     """
 
     pages = traitlets.Int(
         0, help="the most kernels, one more is refused with 503; 0: no limit"
     ).tag(config=True)
-    #: ``time.monotonic()`` since when a kernel that has started has no page.
+    #: Time (``time.monotonic()``) since which each started kernel has no page.
     _left: traitlets.Dict[str, float] = traitlets.Dict()
-    #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor
-    #: takes it.
+    #: The task that started each kernel, weakly referenced: Voilà's pool holds it until a visitor
+    #: takes the kernel.
     _starts = traitlets.Instance(WeakValueDictionary, ())
-    #: The process of each kernel when it started: another one, after a restart, has no widgets.
+    #: The process id of each kernel at its start. A restarted process has no widgets.
     _processes = traitlets.Dict()
-    #: The kernels whose page said that it was closed.
+    #: The kernels whose page reported that it was closed.
     _closed = traitlets.Set()
-    #: ``time.monotonic()`` of the latest ends of pages.
+    #: Times (``time.monotonic()``) of the latest ends of pages.
     _ends: traitlets.List[float] = traitlets.List()
 
     async def start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]
@@ -70,7 +70,7 @@ class PageKernels(AsyncMappingKernelManager):
             )
         kernel = await super().start_kernel(**kwargs)
         if self.pages:
-            # Thirty pages that start leave the processor to the server, which answers all of them.
+            # Lower the priority, so that thirty starting pages leave the processor to the server.
             process = self._process(kernel)
             if process is not None:
                 with suppress(AttributeError, OSError):
@@ -82,13 +82,13 @@ class PageKernels(AsyncMappingKernelManager):
         return kernel
 
     def notify_connect(self, kernel_id: str) -> None:
-        """Note that a page is open."""
+        """Record that a page is open."""
         self._left.pop(kernel_id, None)
         self._closed.discard(kernel_id)
         super().notify_connect(kernel_id)
 
     def notify_disconnect(self, kernel_id: str) -> None:
-        """Note that a page was closed."""
+        """Record that the connection of a page was closed."""
         super().notify_disconnect(kernel_id)
         if kernel_id in self:
             self._left[kernel_id] = time.monotonic()
@@ -104,22 +104,25 @@ class PageKernels(AsyncMappingKernelManager):
             await ensure_async(self.shutdown_kernel(kernel_id))
 
     def give(self, kernel_id: str) -> None:
-        """Note that the page of a kernel was sent to a visitor, whose browser connects soon."""
+        """Record that the page of a kernel was sent to a visitor, whose browser will connect
+        soon.
+        """
         if self._kernel_connections.get(kernel_id, 0) == 0:
             self._left[kernel_id] = time.monotonic() + CONNECT_SECONDS - RETURN_SECONDS
         self._closed.discard(kernel_id)
 
     def close(self, kernel_id: str) -> None:
-        """Note that the page of a kernel says that it is closed; a reload says so, too."""
+        """Record that the page of a kernel reported its closing, which a reload does, too."""
         if kernel_id in self:
             self._closed.add(kernel_id)
             self._left[kernel_id] = time.monotonic()
 
     async def release(self, waiting: int) -> None:
-        """End pages that were closed, and the longest left ones where visitors wait for a place.
+        """Shut down the kernels of closed pages and, if visitors wait, of the longest abandoned
+        pages.
 
         A page that lost its connection without a message (sleep, a killed browser) keeps its
-        kernel for ``cull_idle_timeout`` seconds until another visitor waits.
+        kernel for ``cull_idle_timeout`` seconds unless another visitor waits.
         """
         now = time.monotonic()
         for kernel_id in sorted(self._left, key=self._left.__getitem__):
@@ -133,10 +136,10 @@ class PageKernels(AsyncMappingKernelManager):
                 await ensure_async(self.shutdown_kernel(kernel_id))
 
     def seconds_to_wait(self, place: int) -> float | None:
-        """Return about how long the visitor at a place in the queue waits, by the latest ends of
-        pages.
+        """Estimate the waiting time of the visitor at a place in the queue from the latest ends of
+        pages, in seconds.
 
-        ``None`` if fewer than two pages have ended.
+        Return ``None`` if fewer than two pages have ended.
         """
         if len(self._ends) < 2:
             return None
@@ -144,14 +147,13 @@ class PageKernels(AsyncMappingKernelManager):
         return place * between
 
     def _taken(self) -> int:
-        """Return how many kernels visitors have, or had and have not left for long."""
+        """Return the number of kernels that visitors use or have left only recently."""
         return sum(not self._awaits_visitor(kernel_id) for kernel_id in self.list_kernel_ids())
 
     def ready(self) -> int:
-        """Return how many warm kernels with a rendered page wait for visitors.
+        """Return the number of warm kernels with a rendered page that wait for visitors.
 
-        Where there is room, kernels are started for those that could not start because all pages
-        were in use.
+        If there is room, also start the kernels that could not start while all pages were in use.
         """
         count = 0
         for notebook, pool in getattr(self, "_pools", {}).items():
@@ -166,9 +168,9 @@ class PageKernels(AsyncMappingKernelManager):
         return count
 
     async def replace_dead(self) -> None:
-        """Start kernels in the places of those in Voilà's pools whose process ended.
+        """Replace the kernels in Voilà's pools whose process has ended.
 
-        A visitor would get a page without a kernel.
+        Otherwise a visitor would get a page without a kernel.
         """
         for notebook, pool in getattr(self, "_pools", {}).items():
             rendered = [task for task in pool if task.done() and not _failed(task)]
@@ -183,18 +185,18 @@ class PageKernels(AsyncMappingKernelManager):
 
     @property
     def _fill(self) -> Callable[..., None]:
-        """What starts the kernels that Voilà's pool of a notebook lacks: a method that Voilà adds
-        to the class of its kernel manager, which it makes from this one.
+        """Return the method that starts the kernels which Voilà's pool of a notebook lacks. Voilà
+        adds it to the class of its kernel manager, which it derives from this one.
         """
         manager: Any = self
         return manager.fill_if_needed
 
     def all_in_use(self) -> bool:
-        """Return whether visitors have all pages, so that no kernel is or becomes warm."""
+        """Return whether visitors use all pages, so that no kernel is or will be warm."""
         return bool(self.pages) and self._taken() >= self.pages
 
     async def lives(self, kernel_id: str) -> bool:
-        """Return whether the process that rendered the kernel's page still runs."""
+        """Return whether the process that rendered the kernel's page is still running."""
         if kernel_id not in self or self._process(kernel_id) != self._processes.get(kernel_id):
             return False
         return bool(await ensure_async(self.get_kernel(kernel_id).is_alive()))
@@ -203,7 +205,7 @@ class PageKernels(AsyncMappingKernelManager):
         return getattr(self.get_kernel(kernel_id).provisioner, "pid", None)
 
     def remove_kernel(self, kernel_id: str) -> Any:
-        """Forget a kernel that was shut down."""
+        """Remove the records of a kernel that was shut down."""
         self._processes.pop(kernel_id, None)
         self._closed.discard(kernel_id)
         self._left.pop(kernel_id, None)
@@ -218,5 +220,5 @@ class PageKernels(AsyncMappingKernelManager):
 
 
 def _failed(task: asyncio.Task) -> bool:
-    """Return whether a task that is done has no result."""
+    """Return whether a finished task has no result."""
     return task.cancelled() or task.exception() is not None

@@ -1,5 +1,5 @@
-"""The messages of the page to its widget, as ``js/host/kernel.ts`` sends them: one class per kind,
-whose fields are checked before anything is done.
+"""The messages that ``js/host/kernel.ts`` sends from the page to its widget. Each kind is a class
+whose fields are validated before the message is handled.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from hsd_viz.errors import UserError
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
-#: The fields of a request to decode that are options of a decode.
+#: Names of the fields of a decode request that are options of the decode.
 OPTIONS = (*decoding_settings(), "chat")
-#: The most characters of a run's name and of a token's text that are kept of a parent.
+#: Maximum length of a parent's run name and token text, in characters; longer ones are cut.
 MOST_TEXT = 200
 
 
@@ -24,8 +24,8 @@ class ParentRun(msgspec.Struct):
     """The run that a decode continues.
 
     Attributes:
-        token: the number of the token that another one replaces.
-        run: its name.
+        token: the output position at which another token is decoded.
+        run: the name of the continued run.
         text: the text of the other token.
     """
 
@@ -34,25 +34,25 @@ class ParentRun(msgspec.Struct):
     text: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parent as the meta of a trace has it."""
+        """Return the parent in the form of the meta of a trace."""
         return {"run": self.run[:MOST_TEXT], "token": self.token, "text": self.text[:MOST_TEXT]}
 
 
 class PageDecode(msgspec.Struct):
-    """What a page asks to decode.
+    """A decode request of the page.
 
     Attributes:
         prompt: the prompt.
         stack: the stack as text.
-        max_new_tokens: the token limit.
-        target: the model 'target'.
+        max_new_tokens: the maximum number of tokens.
+        target: the model that ``target`` denotes.
         family: the family of the models.
-        device: where the models run.
-        dtype: the type of their weights.
+        device: the device of the models.
+        dtype: the number type of the weights.
         databases: the folder of the databases.
-        beside_plain: whether plain runs follow, to compare with.
+        beside_plain: whether plain decoding follows, to measure the speed-up.
         options: the options of the decode, by name (:data:`OPTIONS`).
-        parent: the run that it continues.
+        parent: the run that this one continues.
     """
 
     prompt: str
@@ -69,10 +69,10 @@ class PageDecode(msgspec.Struct):
 
 
 class _Message(msgspec.Struct, tag_field="kind", kw_only=True):
-    """A message.
+    """A message of the page.
 
     Attributes:
-        names: the names of the files that come with it.
+        names: the names of the attached files.
     """
 
     names: list[str] | None = None
@@ -82,7 +82,7 @@ class ShowRecording(_Message, tag="recording"):
     """Show a recorded run.
 
     Attributes:
-        name: of the recording.
+        name: the name of the recording.
     """
 
     name: str = ""
@@ -93,10 +93,10 @@ class OpenFile(_Message, tag="open"):
 
 
 class KnowsRun(_Message, tag="knows"):
-    """Say whether a run is kept.
+    """Report whether a run is kept.
 
     Attributes:
-        run: its name.
+        run: the name of the run.
     """
 
     run: str = ""
@@ -106,7 +106,7 @@ class TakeRun(_Message, tag="take", kw_only=True):
     """Keep a run.
 
     Attributes:
-        snapshot: the run, as :func:`hsd_viz.views.run_data.snapshot` made it.
+        snapshot: the run in the form of :func:`hsd_viz.views.run_data.snapshot`.
     """
 
     snapshot: dict[str, Any]
@@ -116,7 +116,7 @@ class DecodePrompt(_Message, tag="decode"):
     """Decode a prompt.
 
     Attributes:
-        request: what to decode (:func:`decode_request`).
+        request: the decode request, which :func:`decode_request` validates.
     """
 
     request: Any = None
@@ -126,7 +126,7 @@ class _Question(_Message):
     """A question about a run.
 
     Attributes:
-        about: what it asks for.
+        about: the topic.
         run: the name of the run.
         options: the settings of the question.
     """
@@ -145,7 +145,7 @@ class SaveFile(_Question, tag="file"):
 
 
 class LoadPlotly(_Message, tag="plotly"):
-    """Return the library that draws figures."""
+    """Return the plotly library."""
 
 
 Message = (
@@ -158,15 +158,15 @@ Message = (
     | SaveFile
     | LoadPlotly
 )
-#: The kinds of messages.
+#: Names of the kinds of messages.
 KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(Message))
 
 
 def read_message(content: Mapping[str, Any]) -> Message:
-    """Return a message of the page.
+    """Validate a message of the page.
 
     Raises:
-        UserError: if it is not one.
+        UserError: if it is invalid.
     """
     kind = content.get("kind")
     if kind not in KINDS:
@@ -178,10 +178,10 @@ def read_message(content: Mapping[str, Any]) -> Message:
 
 
 def decode_request(request: Any) -> PageDecode:
-    """Return the request of a decode.
+    """Validate a decode request.
 
     Raises:
-        UserError: if it is not one, or above the limits.
+        UserError: if it is invalid or exceeds the limits.
     """
     limits = ABOUT["limits"]
     if not isinstance(request, dict):

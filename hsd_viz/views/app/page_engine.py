@@ -1,4 +1,4 @@
-"""The engine behind a page: its own, which it loads on the first run, or one that it is given."""
+"""The engine of a page: one that it loads on the first run, or one passed to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hsd_viz.stack import TARGET
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.app.messages import PageDecode
 
-#: The most threads of a page's decode: small models do not profit from more.
+#: Maximum number of threads of a page's decode: small models do not profit from more.
 MOST_THREADS = 8
 
 
@@ -27,12 +27,12 @@ class PageEngine:
 
     Attributes:
         is_own: whether the page loads its engine itself.
-        family: the family that it decodes at first.
+        family: the initial family.
     """
 
     def __init__(self, engine: Engine | None, access: Access, family: str) -> None:
         self.is_own = engine is None
-        # Any object that decodes may be an engine, also one that does not name its family.
+        # Any object with the methods of an engine is accepted, even if it does not name its family.
         self.family = find_family(getattr(engine, "family", family))
         self._engine = engine
         self._access = access
@@ -40,10 +40,10 @@ class PageEngine:
         self._loading = threading.Lock()
 
     def events(self, request: PageDecode) -> Iterator[Event]:
-        """Yield the events of a decode; the models are loaded where it needs others.
+        """Yield the events of a decode. Load models first if it needs others.
 
         Raises:
-            UserError: if the request names what is not allowed.
+            UserError: if the request names models or files that are not allowed.
         """
         options = self._options_of(request)
         with self._loading:
@@ -67,7 +67,8 @@ class PageEngine:
         """Return the options of the engine that a request needs.
 
         Raises:
-            UserError: if it names what is not allowed, or another family than a given engine's.
+            UserError: if it names models or files that are not allowed, or another family than that
+                of an engine passed to the page.
         """
         folder = request.databases or None
         if folder is not None:
@@ -78,7 +79,7 @@ class PageEngine:
             device=request.device or None,
             # The options check it.
             dtype=cast("DType | None", request.dtype or None),
-            # The page and the browser need the other cores.
+            # Leave cores for the page and the browser.
             threads=min(MOST_THREADS, max(1, (os.cpu_count() or 2) // 2)),
             databases=folder,
             allow_models=self._access.models is None,

@@ -1,14 +1,14 @@
-"""Voilà with what strangers could misuse closed; run as ``python -m hsd_viz.views.app.pages`` by
-:func:`hsd_viz.views.app.server.command`.
+"""Voilà hardened against misuse by strangers; :func:`hsd_viz.views.app.server.command` runs it as
+``python -m hsd_viz.views.app.pages``.
 
-A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor
-who comes while no warm kernel is ready gets a recorded run at once, with a place in the queue above
-it; the live page replaces it. A page belongs to its visitor: a reload gets the same page of the
-same kernel again.
+A page needs a kernel, whose start takes a core several seconds. On the server of a class, a visitor
+who arrives while no warm kernel is ready gets a recorded run at once, with the place in the queue
+above it; later the live page replaces it. A page belongs to its visitor: a reload returns the same
+page of the same kernel.
 
-Voilà itself sends a visitor's query to anyone who asks for it by kernel, and runs out of memory
-when a socket of the former protocol gets a message with buffers. Requests that are refused, and the
-token: :mod:`hsd_viz.views.app.guard`.
+By default, Voilà sends a visitor's query to anyone who requests it by kernel, and runs out of
+memory when a socket of the former protocol gets a message with buffers.
+:mod:`hsd_viz.views.app.guard` has the refused requests and the protection of the token.
 """
 
 from __future__ import annotations
@@ -48,27 +48,28 @@ if TYPE_CHECKING:
     from hsd_viz.views.app.kernels import PageKernels
 
 COOKIE = "hsd-viz-turn"
-#: Milliseconds between two looks for pages that were left.
+#: Milliseconds between two checks for abandoned pages.
 RELEASE_EVERY = 1000
 _KERNEL = re.compile(r'"kernelId": "([^"]+)"')
-#: Seconds after which a visitor who no longer asks for the place has left.
+#: Seconds without a request after which a waiting visitor counts as gone.
 LOST = 15.0
-#: Seconds to send the headers, and the body, of a request.
+#: Seconds for a client to send the headers, and again for the body, of a request.
 REQUEST_SECONDS = 60
-#: Milliseconds between two looks for faults of kernels.
+#: Milliseconds between two checks for faults of kernels.
 FAULTS_EVERY = 1000
 _WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
 
 
 class Socket(VoilaKernelWebsocketHandler):
-    """A kernel's socket. Voilà reads the header of every binary message as the present protocol has
-    it; in one of the former protocol, which clients may choose, that is a list of up to 2**64
-    numbers.
+    """A kernel's socket that protects Voilà against messages of the former protocol.
+
+    Voilà reads the header of every binary message according to the present protocol. In a message
+    of the former one, which clients may choose, it would read a list of up to 2**64 numbers.
     """
 
     def get_websocket_protocol(self) -> Any:
-        """Return the protocol without tornado's pings: it would take Jupyter's milliseconds for
-        seconds, and warn.
+        """Return the protocol without tornado's pings: tornado would interpret Jupyter's
+        milliseconds as seconds, and warn.
         """
         protocol = super().get_websocket_protocol()
         if protocol is not None:
@@ -83,17 +84,18 @@ class Socket(VoilaKernelWebsocketHandler):
 
 
 class Closing(VoilaShutdownKernelHandler):
-    """The message of a page that is closed: its kernel ends. A beacon cannot carry the token
-    against forgery, so the page that sends it must be of this server.
+    """Handler of the beacon with which a closing page ends its kernel.
+
+    A beacon cannot carry the token against forgery, so its origin must be this server.
     """
 
     def check_xsrf_cookie(self) -> None:
-        """Refuse a message of another site's page."""
+        """Refuse a message from a page of another site."""
         refuse_other_sites(self.request)
 
     @tornado.web.authenticated
     async def post(self, kernel_id: str) -> None:
-        """Shut the kernel down, unless it has ended; where visitors take turns, a moment later."""
+        """Shut down the kernel unless it has ended; if visitors take turns, after a moment."""
         if self.settings["recorded"]:
             self.kernel_manager.close(kernel_id)
         elif kernel_id in self.kernel_manager:
@@ -103,15 +105,15 @@ class Closing(VoilaShutdownKernelHandler):
 
 
 class Turns:
-    """The visitors who wait, in the order in which they came."""
+    """The queue of waiting visitors."""
 
     def __init__(self) -> None:
-        #: Ticket -> when its visitor last asked.
+        #: Time of the last request of each visitor, by ticket.
         self._asked: dict[str, float] = {}
 
     def place(self, ticket: str, ready: int, now: float | None = None) -> int:
-        """Return the place in the queue where ``ready`` kernels are warm; 0 means that it is
-        this visitor's turn.
+        """Return the visitor's place in the queue if ``ready`` kernels are warm; 0: it is the
+        visitor's turn.
         """
         now = time.monotonic() if now is None else now
         self._asked[ticket] = now
@@ -119,30 +121,30 @@ class Turns:
         return max(0, list(self._asked).index(ticket) + 1 - ready)
 
     def waiting(self, now: float | None = None) -> int:
-        """Return how many visitors wait."""
+        """Return the number of waiting visitors."""
         now = time.monotonic() if now is None else now
         return sum(now - asked < LOST for asked in self._asked.values())
 
     def leave(self, ticket: str) -> None:
-        """Take a visitor who was served out of the queue."""
+        """Remove a served visitor from the queue."""
         self._asked.pop(ticket, None)
 
 
 class Seats:
-    """The pages that visitors have: a reload gets the page of the same kernel again."""
+    """The pages of visitors, so that a reload returns the page of the same kernel."""
 
     def __init__(self) -> None:
-        #: Ticket -> kernel and page.
+        #: Kernel and page of each visitor, by ticket.
         self._pages: dict[str, tuple[str, str]] = {}
 
     def take(self, ticket: str, kernel_id: str, page: str) -> None:
-        """Note which page a visitor got."""
+        """Record the page of a visitor."""
         self._pages[ticket] = kernel_id, page
 
     def page(self, ticket: str, kernels: Container[str]) -> tuple[str, str] | None:
-        """Return the kernel and the page of a visitor, if the kernel is one of ``kernels``.
+        """Return the kernel and the page of a visitor if the kernel is one of ``kernels``.
 
-        Pages of other kernels are forgotten.
+        Pages of other kernels are removed.
         """
         self._pages = {
             owner: (kernel_id, page)
@@ -153,10 +155,10 @@ class Seats:
 
 
 class Page(TornadoVoilaHandler):
-    """The live page of a kernel that lives, which does not get the token of its visitor."""
+    """Handler of the live page. Its kernel is alive, and does not get the visitor's token."""
 
     async def prepare(self) -> None:
-        """Authenticate the visitor, then forget the token of the address."""
+        """Authenticate the visitor, then remove the token from the address."""
         await super().prepare()
         forget_token(self.request)
 
@@ -167,9 +169,9 @@ class Page(TornadoVoilaHandler):
 
 
 class PageInTurn(Page):
-    """The live page of this visitor, or a recorded run until a kernel is ready."""
+    """Handler of the visitor's live page, or of a recorded run until a kernel is ready."""
 
-    #: The parts of the page that is being sent.
+    #: The parts of the page being sent.
     _sent: list[str] | None = None
 
     @tornado.web.authenticated
@@ -197,7 +199,7 @@ class PageInTurn(Page):
         self._take_seat(ticket, "".join(self._sent))
 
     def write(self, chunk: Any) -> None:
-        """Send a part of the page, and remember it."""
+        """Send a part of the page and store it."""
         if self._sent is not None and isinstance(chunk, str):
             self._sent.append(chunk)
         super().write(chunk)
@@ -210,10 +212,10 @@ class PageInTurn(Page):
 
 
 class Place(JupyterHandler):
-    """A visitor's place in the queue.
+    """Handler that responds with a visitor's place in the queue.
 
-    Its answer: ``place`` (0: the page is ready), ``pages`` that may be open, whether all are
-    ``in_use``, and ``seconds`` until the place is expected (null: unknown).
+    The response has ``place`` (0: the page is ready), ``pages`` (maximum number of open pages),
+    ``in_use`` (whether all are used), and ``seconds`` (estimated waiting time; null: unknown).
     """
 
     @tornado.web.authenticated
@@ -233,12 +235,12 @@ class Place(JupyterHandler):
 
 
 def _kernels_of(handler: JupyterHandler) -> PageKernels:
-    """Return the kernel manager, which the server makes of the class in its configuration."""
+    """Return the kernel manager, an instance of the class in the server's configuration."""
     return cast("PageKernels", handler.kernel_manager)
 
 
 class Recorded(JupyterHandler):
-    """The page of a recorded run, a gzipped file."""
+    """Handler of the page of a recorded run, a gzipped file."""
 
     @tornado.web.authenticated
     def get(self) -> None:
@@ -259,12 +261,12 @@ class Pages(Voila):
     ).tag(config=True)
 
     def listen(self) -> None:
-        """Serve, with what kernels report in the log."""
+        """Serve, and write faults of kernels to the log."""
         if self.faults:
             tornado.ioloop.PeriodicCallback(self._report_faults, FAULTS_EVERY).start()
         if self.recorded:
             tornado.ioloop.PeriodicCallback(self._release, RELEASE_EVERY).start()
-        # Without limits a half-open request keeps its connection for an hour.
+        # Without time limits, an incomplete request keeps its connection for an hour.
         self.app.listen = partial(
             self.app.listen,
             idle_connection_timeout=REQUEST_SECONDS,
@@ -273,7 +275,7 @@ class Pages(Voila):
         super().listen()
 
     async def _release(self) -> None:
-        """End the pages that were left."""
+        """Shut down the kernels of abandoned pages."""
         await self.kernel_manager.release(self.app.settings["turns"].waiting())
 
     def _report_faults(self) -> None:
@@ -297,12 +299,12 @@ class Pages(Voila):
         if token:
             hide(token)
         settings["allow_remote_access"] = accepts_any_host(token, self.ip)
-        # Otherwise every page logs that the notebook is not trusted.
+        # Sign the notebook; otherwise every page logs that it is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
         tornado.web.GZipContentEncoding.GZIP_LEVEL = (
-            1  # the fastest: a visitor waits for the packing, too
+            1  # the fastest compression, because the visitor waits for it
         )
-        # Pages of errors need the path.
+        # Error pages need the path.
         own = {
             "turns": Turns(),
             "seats": Seats(),
@@ -312,8 +314,8 @@ class Pages(Voila):
         return settings | own | {"compress_response": True}
 
     def init_handlers(self) -> list:
-        """Return the handlers, with our socket, without the one that would send a visitor's
-        query to anyone.
+        """Return the handlers: with the protected socket, and without the one that sends a
+        visitor's query to anyone.
         """
         own = {
             VoilaKernelWebsocketHandler: Socket,

@@ -1,4 +1,4 @@
-"""A question of the page, and the pieces of its answer: parts and files of ``js/host.ts``."""
+"""Questions of the page, and building blocks of answers (``Part`` and files of ``js/host.ts``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = dict[str, Any]
 
 
 class Send(Protocol):
-    """Sends a message of progress: its kind, and its content by name."""
+    """Sends a message of progress with a kind and fields."""
 
     def __call__(self, kind: str, **content: Any) -> None: ...
 
@@ -27,13 +27,13 @@ class PageRequest:
     """A request of the page.
 
     Attributes:
-        about: What it asks for.
-        options: The settings of the question.
-        files: The names and contents of its files.
-        send: Sends a message of progress: its kind, and its content by name.
-        run: The run that it is about.
-        access: What the request may name.
-        cancelled: Set when the visitor no longer waits.
+        about: the topic.
+        options: the settings of the question.
+        files: the names and contents of the attached files.
+        send: the function that sends a message of progress.
+        run: the run that the question is about; ``None``: none.
+        access: the models and files that the request may name.
+        cancelled: an event that is set when the visitor cancels the request.
     """
 
     about: str
@@ -46,7 +46,7 @@ class PageRequest:
 
     @property
     def trace(self) -> Trace:
-        """The run.
+        """The run that the question is about.
 
         Raises:
             UserError: if there is none.
@@ -57,13 +57,13 @@ class PageRequest:
 
 
 def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[str, Any]:
-    """Return a menu of texts, or of pairs of a text and its value."""
+    """Return a menu for an answer. ``options`` are values, or pairs of a label and a value."""
     pairs = [list(one) if isinstance(one, tuple) else [str(one), str(one)] for one in options]
     return {"name": name, "label": label, "options": pairs, "value": str(value)}
 
 
 def files_of(kind: str, result: Any, html: str | None = None) -> list[list[str]]:
-    """Return the files that save a result: its data, and its page."""
+    """Return the files with which a result can be saved: its data and its page."""
     data = json.dumps(result.to_dict(), indent=1) + "\n"
     return [
         [f"hsd_viz_{kind}.json", "Save the data", data],

@@ -1,4 +1,4 @@
-"""Answers from saved reports, and predictions for other hardware."""
+"""Answers from saved benchmark reports, and predictions for other hardware."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_
 from hsd_viz.views.page_data import PREDICTED, saved_reports
 from hsd_viz.views.view import figure_part
 
-#: The report that the page shows first, where the project has it: of a model that writes English.
+#: The report that the page shows first if it exists: that of a model that writes English.
 FIRST_REPORT = "spec-bench-t07-cpu.json"
-#: Digits of the number of GPUs.
+#: Maximum number of digits of the number of GPUs.
 MOST_DIGITS = 10
 
 
 def prediction(asked: PageRequest) -> Answer:
-    """Return a prediction for hardware that is not at hand."""
+    """Predict the speed on other hardware."""
     from hsd_viz.latency.cards import GPUS
     from hsd_viz.latency.shapes import WEIGHTS
     from hsd_viz.measure.predict.api import predict
@@ -65,7 +65,7 @@ def prediction(asked: PageRequest) -> Answer:
 
 
 def report(asked: PageRequest) -> Answer:
-    """Return a saved report, or the opened one: its answer, and all of it folded."""
+    """Show a saved report or that of an opened file: its verdict, and the full report folded."""
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import page as page_of
     from hsd_viz.measure.bench.sentences import answer

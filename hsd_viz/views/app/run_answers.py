@@ -1,4 +1,4 @@
-"""Answers about a run: its diagnosis, and what the latency law says of it."""
+"""Answers about a run: its diagnosis, and its comparison with the latency law."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from hsd_viz.views.view import figure_part
 
 
 def doctor(asked: PageRequest) -> Answer:
-    """Return the share of each cause in what is lost of the speed-up; no part where there is
-    nothing to explain.
+    """Diagnose a run: the share of each cause in the lost speed-up. The answer has no part if
+    there is nothing to explain.
     """
     trace = asked.trace
     try:
         diagnosis = diagnose(from_trace(trace, "this run"))
     except UserError:
-        # No drafts, as in plain decoding.
+        # A run without drafts, such as plain decoding, has nothing to explain.
         return {"parts": []}
     spec = run_diagnosis_spec(diagnosis)
     return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
 
 
 class _ShownCause(TypedDict):
-    """A cause of what is lost of the speed-up.
+    """A cause of lost speed-up.
 
     Attributes:
-        name: its name.
-        share: its share of the loss, 0-1.
+        name: the name of the cause.
+        share: the share of the loss, from 0 to 1.
     """
 
     name: str
@@ -48,10 +48,10 @@ class _ShownTable(TypedDict):
     """A table of a diagnosis.
 
     Attributes:
-        title: its title.
-        note: what its figures are of.
-        head: the names of its columns.
-        rows: its cells as text.
+        title: the title.
+        note: a remark on the origin of the figures.
+        head: the names of the columns.
+        rows: the cells as text.
     """
 
     title: str
@@ -61,14 +61,14 @@ class _ShownTable(TypedDict):
 
 
 class RunDiagnosisSpec(TypedDict):
-    """A diagnosis as the view ``doctor`` of the page shows it (``js/doctor``).
+    """The traits of the view ``doctor`` (``js/doctor``).
 
     Attributes:
-        title: what it says.
-        causes: the causes of the loss, the largest first.
+        title: the headline of the diagnosis.
+        causes: the causes of the loss, largest first.
         lines: the verdict and the advice.
-        tables: its tables.
-        settings: engine and settings to paste.
+        tables: the tables of the diagnosis.
+        settings: pairs of an engine and its settings to paste.
     """
 
     title: str
@@ -78,12 +78,12 @@ class RunDiagnosisSpec(TypedDict):
     settings: list[list[str]]
 
 
-#: The least share of the loss of a cause that is shown.
+#: Minimum share of the loss of a shown cause.
 LEAST_SHARE = 0.005
 
 
 def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
-    """Return the diagnosis of a run for the page."""
+    """Convert the diagnosis of a run to the traits of its view."""
     is_known = diagnosis.speedup.value is not None
     causes: list[_ShownCause] = []
     for cause, share in sorted(diagnosis.shares.items(), key=lambda item: -item[1]):
@@ -104,9 +104,9 @@ def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
 
 
 def law(asked: PageRequest) -> Answer:
-    """Return the stack selected by the latency law, what-if sliders, its ranking, the levels of the
-    run, and where a second draft model pays: by the calibration that ``hsd-viz plan`` stored here,
-    or the project's own.
+    """Apply the latency law to a run: the selected stack, what-if sliders, the ranking, the levels
+    of the run, and the costs at which a second draft model pays. The calibration is that stored by
+    ``hsd-viz plan`` on this machine, else the shipped one.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
@@ -127,11 +127,11 @@ def law(asked: PageRequest) -> Answer:
     ]
     parts.append(figure_part(figures.ranking(basis)) | {"folded": True})
     try:
-        # The costs of other models do not predict this run: the law takes its own.
+        # The costs of other models do not predict this run, so use those measured in it.
         by_level = figures.levels(trace, None if of_other_models else basis)
         parts.append(figure_part(by_level) | {"folded": True})
     except UserError as error:
-        # A level that this calibration does not have.
+        # The calibration lacks a level of the run.
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
     parts.append(figure_part(figures.when_it_pays()) | {"folded": True})
     if of_other_models:
@@ -148,7 +148,7 @@ def law(asked: PageRequest) -> Answer:
 
 
 def _other_models(trace: Trace, basis: Basis) -> str:
-    """Return what a reader must know of a calibration of other models than those of the run."""
+    """Return a warning if the calibration is of other models than those of the run; else ""."""
     models = trace.meta.get("models") or []
     target = models[-1].get("model", "an unknown target") if models else "an unknown target"
     family = trace.meta.get("family")
@@ -162,8 +162,8 @@ def _other_models(trace: Trace, basis: Basis) -> str:
 
 
 def calibrated(trace: Trace, temperature: float) -> Basis | None:
-    """Return the newest stored calibration of the models and number type of ``trace``; ``None``
-    without one.
+    """Return the newest stored calibration of the models and number type of ``trace``; ``None`` if
+    there is none.
     """
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
         who = identity(trace.meta)

@@ -1,5 +1,5 @@
-"""Serve the dashboard with Voilà: one notebook, a custom template, no code execution by
-visitors.
+"""Serve the dashboard with Voilà: one notebook with a custom template. Visitors cannot execute
+code.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from hsd_viz.machine import TOKEN_VARIABLE, check_address, url
 from hsd_viz.models.families import DEFAULT, find_family
 from hsd_viz.views.page_data import offered, recorded_runs
 
-#: Environment variables of a served page: the address of the server that decodes, and the token for
-#: it.
+#: Environment variables of a served page: the address of the server that decodes, and its token.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
-#: The same for the path of a file with that token, which other accounts cannot read.
+#: Environment variable with the path of a file that contains this token; other accounts cannot
+#: read the file.
 ENGINE_TOKEN_FILE = "HSD_VIZ_ENGINE_TOKEN_FILE"
 
 PACKAGE = Path(__file__).resolve().parents[2]
-#: Seconds until a kernel without a page is shut down, and between checks.
+#: Seconds until a kernel without a page is shut down, and seconds between checks.
 GONE, LOOK = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING = 10
-#: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux
-#: allows 107).
+#: Name of a kernel's socket in the temporary folder, and maximum length of a socket's path in
+#: bytes (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = (
     "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000",
     103,
 )
-#: Extensions used by the page; others would only delay it.
+#: Extensions that the page uses; others would only delay it.
 EXTENSIONS = (
     "@jupyter-widgets/jupyterlab-manager",
     "@voila-dashboards/widgets-manager8",
     "anywidget",
 )
-#: The arguments of every dashboard.
+#: Command-line arguments of every dashboard.
 ARGUMENTS = (
     "--template=hsd",
     "--Voila.log_level=WARN",
     "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
-    # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
+    # If thirty pages start at once, the output of a page takes longer than the default of 4 s.
     "--VoilaExecutor.iopub_timeout=120",
     "--VoilaExecutor.startup_timeout=120",
     r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
@@ -59,7 +59,7 @@ ARGUMENTS = (
 
 
 def engine_token() -> str | None:
-    """Return the token of the server that decodes for this kernel: of a file, or the
+    """Return the token of the server that decodes for this kernel, from a file or the
     environment.
     """
     if file := os.environ.get(ENGINE_TOKEN_FILE):
@@ -78,8 +78,9 @@ def serve(
     engine: tuple[str, str | None] | None = None,
     pages: int | None = None,
 ) -> int:
-    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit
-    code; its kernels end with it. The options are those of :func:`command`. Prints the address.
+    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal), and return Voilà's exit
+    code. Print the address. Kernels end with the server. The options are those of
+    :func:`command`.
 
     Raises:
         UserError: if Voilà is not installed, the port is in use, or a host other than loopback has
@@ -103,14 +104,14 @@ def serve(
     )
     with folder:
         print(f"dashboard: {url(host, port)} (Ctrl-C to stop)", flush=True)
-        # In a new session, so that Voilà gets a signal only once, from here.
+        # In a new session, so that Voilà gets each signal only once, from this process.
         server = subprocess.Popen(arguments, env=environment, start_new_session=True)
         try:
             return server.wait()
         except KeyboardInterrupt:
             return 0
         finally:
-            # With its kernels; where it does not end in time, or at a second interrupt, they end by
+            # Voilà ends its kernels. After the time limit or a second interrupt they end by
             # themselves.
             server.terminate()
             try:
@@ -120,7 +121,7 @@ def serve(
 
 
 def _notebook(statement: str) -> str:
-    """Return a notebook of one cell; to import nbformat for it would take a second."""
+    """Return a notebook of one cell, without importing nbformat, which takes a second."""
     cell: dict[str, object] = {
         "id": "dashboard",
         "cell_type": "code",
@@ -156,10 +157,10 @@ def command(
     """Return Voilà's command line, its environment, and the temporary folder of the notebook that
     it serves (default: a dashboard).
 
-    The template is in this package, which is added to Jupyter's search path. With ``preheat`` one
-    kernel with a rendered page is ready for the next visitor; ``pages`` limits how many may be
-    open. ``engine`` is the address and token of the server that decodes for all pages. Kernels end
-    as :mod:`hsd_viz.views.app.kernels` has it.
+    The template is in this package, which is added to Jupyter's search path. With ``preheat``, one
+    kernel with a rendered page is ready for the next visitor. ``pages`` limits the number of open
+    pages. ``engine`` is the address and the token of the server that decodes for all pages.
+    :mod:`hsd_viz.views.app.kernels` defines when kernels end.
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     if notebook is None:
@@ -177,29 +178,30 @@ def command(
     ]
     arguments += [] if pages is None else [f"--PageKernels.pages={pages}"]
     if preheat:
-        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
-        # For a class as many start at a time as there are cores.
+        # Voilà starts the next kernel one second after a visit; a visitor before that waits.
+        # For a class, as many kernels start at a time as there are cores.
         warm = 1 if pages is None else min(os.cpu_count() or 1, 4)
         arguments += [
             "--VoilaConfiguration.preheat_kernel=True",
             f"--VoilaConfiguration.default_pool_size={warm}",
         ]
     if preheat and pages is not None:
-        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
+        # Visitors take turns, and see a recorded run while they wait
+        # (:mod:`hsd_viz.views.app.pages`).
         recorded = Path(folder.name) / "recorded.html.gz"
         first = recorded_runs()[next(iter(offered()))]()
         recorded.write_bytes(gzip.compress(first.to_html().encode()))
         arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
-        # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
+        # Sockets in a folder of this user instead of ports that other accounts can reach.
         arguments.append("--KernelManager.transport=ipc")
     environment["JUPYTER_PATH"] = os.pathsep.join(
         filter(None, (str(PACKAGE), environment.get("JUPYTER_PATH")))
     )
     private = Path(folder.name)
     private.chmod(0o700)
-    # A kernel sends what it prints to its visitor: faults go to a file, and from there to the log.
+    # A kernel sends its output to its visitor, so faults are written to a file for the log.
     environment[FAULTS_VARIABLE] = str(private / "faults")
     arguments.append(f"--Pages.faults={private / 'faults'}")
     if engine is not None:
@@ -211,8 +213,8 @@ def command(
     for name in ("JUPYTER_TOKEN", "JUPYTER_TOKEN_FILE", TOKEN_VARIABLE):
         environment.pop(name, None)
     if token:
-        # Command lines and environments are read by others and inherited; a file is neither.
-        # "auto" makes Voilà use the token of the identity provider, see :class:`~.guard.Identity`.
+        # Other processes can read or inherit command lines and environments, but not this file.
+        # With "auto", Voilà uses the token of the identity provider (:class:`~.guard.Identity`).
         write_whole(private / "token", token, mode=0o600)
         arguments.append(f"--Identity.token_file={private / 'token'}")
         arguments.append("--Voila.auto_token=True")

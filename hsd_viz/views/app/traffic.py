@@ -1,6 +1,6 @@
-"""What the views of the visitor's traffic show: a diagnosed record, and a replayed log.
+"""Builds the traits of the views of the visitor's traffic: a diagnosed record and a replayed log.
 
-Their shapes are those of :mod:`hsd_viz.views.app.traffic_spec`.
+Their types are in :mod:`hsd_viz.views.app.traffic_spec`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hsd_viz.views.app.traffic_spec import (
     TableSpec,
 )
 
-#: What costs most, by cause.
+#: Descriptions of the largest cost, by cause.
 COSTS = {
     "acceptance": "Rejected drafts cost most",
     "few drafts": "Passes without a draft cost most",
@@ -39,22 +39,22 @@ COSTS = {
     "overhead": "Time outside passes and drafting costs most",
     "round": "The time of a round costs most",
 }
-#: Draft lengths of a chart, besides the present one.
+#: Maximum number of draft lengths in a chart, besides the present one.
 MOST_COLUMNS = 12
-#: The methods of engines as they call them.
+#: Names of drafters in serving engines.
 ENGINE_METHODS = {"lookup": "ngram", "suffix": "suffix"}
-#: Tokens per pass from which on a drafter that does not pay needs a reason.
+#: Tokens per pass from which the answer explains why a drafter does not pay.
 LEAST_GAIN = 1.5
-#: A share of what is lost that is not shown.
+#: Minimum share of the loss of a shown cause.
 LEAST_SHARE = 0.005
 
 
 def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
-    """Return the view of a diagnosis.
+    """Return the part with the view of a diagnosis.
 
     Args:
         diagnosis: the diagnosis.
-        engine: the engine of the record, "" if unknown.
+        engine: the engine of the record; "": unknown.
     """
     recommendation = diagnosis.recommendation()
     figure, words = _verdict(diagnosis, recommendation)
@@ -81,7 +81,7 @@ def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
 
 
 def replay_part(report: ReplayReport) -> dict[str, Any]:
-    """Return the view of a replayed log."""
+    """Return the part with the view of a replayed log."""
     best = report.drafters[0]
     if best.pays is Pays.YES:
         pays = "predicted"
@@ -104,7 +104,7 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
 
 
 def _lines_of_engines(report: ReplayReport) -> list[str]:
-    """Return which drafter the settings to paste are of, where it is not the best one."""
+    """Return a remark on the drafter of the settings to paste if it is not the best one."""
     best = report.drafters[0]
     nearest = next((drafter for drafter in report.drafters if method_of(drafter)), None)
     if nearest is None or nearest is best or nearest.pays is not Pays.YES:
@@ -117,7 +117,7 @@ def _lines_of_engines(report: ReplayReport) -> list[str]:
 
 
 def _lines_of_losses(report: ReplayReport) -> list[str]:
-    """Return why a drafter does not pay although its passes bring more than one token."""
+    """Explain why a drafter does not pay although its passes emit more than one token."""
     lines = []
     for drafter in report.drafters:
         length = drafter.mean_acceptance_length.value or 0.0
@@ -132,12 +132,12 @@ def _lines_of_losses(report: ReplayReport) -> list[str]:
 
 
 def _view(name: str, spec: SaidSpec) -> dict[str, Any]:
-    """Return a view of the page with what it shows."""
+    """Return the part with a view of the page and its traits."""
     return {"kind": "view", "view": name, "state": {"spec": asdict(spec)}}
 
 
 def _drafter(figures: DrafterFigures) -> DrafterSpec:
-    """Return a drafter as the page shows it."""
+    """Convert the figures of a drafter for the page."""
     return DrafterSpec(
         name=figures.name,
         tokens=_measured(figures.mean_acceptance_length),
@@ -147,13 +147,13 @@ def _drafter(figures: DrafterFigures) -> DrafterSpec:
 
 
 def _measured(figure: Estimate) -> MeasuredSpec:
-    """Return a figure of a drafter with its interval."""
+    """Convert an estimate for the page."""
     assert figure.value is not None
     return MeasuredSpec(value=figure.value, low=figure.low, high=figure.high)
 
 
 def _tables(tables: Sequence[Table]) -> list[TableSpec]:
-    """Return the tables that have rows, their cells as text."""
+    """Convert the tables that have rows, with cells as text."""
     shown = []
     for table in tables:
         if table.rows:
@@ -163,7 +163,7 @@ def _tables(tables: Sequence[Table]) -> list[TableSpec]:
 
 
 def _pasted(flags: Mapping[str, str], engine: str) -> list[PastedSpec]:
-    """Return the settings of engines, marked where they are of the engine of the record."""
+    """Convert the settings to paste, and mark those of the engine of the record."""
     pasted = []
     for name, text in flags.items():
         is_own = name.split(" ")[0] == engine
@@ -175,7 +175,7 @@ def _pasted(flags: Mapping[str, str], engine: str) -> list[PastedSpec]:
 
 
 def _verdict(diagnosis: Diagnosis, recommendation: Recommendation) -> tuple[str, str]:
-    """Return the headline: its figure, and what follows it."""
+    """Return the headline: its figure and the words after it."""
     value = diagnosis.speedup.value
     if value is None or diagnosis.cause is None:
         return _bound(diagnosis)
@@ -189,7 +189,7 @@ def _verdict(diagnosis: Diagnosis, recommendation: Recommendation) -> tuple[str,
 
 
 def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
-    """Return the headline where the speed-up is only bounded."""
+    """Return the headline of a diagnosis that only bounds the speed-up."""
     most = diagnosis.at_most or 1.0
     figure = f"{most:.2f} ×"
     if diagnosis.note:
@@ -200,7 +200,7 @@ def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
 
 
 def _advice(recommendation: Recommendation) -> str:
-    """Return which setting to use, in a few words."""
+    """Return the recommended setting in a few words."""
     present = recommendation.present
     setting = recommendation.setting
     if present is None or setting is None:
@@ -209,20 +209,20 @@ def _advice(recommendation: Recommendation) -> str:
         return f"keep {present.stack}."
     if recommendation.kind is AdviceKind.TURN_OFF:
         return "turn speculation off."
-    # A draft longer than those of the record has an assumed acceptance.
+    # The acceptance of drafts longer than those of the record is an assumption.
     verb = "may" if recommendation.kind is AdviceKind.EXTEND else "would"
     return f"{setting.stack} instead of {_brief(present)} {verb} give {setting.speedup:.2f} ×."
 
 
 def _brief(option: Option) -> str:
-    """Return a setting beside another one: the number alone where it is all that differs."""
+    """Return a setting beside another one: only the number if the rest is the same."""
     if option.stack == counted(option.tokens, "draft token"):
         return str(option.tokens)
     return option.stack
 
 
 def _is_said(recommendation: Recommendation) -> bool:
-    """Return whether the headline says all of what to do: a shorter draft, and no condition."""
+    """Return whether the headline states the complete advice: a shorter draft, unconditionally."""
     return recommendation.kind is AdviceKind.SHORTEN and not recommendation.is_conditional
 
 
@@ -230,8 +230,8 @@ def _is_said(recommendation: Recommendation) -> bool:
 
 
 def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[SettingSpec]]:
-    """Return what draft lengths are compared by, its unit, and the lengths: by speed-up, where no
-    time is known by tokens per pass.
+    """Return the measure by which draft lengths are compared, its unit, and the lengths. The
+    measure is the speed-up, or tokens per pass if no time is known.
     """
     deepest = diagnosis.observation.deepest
     drafting = [option for option in diagnosis.options if option.tokens]
@@ -245,7 +245,7 @@ def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[SettingSpec]]:
 
 
 def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[SettingSpec]:
-    """Return the draft lengths by their speed-up, up to the present and the best one."""
+    """Return the speed-up of the draft lengths up to the present and the best one."""
     shown = [option.tokens for option in (diagnosis.observed, diagnosis.advised) if option]
     settings = []
     for option in sorted(drafting, key=lambda option: option.tokens):
@@ -282,14 +282,14 @@ def _setting(
 
 
 def _acceptance(diagnosis: Diagnosis) -> list[float]:
-    """Return acceptance by position in the draft."""
+    """Return the acceptance by position in the draft."""
     seen = diagnosis.observation
     rates = seen.rates if seen.varied else seen.rates_by_position()
     return [float(rate) for rate in list(rates)[:MOST_COLUMNS]]
 
 
 def _losses(diagnosis: Diagnosis) -> list[LossSpec]:
-    """Return the share of each cause in what is lost, with its time per round."""
+    """Return the share of each cause in the loss, with its time per round."""
     seen = diagnosis.observation
     steps_by_cause = seen.parts()
     losses = []
@@ -303,7 +303,7 @@ def _losses(diagnosis: Diagnosis) -> list[LossSpec]:
 
 
 def _ideal(diagnosis: Diagnosis) -> float | None:
-    """Return the speed-up of drafts that are all accepted and cost nothing, if drafts are known."""
+    """Return the speed-up of free drafts that are all accepted; ``None`` if drafts are unknown."""
     seen = diagnosis.observation
     if not diagnosis.shares or not seen.drafted_known or "few drafts" in diagnosis.shares:
         return None

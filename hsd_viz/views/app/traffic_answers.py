@@ -1,4 +1,4 @@
-"""Answers about a server: the diagnosis of its record, the replay of its log."""
+"""Answers about a server: the diagnosis of its record, and the replay of its log."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
 from hsd_viz.views.app.question import Answer, PageRequest, Part, files_of
 
-#: The tokenizer of a replay that is an opened file.
+#: Value of the tokenizer setting for an opened tokenizer file.
 OWN = "own"
-#: The most drafters of a replay.
+#: Maximum number of drafters of a replay.
 MOST_DRAFTERS = 32
 
 
-#: The examples of a server's record and of a log of its texts.
+#: File names of the examples: a record of a server, and a log of its texts.
 EXAMPLE_RECORD = "chat.log"
 EXAMPLE_LOG = "edits.jsonl"
-#: The times of the example's server: tokens per second, and milliseconds per round.
+#: Speed of the example's server: tokens per second, and milliseconds per round.
 EXAMPLE_SPEED = 40.0
 EXAMPLE_STEP = 25.0
 EXAMPLE_DRAFT = 21.0
 EXAMPLE_VERIFY = 28.0
 
 
-#: Why figures of a drafter here differ from those of a report.
+#: Explanation of why the figures of a drafter differ from those of a report.
 BESIDE_REPORTS = (
     "Reports on many prompts (tab Compare) measure the same methods, such as lookup, on other text "
     "and at another cost of verification: their speed-ups differ from these predictions."
@@ -35,9 +35,7 @@ BESIDE_REPORTS = (
 
 
 def record(asked: PageRequest) -> Answer:
-    """Return the diagnosis of an opened record of a serving engine, or of a trace; or of the
-    example.
-    """
+    """Diagnose an opened record of a serving engine, an opened trace, or the example."""
     from hsd_viz.measure.doctor.api import doctor as diagnosis_of
     from hsd_viz.measure.doctor.options import Known
     from hsd_viz.views.app.traffic import diagnosis_part
@@ -80,8 +78,8 @@ def record(asked: PageRequest) -> Answer:
 
 
 def _example(asked: PageRequest, name: str) -> list[tuple[str, bytes]]:
-    """Return a log of the course as a file of the question, if that asks for the example; it is
-    made up, in the form that an engine writes.
+    """Return the example as an attached file if the question asks for it. It is a log of the
+    course, synthetic, in the format of an engine.
     """
     if not asked.options.get("example"):
         return []
@@ -90,13 +88,13 @@ def _example(asked: PageRequest, name: str) -> list[tuple[str, bytes]]:
 
 
 def _example_part(what: str) -> Part:
-    """Return the sentence that an answer is about an example."""
+    """Return a part that states that the answer is about an example."""
     words = f"Example, made up: {what}. Your file replaces it."
     return {"kind": "text", "text": words, "caution": True}
 
 
 def replay(asked: PageRequest) -> Answer:
-    """Return what drafters would have brought on an opened log."""
+    """Replay drafters on an opened log."""
     from hsd_viz.measure.replay.api import run
     from hsd_viz.measure.replay.options import ReplayOptions
     from hsd_viz.views.app.traffic import replay_part

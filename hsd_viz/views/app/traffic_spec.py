@@ -1,5 +1,5 @@
-"""What the views of the visitor's traffic get: ``js/traffic/spec.ts`` is written from these classes
-(:mod:`tools.reference`), each under its name without ``Spec``.
+"""Types of the traits of the views of the visitor's traffic. :mod:`tools.reference` writes
+``js/traffic/spec.ts`` from these classes, each under its name without ``Spec``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class MeasuredSpec:
 
     Attributes:
         value: the value.
-        low: the lower end, if known.
-        high: the upper end.
+        low: the lower end of the interval; ``None``: unknown.
+        high: the upper end of the interval; ``None``: unknown.
     """
 
     value: float
@@ -26,13 +26,13 @@ class MeasuredSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingSpec(MeasuredSpec):
-    """A number of draft tokens, and what it brings.
+    """A draft length with its predicted value.
 
     Attributes:
-        tokens: draft tokens.
+        tokens: the number of draft tokens.
         present: whether it is the setting of the record.
-        best: whether it is the one to use.
-        assumed: whether it is beyond the drafts that were seen.
+        best: whether it is the recommended setting.
+        assumed: whether it exceeds the drafts of the record, so that its acceptance is assumed.
     """
 
     tokens: int
@@ -43,12 +43,12 @@ class SettingSpec(MeasuredSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossSpec:
-    """A cause of loss.
+    """A cause of lost speed-up.
 
     Attributes:
-        name: the cause.
-        share: its share of what is lost.
-        ms: its milliseconds per round, if known.
+        name: the name of the cause.
+        share: the share of the loss, from 0 to 1.
+        ms: the milliseconds per round; ``None``: unknown.
     """
 
     name: str
@@ -58,11 +58,11 @@ class LossSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
-    """A table of a result, its cells as text.
+    """A table of a result, with cells as text.
 
     Attributes:
-        title: what the rows are.
-        note: a remark under the title, "" without one.
+        title: the title.
+        note: a remark below the title; "": none.
         head: the names of the columns.
         rows: the cells.
     """
@@ -78,7 +78,7 @@ class PastedSpec:
     """Settings of an engine to paste.
 
     Attributes:
-        engine: the engine, with its version.
+        engine: the name of the engine, with its version.
         text: the settings.
         own: whether it is the engine of the record.
     """
@@ -90,16 +90,16 @@ class PastedSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidSpec:
-    """What is known of every result.
+    """The parts that every result has.
 
     Attributes:
         figure: the figure of the headline.
-        words: what it is of.
-        lines: what else a reader must know.
-        sources: what was read.
+        words: the words after the figure.
+        lines: further remarks.
+        sources: descriptions of the files that were read.
         pasted: settings to paste.
-        verdict: the whole verdict, above the tables.
-        tables: all figures.
+        verdict: the complete verdict, shown above the tables.
+        tables: all figures as tables.
     """
 
     figure: str
@@ -113,15 +113,15 @@ class SaidSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosisSpec(SaidSpec):
-    """A server's record, diagnosed.
+    """The diagnosis of a server's record.
 
     Attributes:
-        measure: what the settings are compared by.
-        unit: its unit.
-        settings: the draft lengths that are compared.
+        measure: the measure by which draft lengths are compared.
+        unit: the unit of the measure.
+        settings: the compared draft lengths.
         acceptance: P(accepted) at position 1, 2, … of the draft.
-        losses: what is lost, by cause.
-        ideal: the speed-up of drafts that are all accepted and cost nothing, if known.
+        losses: the lost speed-up by cause.
+        ideal: the speed-up of free drafts that are all accepted; ``None``: unknown.
     """
 
     measure: str
@@ -134,13 +134,13 @@ class DiagnosisSpec(SaidSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterSpec:
-    """A drafter on a log.
+    """The result of a drafter on a log.
 
     Attributes:
-        name: the draft source.
-        tokens: tokens per forward pass.
+        name: the name of the draft source.
+        tokens: the tokens per forward pass.
         speedup: the predicted speed-up.
-        pays: whether it certainly is faster than plain decoding.
+        pays: whether the drafter is certainly faster than plain decoding.
     """
 
     name: str
@@ -151,16 +151,16 @@ class DrafterSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedSpec(SaidSpec):
-    """A replayed log.
+    """The result of a replayed log.
 
     Attributes:
-        drafters: what each drafter would have brought.
+        drafters: the results of the drafters.
     """
 
     drafters: list[DrafterSpec]
 
 
-#: The classes that the page gets, in the order of ``spec.ts``.
+#: The classes in ``spec.ts``, in their order.
 SPECS: tuple[type, ...] = (
     MeasuredSpec,
     SettingSpec,
