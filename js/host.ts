@@ -82,6 +82,7 @@ export interface About {
     asked: string;
     given: string;
     lesson: string;
+    passes: number;
     runs: Record<string, string>;
   }[];
   plays: string[][];

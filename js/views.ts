@@ -1,6 +1,6 @@
 // The registry of views by name.
 import doctor from "./doctor";
-import drafter from "./drafter";
+import game from "./game/view";
 import hierarchy from "./hierarchy";
 import { dress } from "./lib/dress";
 import type { Drawing, Model, Widget } from "./lib/widget";
@@ -19,8 +19,8 @@ import drafters from "./traffic/drafters";
 import versus from "./versus";
 
 type WidgetDefinition = Partial<Widget<never>>;
-const LINKED = { drafter, locality_map, panels, scene, staircase, stream, timeline, versus };
-const OTHERS = { diagnosis, doctor, drafters, hierarchy, one_draft, plot, rule_lab };
+const LINKED = { locality_map, panels, scene, staircase, stream, timeline, versus };
+const OTHERS = { diagnosis, doctor, drafters, game, hierarchy, one_draft, plot, rule_lab };
 export const VIEWS = { ...LINKED, ...OTHERS } as unknown as Record<
   string,
   WidgetDefinition | (() => WidgetDefinition)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -172,14 +172,43 @@ class LocalityMap(LinkedView):
     view = traitlets.Unicode("locality_map").tag(sync=True)
 
 
-class DraftGame(LinkedView):
-    """Let the visitor propose the next tokens of a run, which its recorded target verifies: a
-    proposal is compared with the tokens that the target drew, as exact for greedy decoding and for
-    point-mass drafts.
+class DraftGame(View):
+    """Beat the drafter: guess what the model of a run wrote next. One pass verifies the guess, and
+    stairs of passes, then of time, grow beside those of other runs of the same text.
+
+    ``trace`` is a run of the target alone with greedy decoding, ``others`` are runs by player:
+    ``copying``, ``nano`` or a name that is shown. ``asked`` is the question (default: the prompt),
+    ``given`` the beginning of the text (default: its first token), ``lesson`` a sentence after it,
+    ``passes`` how many passes the visitor has.
     """
 
-    view = traitlets.Unicode("drafter").tag(sync=True)
-    others = traitlets.List(traitlets.Dict()).tag(sync=True)
+    view = traitlets.Unicode("game").tag(sync=True)
+    runs = traitlets.Dict().tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+    asked = traitlets.Unicode().tag(sync=True)
+    given = traitlets.Unicode().tag(sync=True)
+    lesson = traitlets.Unicode().tag(sync=True)
+    passes = traitlets.Int(3, min=1).tag(sync=True)
+
+    def __init__(
+        self,
+        trace: Given,
+        others: Mapping[str, Given] | None = None,
+        *,
+        asked: str = "",
+        given: str = "",
+        lesson: str = "",
+        passes: int = 3,
+    ) -> None:
+        runs = {"plain": trace} | dict(others or {})
+        super().__init__(
+            palette=page_palette(),
+            runs={player: run_data.snapshot(trace_of(run), player) for player, run in runs.items()},
+            asked=asked,
+            given=given,
+            lesson=lesson,
+            passes=passes,
+        )
 
 
 class Versus(View):

@@ -47,7 +47,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
     <p>
       <strong>Speculative decoding:</strong>
       <span>
-        a cheap drafter proposes several tokens, one pass of the large model verifies them:
+        a cheap drafter proposes several tokens, one pass of the model verifies them:
       </span>
       the same distribution, faster.
     </p>

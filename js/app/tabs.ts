@@ -5,19 +5,17 @@ import type { Host } from "../host";
 import { make } from "../lib/dom";
 import { foldOf } from "../lib/fold";
 import { failure } from "../lib/notice";
-import { type Store as Run, storeOf } from "../lib/run";
+import type { Store as Run } from "../lib/run";
 import type { Round } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { AnswerView } from "./answer";
 import { compareView } from "./compare";
-import { decoded } from "./decode";
 import { choose, read } from "./files";
 import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
 import { fastestWords, originOf } from "./origin";
 import type { Context, Section } from "./section";
-import { requestOf } from "./state";
 import { record, traffic } from "./traffic";
 
 type SectionBuilder = (context: Context) => Section;
@@ -78,38 +76,6 @@ const closedSection =
       stale: (on) => inner?.stale?.(on),
     };
   };
-
-/** The drafter game: against recordings of the same prompt and temperature, or live stacks. */
-function drafter({ host, store, state, group }: Context): Section {
-  /** Decode after a prompt with the form's settings. The target's run verifies a proposal. */
-  const live = (prompt: string, stack: string, max_new_tokens: number) => {
-    const request = requestOf(store.state.form, host.about.limits);
-    return decoded(host, {
-      ...request,
-      prompt: prompt || request.prompt,
-      chat: false,
-      stack,
-      max_new_tokens,
-    });
-  };
-  const made = mount("drafter", { ...state, others: [], live: host.decode ? live : null });
-  let requestedRun = "";
-  async function refresh() {
-    const { run, prompt, meta } = group.store;
-    if (run === requestedRun) return;
-    requestedRun = run;
-    const others: { name: string; counts: number[] }[] = [];
-    for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
-      const other = await host.recording(one.name);
-      if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target")
-        continue;
-      const { rounds } = storeOf(other).index();
-      others.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
-    }
-    if (requestedRun === run) made.model.set("others", others as never);
-  }
-  return { root: sectionOf(made.el), refresh: () => void refresh().catch(reportError) };
-}
 
 /** The latency law: the host's answer, or only the sliders where the host has none. */
 function law(context: Context): Section {
@@ -201,14 +167,6 @@ export const tabsOf = (host: Host): Tab[] => [
     parts: [
       ["The round", runView("scene")],
       ["Acceptance", runView("panels", { which: ["byPosition", "perRound"] })],
-      [
-        "You are the drafter",
-        closedSection(
-          "You are the drafter",
-          "Propose the next tokens of this run, or of a live one.",
-          drafter,
-        ),
-      ],
       [
         "Verification rules",
         closedSection(

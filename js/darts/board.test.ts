@@ -1,5 +1,5 @@
 // The dart board: accepted and residual area make up p, and a thousand darts do too, unless the
-// rule is lossy.
+// rule is broken.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
@@ -9,6 +9,7 @@ import {
   boardOfCorrection,
   boardOfDraft,
   type Column,
+  focusOf,
   lawOf,
   numbers,
   throwFor,
@@ -31,11 +32,11 @@ const total = (row: readonly number[]) => row.reduce((a, b) => a + b, 0);
 const close = (a: number, b: number, by = 1e-9) =>
   assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
 
-function piles(board: any, lossy: boolean, n: number) {
+function piles(board: any, broken: boolean, n: number) {
   const next = numbers(5);
   const pile = board.columns.map(() => 0);
   for (let k = 0; k < n; k++) {
-    const darts = throwFor(board, lossy, next);
+    const darts = throwFor(board, broken, next);
     pile[darts[darts.length - 1].column] += 1 / n;
   }
   return pile;
@@ -47,9 +48,26 @@ test("darts follow the law of their rule: p without loss, another one with", () 
   close(board.left as number, 0.4);
   const law = lawOf(board, false);
   for (const [t, share] of p.entries()) close(law[t], share);
-  const lossy = lawOf(board, true);
-  close(total(lossy), 1);
-  assert.ok(Math.abs(lossy[0] - 0.5) > 0.1, "the pile stays wrong");
+  const broken = lawOf(board, true);
+  close(total(broken), 1);
+  assert.ok(Math.abs(broken[0] - 0.5) > 0.1, "the pile stays wrong");
+  assert.equal(focusOf(board), 0, "it changes most where the broken rule takes most");
+  for (const wrong of [false, true])
+    piles(board, wrong, 40_000).forEach((share: number, t: number) =>
+      close(share, lawOf(board, wrong)[t], 0.01),
+    );
+});
+
+test("a walk that keeps every second rejected token changes all shares", () => {
+  const column = (id: number, p: number, drafted: boolean): Column => {
+    const own = { accepted: drafted ? p : 0, residual: drafted ? 0 : p };
+    return { id, ...own, surplus: 0, drafted };
+  };
+  const columns = [column(0, 0.7, false), column(1, 0.1, true), column(2, 0.2, false)];
+  const board: Board = { rule: "walk", columns, left: 0.9 };
+  const law = lawOf(board, true);
+  for (const [k, share] of [0.35, 0.55, 0.1].entries()) close(law[k], share);
+  assert.equal(focusOf(board), 1);
   for (const wrong of [false, true])
     piles(board, wrong, 40_000).forEach((share: number, t: number) =>
       close(share, lawOf(board, wrong)[t], 0.01),

@@ -138,31 +138,50 @@ function point(
   return { column: index, y: foot(c) + next() * height(c), hit: true };
 }
 
+/** The share of rejected tokens that the broken rule of a walk keeps. */
+const KEPT = 0.5;
+const pOf = ({ accepted, residual }: Column) => accepted + residual;
+
 /**
- * Throw for one token: a first dart, and a second one after a rejection. The second falls on the
- * residual, which is lossless, or with `lossy` on all of p. The token is that of the last dart.
+ * Throw for one token: the first dart, and a second one after a rejection, which falls on the
+ * residual. A walk needs no second one: its first dart is the token. A broken rule changes p: the
+ * second dart of "ratio" falls on the whole of p, as if nothing had been accepted before; that of
+ * "walk" keeps the first drafted token although another one was drawn. The token is that of the
+ * last dart.
  */
-export function throwFor(board: Board, lossy: boolean, next: () => number): Dart[] {
+export function throwFor(board: Board, isBroken: boolean, next: () => number): Dart[] {
   const under = (height: (c: Column) => number, foot = (_: Column) => 0) =>
     point(board, height, foot, next);
-  const p = (c: Column) => c.accepted + c.residual;
-  const residual = (c: Column) => c.residual;
-  const won = (c: Column) => c.accepted;
-  const walk = board.rule === "walk";
-  const first = under(walk ? p : (c) => c.accepted + c.surplus);
+  const isWalk = board.rule === "walk";
+  const first = under(isWalk ? pOf : (c) => c.accepted + c.surplus);
   const { drafted, accepted } = board.columns[first.column];
-  first.hit = walk ? drafted : first.y < accepted;
-  if (first.hit || (walk && !lossy)) return [first];
-  return [first, lossy ? under(p) : under(residual, won)];
+  first.hit = isWalk ? drafted : first.y < accepted;
+  if (first.hit) return [first];
+  if (!isWalk) return [first, isBroken ? under(pOf) : under(residualOf, acceptedOf)];
+  if (!isBroken || next() >= KEPT) return [first];
+  const column = board.columns.findIndex((c) => c.drafted);
+  return [first, { column, y: next() * lawOf(board, true)[column], hit: true }];
+}
+const residualOf = ({ residual }: Column) => residual;
+const acceptedOf = ({ accepted }: Column) => accepted;
+
+/** The share of tokens by column that a rule emits in the long run. */
+export function lawOf({ columns, rule }: Board, isBroken: boolean): number[] {
+  if (!isBroken) return columns.map(pOf);
+  const refused = columns.reduce((sum, c) => sum + c.residual, 0);
+  if (rule === "ratio") return columns.map((c) => c.accepted + refused * pOf(c));
+  const kept = columns.findIndex((c) => c.drafted);
+  return columns.map(
+    (c, k) => c.accepted + (1 - KEPT) * c.residual + (k === kept ? KEPT * refused : 0),
+  );
 }
 
-/** Return the probability with which a rule emits the token of each column. */
-export const lawOf = ({ columns }: Board, lossy: boolean) => {
-  const refused = columns.reduce((s, c) => s + c.residual, 0);
-  return columns.map(
-    (c) => c.accepted + (lossy ? refused * (c.accepted + c.residual) : c.residual),
-  );
-};
+/** The column whose share the broken rule changes most. */
+export function focusOf(board: Board): number {
+  const law = lawOf(board, true);
+  const changes = board.columns.map((column, k) => Math.abs(law[k] - pOf(column)));
+  return changes.indexOf(Math.max(...changes));
+}
 
 /** Return a generator of uniform numbers in [0, 1) from a seed (mulberry32). */
 export function numbers(seed: number): () => number {

@@ -56,3 +56,19 @@ test("throws do not move the axis, and the first noise is not cut", () => {
   const top = Number(/^M[\d.]+ (-?[\d.]+)/.exec(noise)?.[1]);
   assert.ok(top >= 0, noise);
 });
+
+test("names that one line has no room for are in two, and none is cut", () => {
+  const names = ["September", "November"];
+  const drawn = { board: BOARD, names, families: [null, null], recorded: null };
+  const shown = (width: number) => {
+    const host = document.createElement("div");
+    render(boardPicture(drawn, width), host);
+    const texts = [...host.querySelectorAll(".hsd-dt-name")];
+    return texts.map((text) => [text.textContent?.trim(), Number(text.getAttribute("y"))]);
+  };
+  const [[, wide], [, beside]] = shown(480);
+  assert.equal(wide, beside);
+  const [[first, upper], [second, lower]] = shown(150);
+  assert.deepEqual([first, second], names);
+  assert.ok(lower > (upper as number));
+});

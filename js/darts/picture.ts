@@ -6,7 +6,9 @@ import { cut } from "../lib/words";
 import { type Board, type Column, type Dart, lawOf } from "./board";
 
 const SIZE = { height: 240, left: 30, top: 18, bottom: 36 };
-/** Approximate number of ticks on the axis. */
+/** Pixels between two lines of names, where one line has no room for them. */
+const LINE = 15;
+/** Numbers of the axis, about. */
 const TICKS = 3;
 /** Maximum width of a column in pixels, its share of the step, and the width of a letter. */
 const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
@@ -70,6 +72,8 @@ export const isOff = (share: number, p: number, darts: number): boolean =>
 /** The scales of the picture. */
 interface Scale {
   foot: number;
+  /** Names of columns have two lines, in turns. */
+  isTight: boolean;
   step: number;
   wide: number;
   /** Largest probability of the vertical axis. */
@@ -78,23 +82,23 @@ interface Scale {
   middle(k: number): number;
   y(p: number): number;
 }
-/**
- * Return the scale. It has room for the first piles of each rule, so that throws do not change it.
- */
-function scaleOf(board: Board, width: number): Scale {
+/** The scale; it has room for the first pile of each rule, so that throws do not move it. */
+function scaleOf({ board, names }: BoardPicture, width: number): Scale {
   const { columns } = board;
-  const lossy = lawOf(board, true);
+  const broken = lawOf(board, true);
   const pileAt = (p: number) => p + noiseOf(p, PILE.from);
   const heights = columns.map((c, k) =>
-    Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(lossy[k])),
+    Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(broken[k])),
   );
   const highest = Math.min(1, Math.max(...heights, LEAST));
-  const foot = SIZE.height - SIZE.bottom;
   const step = (width - SIZE.left) / columns.length;
+  const isTight = names.some((name) => labelOf(name).length * COLUMN.letter > step);
+  const foot = SIZE.height - SIZE.bottom - (isTight ? LINE : 0);
   const wide = Math.min(COLUMN.most, step * COLUMN.share);
   const middle = (k: number) => SIZE.left + step * (k + 0.5);
   return {
     foot,
+    isTight,
     step,
     wide,
     most: highest,
@@ -121,16 +125,19 @@ function columnTemplate(
 ) {
   const column = board.columns[k];
   const { accepted, surplus } = column;
-  const { middle, foot, step } = scale;
-  const letters = Math.max(3, Math.floor(step / COLUMN.letter));
+  const { middle, foot, isTight, step } = scale;
+  const room = isTight ? 2 * step : step;
+  const letters = Math.max(3, Math.floor(room / COLUMN.letter));
+  const nameAt = foot + LINE + (isTight && k % 2 ? LINE : 0);
+  const valueAt = foot + 2 * LINE + (isTight ? LINE : 0);
   const isOn = k === recorded?.token;
   return svg`<g data-family=${families[k] ?? nothing}>
     ${part(scale, k, 0, accepted, "hsd-dt-accepted")}
     ${part(scale, k, accepted, pOf(column), "hsd-dt-residual")}
     ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
-    <text x=${middle(k)} y=${foot + 15} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
+    <text x=${middle(k)} y=${nameAt} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
       >${cut(labelOf(names[k]), letters)}</text>
-    <text x=${middle(k)} y=${foot + 31} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
+    <text x=${middle(k)} y=${valueAt} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
   </g>`;
 }
 
@@ -194,7 +201,7 @@ export function boardPicture(
   const { columns } = drawn.board;
   const pile = pileOf(drawn.board, darts);
   const counted = darts.filter((dart) => dart.counts);
-  const scale = scaleOf(drawn.board, width);
+  const scale = scaleOf(drawn, width);
   const dot = DOT.most * Math.min(1, Math.sqrt(DOT.darts / Math.max(1, darts.length)));
   const missed = darts.filter((dart) => !dart.counts);
   const shares = pile.map((share, k) =>

@@ -1,6 +1,5 @@
 // The stage of a dart board: throws darts and shows their distribution.
 import { html, nothing, render } from "lit-html";
-import { menu } from "../lib/fields";
 import { numbers, throwFor } from "./board";
 import { type BoardPicture, boardPicture, isPiled, type ThrownDart } from "./picture";
 import { type DartSays, ENGLISH } from "./says";
@@ -19,6 +18,8 @@ export interface StageState extends BoardPicture {
   /** Identifies the position; another key removes the darts. */
   key: string;
   title: string;
+  /** Its two parts, accepted and residual, are not explained. */
+  isBrief?: boolean;
 }
 
 /** The key of the board's colours. */
@@ -48,8 +49,8 @@ function keyTemplate(
 class Darts {
   private shown: StageState | null = null;
   private darts: ThrownDart[] = [];
-  /** Whether a rejected token is replaced by a draw from p instead of the residual. */
-  private isLossy = false;
+  /** Whether they follow the broken rule. */
+  private isBroken = false;
   private frame = 0;
   private says: DartSays = ENGLISH;
   private readonly next: () => number;
@@ -63,7 +64,10 @@ class Darts {
 
   show(shown: StageState | null) {
     cancelAnimationFrame(this.frame);
-    if (shown?.key !== this.shown?.key) this.darts = [];
+    if (shown?.key !== this.shown?.key) {
+      this.darts = [];
+      this.isBroken = false;
+    }
     this.shown = shown;
     this.paint();
   }
@@ -74,8 +78,8 @@ class Darts {
     this.paint();
   }
 
-  /** Throw darts over some frames, or at once if reduced motion is preferred. */
-  pour(count: number) {
+  /** Throw darts within some frames; at once where motion is reduced. */
+  private pour(count: number) {
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.throwBy(count, isStill ? count : Math.ceil(count / FRAMES));
   }
@@ -89,7 +93,7 @@ class Darts {
   private throwMany(count: number) {
     if (!this.shown) return;
     for (let k = 0; k < count; k++) {
-      const thrown = throwFor(this.shown.board, this.isLossy, this.next);
+      const thrown = throwFor(this.shown.board, this.isBroken, this.next);
       const last = thrown.length - 1;
       for (const [place, dart] of thrown.entries())
         this.darts.push({ ...dart, x: this.next(), counts: place === last });
@@ -103,9 +107,11 @@ class Darts {
     this.paint();
   }
 
-  private setRule(rule: string) {
-    this.isLossy = rule === "p";
+  /** Change to the other rule, and throw darts by it. */
+  private turn() {
+    this.isBroken = !this.isBroken;
     this.clear();
+    this.pour(MANY);
   }
 
   private paint() {
@@ -118,7 +124,11 @@ class Darts {
     render(
       html`<div class="hsd-dt" role="group" aria-label=${says.label}>
         <h4>${shown.title}</h4>
-        <p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>
+        ${
+          shown.isBrief
+            ? nothing
+            : html`<p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>`
+        }
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
           ${boardPicture(shown, width, darts, says.probability)} ${isBeside ? key : nothing}
         </div>
@@ -129,21 +139,29 @@ class Darts {
     );
   }
 
-  /** The buttons, and the description of the darts. */
+  /** The buttons, the next one first, and what the darts have made. */
   private form(shown: StageState) {
-    const { darts, isLossy, says } = this;
-    const rules = [
-      ["residual", says.from_residual],
-      ["p", says.from_p],
-    ];
-    const rule = menu(rules, isLossy ? "p" : "residual", (value) => this.setRule(value));
+    const { darts, isBroken, says } = this;
+    const hasPile = isPiled(darts);
+    const rule = shown.board.rule === "walk" ? says.broken_walk : says.broken_ratio;
     return html`<div class="hsd-dt-form">
+        <button class=${hasPile ? nothing : "hsd-primary"} @click=${() => this.pour(MANY)}>
+          ${says.throw_many}
+        </button>
+        <button
+          class=${hasPile ? "hsd-primary" : nothing}
+          aria-pressed=${isBroken}
+          @click=${() => this.turn()}
+        >
+          ${isBroken ? says.mend : says.break}
+        </button>
         <button @click=${() => this.throwMany(1)}>${says.throw_one}</button>
-        <button @click=${() => this.throwMany(MANY)}>${says.throw_many}</button>
         <button ?disabled=${!darts.length} @click=${() => this.clear()}>${says.clear}</button>
-        <label>${says.correction} ${rule}</label>
       </div>
-      ${outcomeWords(shown, darts, isLossy, says)}`;
+      <div role="status">
+        ${isBroken ? html`<p class="hsd-dt-words">${rule}</p>` : nothing}
+        ${outcomeWords(shown, darts, isBroken, says)}
+      </div>`;
   }
 }
 

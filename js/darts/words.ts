@@ -3,7 +3,7 @@ import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import { folded, tableOf } from "../lib/table";
 import { figure } from "../lib/words";
-import { type Board, type Column, lawOf } from "./board";
+import { type Board, type Column, focusOf } from "./board";
 import { type BoardPicture, isOff, noiseOf, PILE, pileOf, pOf, type ThrownDart } from "./picture";
 import type { DartSays } from "./says";
 
@@ -35,32 +35,42 @@ function lastWords(names: readonly string[], darts: readonly ThrownDart[], says:
   return say(isSecond ? says.last_second : says.last_dart, { name });
 }
 
-/** Describe how far the piles are from p, once there are enough darts. */
+/**
+ * What the darts have made of the column that the broken rule changes most, and whether all shares
+ * are within chance; nothing before there are enough darts.
+ */
 export function outcomeWords(
   { board, names }: BoardPicture,
   darts: readonly ThrownDart[],
-  lossy: boolean,
+  isBroken: boolean,
   says: DartSays,
 ) {
   const counted = darts.filter((dart) => dart.counts).length;
   if (counted < PILE.from) return nothing;
   const pile = pileOf(board, darts);
-  const off = board.columns.map((column, k) => Math.abs(pile[k] - pOf(column)));
-  const worst = off.indexOf(Math.max(...off));
-  const law = figure(lawOf(board, lossy)[worst]);
-  const wrong = say(says.stays, { law, p: figure(pOf(board.columns[worst])) });
-  // The largest noise of all columns, so that the number only shrinks with more darts.
-  const noise = figure(Math.max(...board.columns.map((column) => noiseOf(pOf(column), counted))));
-  const isRare = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
-  const within = html`<strong class="hsd-dt-within">${says.within}</strong>`;
-  const chance = isRare ? says.rare : html`${within}${say(says.becomes, { noise })}`;
-  const values = { darts: counted, off: figure(off[worst]), name: names[worst] };
+  const focus = focusOf(board);
+  const p = pOf(board.columns[focus]);
+  const tally = say(says.tally, {
+    darts: counted,
+    name: names[focus],
+    count: Math.round(counted * pile[focus]),
+    law: Math.round(counted * p),
+    noise: Math.round(counted * noiseOf(p, counted)),
+  });
+  const isOutside = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
+  const kind = isOutside ? "hsd-dt-outside" : "hsd-dt-within";
   return html`<p class="hsd-dt-words">
-    ${say(says.difference, values)} ${lossy ? wrong : chance}
+    <strong class=${kind}>${verdictOf(isOutside, isBroken, says)}</strong> ${tally}
   </p>`;
 }
 
-/** Format a probability of the table. */
+/** Whether the shares are those of p; a broken rule may change them too little to be seen. */
+function verdictOf(isOutside: boolean, isBroken: boolean, says: DartSays): string {
+  if (isOutside) return isBroken ? says.outside : says.rare;
+  return isBroken ? says.hardly : says.within;
+}
+
+/** A probability of the table. */
 function cell(x: number): string {
   if (x === 0 || x === 1) return String(x);
   if (x < 1e-5) return "< 0.00001";

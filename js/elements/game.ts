@@ -1,7 +1,7 @@
 // <hsd-game src="plain.json.gz">: the game "beat the drafter" on a recorded run of plain decoding.
-import { openGame } from "../game";
+import { openText } from "../game/own";
+import { USUAL_PASSES } from "../game/play";
 import type { Snapshot } from "../lib/run_data";
-import { saveDrawing } from "../lib/save";
 import { HsdElement, PALETTE } from "./base";
 
 /** Other players; the attribute of each name gives the file of its run. */
@@ -19,28 +19,20 @@ export class HsdGame extends HsdElement {
       if (run) runs.set(player, run);
     }
     const text = {
-      name: "own",
       title: this.getAttribute("label") ?? "",
-      asked: this.getAttribute("asked") ?? plain.prompt,
-      given: this.getAttribute("given") ?? plain.tokens.text[0],
+      asked: this.getAttribute("asked") ?? "",
+      given: this.getAttribute("given") ?? "",
       lesson: this.getAttribute("lesson") ?? "",
-      runs: Object.fromEntries([...runs.keys()].map((name) => [name, name])),
+      passes: USUAL_PASSES,
+      runs: Object.fromEntries(runs),
     };
-    const close = openGame(place, {
+    const close = openText(place, text, {
       palette: PALETTE,
-      games: [text],
-      plays: [[text.name]],
-      seed: 0,
-      recording: async (name) => runs.get(name) as Snapshot,
+      skip: "restart",
       leave: (run) => {
         this.report("hsd-leave", { run: run ?? null });
         this.renew();
       },
-      save: saveDrawing,
-      address: "",
-      alone: false,
-      skip: "restart",
-      languages: {},
     });
     this.report("hsd-load", { tokens: plain.tokens.token_id.length, players: [...runs.keys()] });
     return close;

@@ -3,15 +3,7 @@ import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { column, pathOf, WIDTHS } from "./picture";
 import type { Says } from "./says";
-import {
-  cornersOf,
-  filledIn,
-  keptPerPass,
-  type Player,
-  type Price,
-  perPass,
-  tokensOf,
-} from "./score";
+import { cornersOf, filledIn, type Player, type Price, perPass, tokensOf } from "./score";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
 const INK = { page: "#ffffff", text: "#1f2328", muted: "#57606a", line: "#d5dae0" };
@@ -24,7 +16,9 @@ const written = (
   size: number,
   fill: string,
   weight = 400,
+  anchor = "start",
 ) => `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${fill}"
+  text-anchor="${anchor}"
   >${escaped(words)}</text>`;
 
 /** The drawing as text. `colours` are those of the players in order. */
@@ -33,7 +27,7 @@ export function cardOf(
   price: Price,
   colours: readonly string[],
   link: string,
-  says: Pick<Says, "card_head" | "card_line" | "without_filled">,
+  says: Says,
 ): string {
   const most = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const width = Math.max(1, players[0].passes.length);
@@ -53,8 +47,9 @@ ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700
   };
   const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
   const line2 = say(says.card_line, { passes: players[0].passes.length });
-  const kept = say(says.without_filled, { number: keptPerPass(players[0].passes).toFixed(1) });
-  const share = filledIn(players[0].passes) ? written(kept, SIZE.left, 101, 14, INK.muted) : "";
+  const filled = filledIn(players[0].passes);
+  const part = say(says.card_filled, { tokens: tokensOf(players[0].passes), filled });
+  const share = filled ? written(part, SIZE.left, 101, 14, INK.muted) : "";
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
@@ -63,6 +58,8 @@ ${written(head, SIZE.left, 52, 30, INK.text, 700)}
 ${written(line2, SIZE.left, 79, 16, INK.muted)}
 ${share}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
+${written(says.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
+${written(`${width} ${says.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
 ${lines.join("\n")}
 ${written(link, SIZE.left, 346, 13, INK.muted)}
 </svg>`;

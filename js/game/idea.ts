@@ -17,11 +17,11 @@ function line(words: string, passes: readonly string[][]) {
   </p>`;
 }
 
-export function idea(says: Pick<Says, "idea_plain" | "idea_guess">) {
+export function idea(says: Says) {
   const alone = TOKENS.map(() => ["own"]);
   return html`<div class="hsd-gm-idea" aria-hidden="true">
     ${line(say(says.idea_plain, { passes: alone.length }), alone)}
-    ${line(say(says.idea_guess, { words: WORDS }), [TOKENS])}
+    ${line(say(says.idea_guess, { words: WORDS }), [TOKENS])} ${keys(says)}
   </div>`;
 }
 

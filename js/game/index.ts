@@ -1,7 +1,7 @@
 // Beat the drafter: the visitor writes what comes next, one pass of the model verifies it, and
 // stairs grow beside those of others. The first screen of the page. All of it happens on recorded
 // runs: nothing is asked of a model or of the network.
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { createDarts } from "../darts/stage";
 import { onResize } from "../lib/chart";
 import { followTheme, make } from "../lib/dom";
@@ -19,7 +19,7 @@ import { playing } from "./playing";
 import { results } from "./results";
 import { IN_ENGLISH, type Language, languageOf } from "./says";
 import { playOf } from "./score";
-import { named } from "./sentences";
+import { COPYING, named } from "./sentences";
 import { stairsOf } from "./stairs";
 import {
   addWord,
@@ -46,6 +46,8 @@ export interface GameData {
   asked: string;
   given: string;
   lesson: string;
+  /** The passes at it. */
+  passes: number;
   runs: Record<string, string>;
 }
 export interface GameProps {
@@ -63,8 +65,11 @@ export interface GameProps {
   address: string;
   /** Whether the whole page is the game's: its field takes the focus. */
   alone: boolean;
-  /** Which of the texts is on the button that leaves it. */
-  skip: "to_explorer" | "to_article" | "restart";
+  /**
+   * Which of the texts is on the button that leaves it; null: it is a part of a page, which has
+   * its own title and no explorer.
+   */
+  skip: "to_explorer" | "to_article" | "restart" | null;
   /** The languages beside English, by their tags. */
   languages: Readonly<Record<string, Language>>;
 }
@@ -75,11 +80,11 @@ export interface GameProps {
  */
 const PACE = { light: 650, verdicts: 600, own: 700, morph: 900 };
 /** Copying is what the context database does: it has its colour. */
-const SOURCES: Record<string, string> = { copying: "context", nano: "nano" };
+const SOURCES: Record<string, string> = { copying: COPYING, nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
 const YOURS = "#c2185b";
-/** Darts that are thrown without being asked for. */
-const DARTS = 1000;
+/** An address that no other person can open. */
+const LOCAL = /^\w+:\/\/(localhost|127\.|0\.|\[)/;
 /** Texts of a game where the seed has none. */
 const USUAL_TEXTS = 3;
 /** Pixels: the padding of the page around the stairs, and its width where it has none yet. */
@@ -242,17 +247,18 @@ class GameView {
     // The visitor's colour is that of the game.
     const families = board.columns.map(() => null);
     const title = say(says.board, { word: struck.word });
+    const shown = { board, names, families, recorded: null, key: struck.word, title };
     this.darts.speak(this.look.languages[this.look.tag].darts);
-    this.darts.show({ board, names, families, recorded: null, key: struck.word, title });
+    this.darts.show({ ...shown, isBrief: true });
   }
 
-  /** Throw darts at the board. */
+  /** Show the board, to which the visitor throws darts. */
   private showDarts() {
     if (!this.game || !struckWords(this.game.play).length) return;
     this.change(showDarts);
     this.showBoard();
-    this.darts.pour(DARTS);
-    this.focus("h3");
+    this.root.scrollIntoView?.({ block: "start" });
+    this.focus(".hsd-dt-form button");
   }
 
   private saveCard() {
@@ -264,7 +270,7 @@ class GameView {
     const colours = players.map(({ source }, place) =>
       place ? palette.hues[this.look.family(source)]?.light : YOURS,
     );
-    const link = address || `hsd_viz: ${says.title}`;
+    const link = address && !LOCAL.test(address) ? address : `hsd_viz: ${says.title}`;
     save("beat-the-drafter.svg", cardOf(players, price, colours, link, says));
   }
 
@@ -311,21 +317,27 @@ class GameView {
     root.setAttribute("aria-label", says.title);
     const room = plot.clientWidth || root.clientWidth - PADDING || USUAL_WIDTH;
     render(stairsPicture(stairsOf(game, room, says, look.family)), plot);
-    const places = { stairs: plot, darts: this.dartHost, hasLink: Boolean(this.props.address) };
+    const { address, skip } = this.props;
+    const places = {
+      stairs: plot,
+      darts: this.dartHost,
+      hasLink: Boolean(address),
+      hasExplorer: skip !== null,
+    };
     const page = isPlaying(game)
       ? playing(game, look, acts, plot)
       : results(game, look, acts, places);
-    render(html`${this.header()} ${page}`, root);
+    render(html`${skip ? this.header(skip) : nothing} ${page}`, root);
   }
 
   /** The title, the other languages, and the way out. */
-  private header() {
+  private header(skip: NonNullable<GameProps["skip"]>) {
     const { look, acts } = this;
     const says = saysOf(look);
     const others = Object.keys(look.languages).filter((tag) => tag !== look.tag);
-    const leave = says[this.props.skip];
+    const leave = says[skip];
     // It is short where there is no room.
-    const brief = this.props.skip === "restart" ? leave : says.skip;
+    const brief = skip === "restart" ? leave : says.skip;
     const language = (tag: string) =>
       html`<button
         type="button"

@@ -4,8 +4,15 @@ import { givenOf, type Play } from "./play";
 import { struckOf, unreadOf } from "./sentences";
 import { isFilled, shownText } from "./words";
 
-/** Characters of the text that are shown, at least. */
-const TAIL = 150;
+/** The end of the text that is shown: characters at least, and lines at most. */
+const TAIL = { characters: 150, lines: 3 };
+
+/** Where the end of a text begins. */
+function beginOf(text: string): number {
+  let line = text.length;
+  for (let k = 0; k < TAIL.lines && line >= 0; k++) line = text.lastIndexOf("\n", line - 1);
+  return Math.max(text.length - TAIL.characters, line + 1);
+}
 
 /** A token of the text. */
 export interface Piece {
@@ -39,13 +46,15 @@ export function piecesOf(play: Play): { isCut: boolean; pieces: Piece[] } {
   const last = passes.at(-1);
   const struckAt = last && struckOf(last) ? last.own : -1;
 
-  const begin = tokens.reduce((sum, token) => sum + token.text.length, 0) - TAIL;
+  const begin = beginOf(tokens.map((token) => token.text).join(""));
   const pieces: Piece[] = [];
   let length = 0;
   for (const [k, token] of tokens.entries()) {
     length += token.text.length;
     if (length < begin) continue;
     const words = shownText(token.text);
+    // The end begins with a word.
+    if (begin > 0 && !pieces.length && !words.trim()) continue;
     const by = writerOf(k);
     // A mark begins with the word, not with the blank before it; neighbours of one kind are one
     // mark.

@@ -6,7 +6,7 @@ import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
 import { columnsOfText, duration } from "../lib/words";
 import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
-import { idea, keys } from "./idea";
+import { keys } from "./idea";
 import type { Says } from "./says";
 import {
   type Corner,
@@ -31,6 +31,8 @@ const GAP = 18;
 export interface Stairs {
   players: Player[];
   price: Price;
+  /** Whether its times were recorded; else they are counted in plain passes. */
+  isMeasured: boolean;
   width: number;
   height: number;
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
@@ -121,13 +123,13 @@ function frameFor({ players, morph, width, height, room }: Stairs, goal: number)
  * lines. The earlier an end, the higher its name: no leader crosses a name.
  */
 function namePlaces(
-  { price, height }: Stairs,
+  { price }: Stairs,
   { drawn, frame, isOverTime, ends, finishes }: Omit<Layout, "names">,
 ): Point[] {
   if (!isOverTime) {
     const rows = column(
       ends.map(({ y }) => y + 4),
-      height - 4,
+      frame.foot + 4,
     );
     return rows.map((y) => ({ x: frame.end + 14, y }));
   }
@@ -208,7 +210,8 @@ export function endsOf(bands: readonly number[]): number[] {
 }
 
 /** The axis of passes, with numbers where texts end, or of time. */
-function acrossTemplate({ width, bands, morph, says }: Stairs, { scale, isOverTime }: Layout) {
+function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
+  const { width, bands, morph, price, isMeasured, says } = stairs;
   const ends = endsOf(bands).map(
     (passes) =>
       svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
@@ -216,10 +219,16 @@ function acrossTemplate({ width, bands, morph, says }: Stairs, { scale, isOverTi
   );
   // While the one becomes the other, there are no numbers.
   if (morph > 0 && morph < 1) return nothing;
-  const numbers = isOverTime ? axisX(scale, Math.max(2, width / 160), duration) : ends;
+  const inPasses = { ...scale, mostX: scale.mostX / price.one };
+  const parts = Math.max(2, width / 160);
+  const times = isMeasured
+    ? axisX(scale, parts, duration)
+    : axisX({ ...inPasses, x: (value) => scale.x(value * price.one) }, parts, String);
+  const numbers = isOverTime ? times : ends;
+  const time = isMeasured ? says.time : says.time_in_passes;
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
-    >${isOverTime ? says.time : says.passes}</text>`;
+    >${isOverTime ? time : says.passes}</text>`;
 }
 
 /** The bands of the texts behind the stairs over passes. */
@@ -244,17 +253,22 @@ function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
     >${goal} ${says.tokens}</text>`;
 }
 
+/** What will be in the picture, before the first pass. */
+const emptyTemplate = ({ says }: Stairs, { frame }: Layout) =>
+  svg`<text class="hsd-axis" x=${(frame.left + frame.end) / 2} y=${(frame.top + frame.foot) / 2}
+    text-anchor="middle">${says.will_grow}</text>`;
+
 /**
  * The picture. Over passes, the names are in a column on the right. Over time, all lines continue
  * at their own rates to the most tokens of one, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
   const { players, width, height, morph, says } = stairs;
-  if (!players[0].passes.length)
-    return html`${idea(says)}${keys(says)}
-      <p class="hsd-note">${says.will_grow}</p>`;
   const layout = layoutOf(stairs);
-  const lines = layout.drawn.map((_, k) => stairTemplate(stairs, layout, k));
+  const isBegun = players[0].passes.length > 0;
+  const lines = isBegun
+    ? layout.drawn.map((_, k) => stairTemplate(stairs, layout, k))
+    : emptyTemplate(stairs, layout);
   return html`<svg
     class="hsd-gm-picture"
     width=${width}
@@ -271,5 +285,5 @@ export function stairsPicture(stairs: Stairs) {
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
     }${blocksTemplate(layout.blocks)}${lines}${morph ? nothing : figuresTemplate(layout.blocks)}
   </svg>
-    ${keys(says)}`;
+    ${isBegun ? keys(says) : nothing}`;
 }

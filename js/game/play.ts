@@ -15,6 +15,8 @@ export interface GameText {
   asked: string;
   given: string;
   lesson: string;
+  /** The passes at it, at most. */
+  passes: number;
   plain: Store;
   /** Other recorded runs of it. */
   others: { name: string; source: string; run: Store }[];
@@ -28,8 +30,8 @@ export interface Play {
   passes: readonly (readonly Played[])[];
 }
 
-/** Passes at a text, at most: the whole game takes a minute. */
-export const MOST_PASSES = 3;
+/** Passes at a text that is not to take off: the whole game takes a minute. */
+export const USUAL_PASSES = 3;
 
 const textOf = (play: Play) => play.texts[play.act];
 export const givenOf = ({ plain, given }: GameText) => placeAfter(plain.tokens, given);
@@ -49,7 +51,10 @@ export function read(play: Play, words: readonly string[]): { play: Play; pass: 
 
 /** Whether the text has ended, or has had its passes. */
 export const isOver = (play: Play) =>
-  play.at >= textOf(play).plain.tokens.length || play.passes[play.act].length >= MOST_PASSES;
+  play.at >= textOf(play).plain.tokens.length ||
+  play.passes[play.act].length >= textOf(play).passes;
+/** Whether a game has had a pass. */
+export const hasBegun = ({ passes }: Play): boolean => passes.some((all) => all.length > 0);
 export const isLast = (play: Play) => play.act === play.texts.length - 1;
 
 export function next(play: Play): Play {
@@ -98,7 +103,7 @@ export const onText = (play: Play): Play => ({
 /** The others at the end of the game, if every text has all its passes. */
 export function rivalsAtEnd({ texts }: Play): Player[] {
   const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };
-  const passes = texts.map(() => Array.from({ length: MOST_PASSES }, () => nothing));
+  const passes = texts.map((text) => Array.from({ length: text.passes }, () => nothing));
   return playersOf({ ...begin(texts), passes }).slice(1);
 }
 

@@ -4,10 +4,10 @@ import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { say } from "../lib/say";
 import { type Acts, type Look, saysOf } from "./acts";
-import { copiedWords, isLast, onText, playersOf } from "./play";
+import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
 import type { Says } from "./says";
 import { tokensOf } from "./score";
-import { fateWords, filledWords, mostTokens, named, verdictOf } from "./sentences";
+import { fateWords, filledWords, mostTokens, named, rivalWords, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
 import { type Game, proposalOf } from "./state";
@@ -21,6 +21,9 @@ const textOf = ({ play }: Game) => play.texts[play.act];
 function form(game: Game, says: Says, acts: Acts) {
   const isBusy = game.phase === "reading";
   const words = (game.reading?.pass.words ?? proposalOf(game)).length;
+  // The first pass is one with a guess.
+  const isFirst = !words && !hasBegun(game.play) && !isBusy;
+  const isSilent = !words && !isFirst;
   const submit = (event: Event) => {
     event.preventDefault();
     acts.read();
@@ -39,8 +42,11 @@ function form(game: Game, says: Says, acts: Acts) {
       ?readonly=${isBusy}
       .value=${live(game.draft)}
       @input=${(event: { target: HTMLInputElement }) => acts.write(event.target.value)}
-    /><button class=${`hsd-gm-go ${words ? "hsd-primary" : "hsd-gm-silent"}`} ?disabled=${isBusy}>
-      ${words ? say(says.read, { words }) : says.write}
+    /><button
+      class=${`hsd-gm-go ${isSilent ? "hsd-gm-silent" : "hsd-primary"}`}
+      ?disabled=${isBusy || isFirst}
+    >
+      ${isFirst ? says.read_first : words ? say(says.read, { words }) : says.write}
     </button>
   </form>`;
 }
@@ -85,11 +91,13 @@ function lesson(game: Game, look: Look, acts: Acts) {
   const { name, lesson: inEnglish, plain } = textOf(game);
   const players = named(playersOf(onText(play)), says);
   const [you, ...others] = players;
-  const isBehind = tokensOf(you.passes) < tokensOf(mostTokens(others).passes);
+  const best = mostTokens(others);
+  const isBehind = tokensOf(you.passes) < tokensOf(best.passes);
   const passes = play.passes[play.act];
   const silent = passes.filter((pass) => !pass.words.length).length;
   const sentences = [
     filledWords(you, says),
+    rivalWords(players, says),
     fateWords(passes, plain.tokens, says),
     isBehind && 2 * silent >= passes.length ? says.tip_alone : "",
     look.languages[look.tag].lessons[name] ?? inEnglish,
@@ -109,8 +117,7 @@ function lesson(game: Game, look: Look, acts: Acts) {
 export function playing(game: Game, look: Look, acts: Acts, stairs: Element) {
   const says = saysOf(look);
   const writing = html`${form(game, says, acts)} ${choices(game, says, acts)}`;
-  const isKnown = game.play.passes.some((passes) => passes.length);
-  return html`<div class=${isKnown ? "hsd-gm-known" : nothing}>
+  return html`<div class=${hasBegun(game.play) ? "hsd-gm-known" : nothing}>
       <p class="hsd-gm-lead">${says.lead} <strong>${says.promise}</strong></p>
       <p class="hsd-gm-premise">${says.premise}</p>
     </div>

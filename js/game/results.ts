@@ -7,13 +7,10 @@ import { type Acts, type Look, saysOf } from "./acts";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
 import type { Says } from "./says";
-import { filledIn, GPU_PRICE, keptPerPass, perPass, tokensOf } from "./score";
-import { filledWords, named, shownGain, timeWords, verdictOf } from "./sentences";
+import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, perPass, tokensOf } from "./score";
+import { filledWords, named, rivalWords, shownGain, timeWords, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import type { Game } from "./state";
-
-/** Two prices that are shown as the same share of a pass. */
-const SAME = 0.005;
 
 interface Button {
   /** Its class. */
@@ -22,22 +19,43 @@ interface Button {
   act(): void;
 }
 
+/** What else there is on the page: elements, and what it can do. */
+interface Places {
+  stairs: Element;
+  darts: Element;
+  hasLink: boolean;
+  hasExplorer: boolean;
+}
+
+const percent = (share: number) => (100 * share).toFixed(0);
+
+/** What the number is: with what was filled in, and at a price that was not measured. */
+function labelOf({ play, phase, price, measured }: Game, says: Says) {
+  const [you] = playersOf(play);
+  const filled = filledIn(you.passes);
+  if (phase !== "time") {
+    const number = keptPerPass(you.passes).toFixed(1);
+    return [says.per_pass, filled ? say(says.without_filled, { number }) : ""];
+  }
+  if (!isSamePrice(price.more, measured))
+    return [says.of_plain, say(says.if_price, { share: percent(price.more) })];
+  const tokens = tokensOf(you.passes);
+  return [says.of_plain, filled ? say(says.with_filled, { filled, tokens }) : ""];
+}
+
 /** The result in one number, and what it says. */
-function outcome({ play, phase, price }: Game, says: Says) {
+function outcome(game: Game, says: Says) {
+  const { play, phase, price } = game;
   const isTimed = phase === "time";
   const players = named(playersOf(play), says);
   const [you] = players;
   const figure = isTimed ? `${shownGain(you, price)} ×` : perPass(you.passes).toFixed(1);
-  const words = isTimed
-    ? timeWords(players, price, says)
-    : { head: verdictOf(players, says), why: filledWords(you, says) };
-  const filled = filledIn(you.passes);
-  const share = isTimed
-    ? say(says.with_filled, { filled, tokens: tokensOf(you.passes) })
-    : say(says.without_filled, { number: keptPerPass(you.passes).toFixed(1) });
+  const why = [filledWords(you, says), rivalWords(players, says)].join(" ");
+  const words = isTimed ? timeWords(players, price, says) : { head: verdictOf(players, says), why };
+  const [label, share] = labelOf(game, says);
   return html`<p class="hsd-gm-big hsd-number">
-      <strong>${figure}</strong> ${isTimed ? says.of_plain : says.per_pass}
-      ${filled ? html`<span class="hsd-gm-share">${share}</span>` : nothing}
+      <strong>${figure}</strong> ${label}
+      ${share ? html`<span class="hsd-gm-share">${share}</span>` : nothing}
     </p>
     <div class="hsd-gm-outcome" role="status">
       <p class="hsd-gm-verdict">${words.head}</p>
@@ -47,10 +65,10 @@ function outcome({ play, phase, price }: Game, says: Says) {
 
 /** A price of the slider that was measured. */
 function preset(words: string, more: number, price: number, acts: Acts) {
-  const share = (100 * more).toFixed(0);
+  const share = percent(more);
   return html`<button
     type="button"
-    aria-pressed=${Math.abs(price - more) < SAME ? "true" : "false"}
+    aria-pressed=${isSamePrice(price, more) ? "true" : "false"}
     @click=${() => acts.setPrice(more)}
   >
     ${say(words, { share })}
@@ -60,7 +78,7 @@ function preset(words: string, more: number, price: number, acts: Acts) {
 /** The slider for the price of one more token, and the prices that were measured. */
 function prices({ play, price, measured }: Game, says: Says, acts: Acts) {
   const { meta } = play.texts[0].plain;
-  const share = say(says.of_a_pass, { share: (100 * price.more).toFixed(0) });
+  const share = say(says.of_a_pass, { share: percent(price.more) });
   return html`<div class="hsd-gm-prices">
     <label class="hsd-gm-price"
       ><span>${says.price} <strong>${share}</strong></span
@@ -85,11 +103,11 @@ function nextStep({ phase, play }: Game, says: Says, acts: Acts): Button | null 
 }
 
 /** Steps beside the next one: the game in the explorer, sharing it, and playing it again. */
-function sideSteps({ phase }: Game, says: Says, acts: Acts, hasLink: boolean): Button[] {
-  const steps: Button[] = [
-    { kind: "hsd-gm-explore", words: says.explore, act: acts.explore },
-    { kind: "", words: says.card, act: acts.saveCard },
-  ];
+function sideSteps({ phase }: Game, says: Says, acts: Acts, places: Places): Button[] {
+  const { hasExplorer, hasLink } = places;
+  const steps: Button[] = [];
+  if (hasExplorer) steps.push({ kind: "hsd-gm-explore", words: says.explore, act: acts.explore });
+  steps.push({ kind: "", words: says.card, act: acts.saveCard });
   if (hasLink) steps.push({ kind: "", words: says.link, act: acts.copyLink });
   steps.push({ kind: "", words: says.again, act: acts.restart });
   if (phase === "exact") steps.push({ kind: "", words: says.to_times, act: acts.showTime });
@@ -106,15 +124,17 @@ function buttonTemplate({ kind, words, act }: Button, isFirst: boolean) {
   </button>`;
 }
 
-/** The buttons: the next step, then those beside it. */
-function steps(game: Game, says: Says, acts: Acts, hasLink: boolean) {
+/** The buttons: the next step, then those beside it; with the darts the next step is a throw. */
+function steps(game: Game, says: Says, acts: Acts, places: Places) {
   const first = nextStep(game, says, acts);
-  const [explore, ...others] = sideSteps(game, says, acts, hasLink);
-  const beside = first ? [explore, ...others] : others;
+  const beside = sideSteps(game, says, acts, places);
+  const isLast = !first && game.phase !== "exact";
   return html`<div class="hsd-gm-buttons">
-    ${buttonTemplate(first ?? explore, true)}${beside.map((step) => buttonTemplate(step, false))}
-    <span class="hsd-note" role="status">${game.note}</span>
-  </div>`;
+      ${first ? buttonTemplate(first, true) : nothing}
+      ${beside.map((step, k) => buttonTemplate(step, isLast && k === 0))}
+      <span class="hsd-note" role="status">${game.note}</span>
+    </div>
+    ${places.hasExplorer ? html`<p class="hsd-note">${says.bridge}</p>` : nothing}`;
 }
 
 /** The stairs over time, as many tokens for all. */
@@ -124,20 +144,18 @@ function caption({ play, morph }: Game, says: Says) {
   return html`<p class="hsd-note hsd-gm-caption">${say(says.same_stairs, { tokens })}</p>`;
 }
 
-/** The page of the results; `stairs` is their picture, `darts` the dart board. */
-export function results(
-  game: Game,
-  look: Look,
-  acts: Acts,
-  { stairs, darts, hasLink }: { stairs: Element; darts: Element; hasLink: boolean },
-) {
+/** The page of the results. */
+export function results(game: Game, look: Look, acts: Acts, places: Places) {
   const says = saysOf(look);
-  if (game.phase === "exact")
-    return html`<h3 class="hsd-gm-big" tabindex="-1">${says.is_same}</h3>
+  const { play, phase } = game;
+  if (phase === "exact") {
+    const [{ word }] = struckWords(play);
+    return html`<h3 class="hsd-gm-question">${say(says.is_same, { word })}</h3>
       <p class="hsd-gm-premise">${says.exact}</p>
-      ${darts} ${steps(game, says, acts, hasLink)}`;
+      ${places.darts} ${steps(game, says, acts, places)}`;
+  }
   return html`${outcome(game, says)} ${standings(game, says, look.family)}
-    ${caption(game, says)} ${stairs}
-    ${game.phase === "time" ? prices(game, says, acts) : nothing}
-    ${steps(game, says, acts, hasLink)}`;
+    ${caption(game, says)} ${places.stairs}
+    ${phase === "time" ? prices(game, says, acts) : nothing}
+    ${steps(game, says, acts, places)}`;
 }

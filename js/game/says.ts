@@ -18,12 +18,13 @@ export const ENGLISH = {
   field: "Write what comes next",
   placeholder: "write or tap the next words",
   read: "Check {words:word} in one pass",
+  read_first: "Check your words in one pass",
   write: "A pass without a guess",
   choose: "or tap:",
   copy: "Copy {words:word} from above",
   hint:
-    "A wrong word loses only the words after it. Commas and line breaks are filled in for you, " +
-    "not for the others.",
+    "Up to {words} words in a pass; a wrong one loses those after it. Commas and line breaks are " +
+    "filled in for you alone.",
   reading: "One pass reads your {words:word} at once, and keeps the right ones.",
   reading_alone: "A pass without a guess writes one token.",
   gained: "{tokens:token} in one pass.",
@@ -38,6 +39,7 @@ export const ENGLISH = {
   sum_own: "the model’s “{model}”",
   on_text: "Text {act} of {acts}: tokens after {passes:pass}",
   to_come: "Who gets the most tokens in as many passes?",
+  so_far_all: "Tokens so far, all texts",
   in_all: "Tokens per pass, all texts",
   speeds: "Speed, plain decoding = 1",
   your_turn: "your turn",
@@ -59,7 +61,10 @@ export const ENGLISH = {
     "Nothing is filled in for the others.",
   without_filled: "{number} without what was filled in",
   with_filled: "{filled} of {tokens:token} filled in",
-  all_right: "The model wrote each word that you wrote.",
+  why_copying:
+    "Copying repeats what followed the same words above: the longer the match, the longer the " +
+    "copy, up to {most:token} in a pass.",
+  no_copy: "Copying found nothing above to copy.",
   one_wrong: "You wrote “{word}”, the model “{model}”: only what the model writes counts.",
   tip_alone: "Propose several words: a pass without any brings one token.",
   next_text: "Next text",
@@ -70,11 +75,10 @@ export const ENGLISH = {
   by_you: "your words",
   by_filling: "filled in",
   by_model: "the model’s own",
-  will_grow:
-    "From the first pass on, stairs replace this picture: each pass adds a step as high as its " +
-    "tokens.",
-  passes: "passes of the large model",
+  will_grow: "Each pass adds a step here",
+  passes: "passes of the model",
   time: "time",
+  time_in_passes: "time, in plain passes",
   tokens: "tokens",
   per_pass: "tokens per pass",
   with_time: "But is it faster?",
@@ -84,7 +88,6 @@ export const ENGLISH = {
   fewer:
     "With {tokens} tokens per pass, {slow} needed fewer passes, " +
     "but each took as long as {cost} plain ones.",
-  not_equal: "Equally many passes are not equally fast.",
   as_few:
     "With {tokens} tokens per pass each, {slow} took {times} × as long as {fast}: " +
     "a pass took as long as {cost} plain ones, against {other}.",
@@ -95,13 +98,14 @@ export const ENGLISH = {
   you_slower:
     "You are slower than plain decoding: " +
     "{tokens} tokens per pass, each as long as {cost} plain ones.",
-  are_faster: "Here fewer passes are faster.",
-  is_cheap: "One more token in a pass costs only {share} % of it.",
+  are_faster: "Here fewer passes are faster: one more token in a pass costs only {share} % of it.",
+  turns_at: "Above {share} %, {slow} would be slower than plain decoding, with fewer passes.",
   plain_decoding: "plain decoding",
   same_stairs:
     "The same stairs over time, to {tokens:token}. Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
+  if_price: "if one more token cost {share} % of a pass",
   free: "0 %: free",
   no_gain: "100 %: as much as a pass of its own",
   on_gpu: "If one more token cost {share} % of a pass, as on a GPU",
@@ -112,21 +116,24 @@ export const ENGLISH = {
     "CPU: medians of the recorded passes on {device}. Drafting takes its recorded time, your " +
     "thinking none.",
   same_text: "But is it the same text?",
-  is_same: "Yes: the same text and the same chances",
+  is_same: "Does your wrong “{word}” come too often?",
   exact:
-    "In the game the model writes its likeliest token. With sampling it draws one, and your word " +
-    "is kept only when it is drawn. Each dart is a draw: the more darts, the nearer their shares " +
-    "come to p, the model’s own chances.",
-  board: "Where you wrote “{word}”: the model’s probabilities at temperature 1",
+    "Until now the model wrote its likeliest word. Usually it draws one by chance: the bars are " +
+    "its chances. Your word stays only when it is drawn. Each dart is one draw.",
+  board: "Where you wrote “{word}”: the model’s chances (temperature 1)",
   others: "others",
   explore: "Explore your game",
   card: "Save a card",
   link: "Copy the link",
   copied: "Copied.",
   again: "Play again",
+  bridge:
+    "The explorer shows each pass of your game, and those of real drafters: there, Copying is " +
+    "the context database, and the model is the target.",
   cannot_start: "The game cannot start",
   card_head: "{number} tokens per pass",
   card_line: "in {passes:pass} of a language model. Can you beat me?",
+  card_filled: "{tokens:token}, {filled} of them filled in (commas, line breaks)",
   you: "You",
   plain: "Plain",
   copying: "Copying",

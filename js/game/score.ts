@@ -25,6 +25,9 @@ export interface Price {
   one: number;
   more: number;
 }
+/** Shares of a pass that are closer are shown as the same percentage. */
+const SAME_PRICE = 0.005;
+export const isSamePrice = (one: number, other: number) => Math.abs(one - other) < SAME_PRICE;
 export interface Player {
   /** Its name, or which of the texts is its name. */
   name: string;
@@ -124,6 +127,16 @@ export function gainOf(passes: readonly Pass[], price: Price): number {
 export function passCost(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
   return passes.length ? ns / (passes.length * price.one) : 0;
+}
+/**
+ * The price of one more token at which some passes are as fast as one token in each; infinite where
+ * they read one token each.
+ */
+export function breakEven(passes: readonly Pass[], { one }: Price): number {
+  const more = passes.reduce((sum, { width }) => sum + width - 1, 0);
+  const drafting = passes.reduce((sum, pass) => sum + pass.drafting, 0);
+  const saved = tokensOf(passes) - passes.length - drafting / one;
+  return more ? saved / more : Infinity;
 }
 /** Nanoseconds to a number of tokens at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>

@@ -4,6 +4,7 @@ import type { Token } from "../lib/tables";
 import type { Played } from "./run";
 import type { Says } from "./says";
 import {
+  breakEven,
   filledIn,
   gainOf,
   type Player,
@@ -14,6 +15,9 @@ import {
   tokensOf,
 } from "./score";
 import { partsOf, shownText } from "./words";
+
+/** The source of a player that copies. */
+export const COPYING = "context";
 
 /** The word that the model did not accept in a pass, if any. */
 export const struckOf = ({ words, fates }: Pick<Played, "words" | "fates">): string | undefined =>
@@ -89,7 +93,16 @@ export function filledWords({ passes }: Pick<Player, "passes">, says: Says): str
   return filled ? say(says.filled_for_you, { tokens, kept: tokens - filled, filled }) : "";
 }
 
-/** The result of the words of some passes: the first rejected one, if any; "": no words. */
+/** How the best other player won or came close by copying, or that nothing could be copied. */
+export function rivalWords([, ...others]: readonly Player[], says: Says): string {
+  const copying = others.find(({ source }) => source === COPYING);
+  if (!copying) return "";
+  const most = Math.max(...copying.passes.map(({ tokens }) => tokens));
+  if (most <= 1) return says.no_copy;
+  return copying === mostTokens(others) ? say(says.why_copying, { most }) : "";
+}
+
+/** The first rejected word of some passes, and what the model wrote; "": none was rejected. */
 export function fateWords(
   passes: readonly Played[],
   tokens: readonly Pick<Token, "text">[],
@@ -100,7 +113,7 @@ export function fateWords(
     const model = wordOf(tokens, wrong.own);
     return say(says.one_wrong, { word: struckOf(wrong) ?? "", model });
   }
-  return passes.some(({ words }) => words.length) ? says.all_right : "";
+  return "";
 }
 
 /** A player within a sentence. */
@@ -166,25 +179,35 @@ function yourSpeed(you: Player, price: Price, says: Says): string {
   return say(gain > 1 ? says.you_faster : says.you_slower, values);
 }
 
-/** Whether fewer passes are faster, and why; also for the visitor, who is the first player. */
+/** That fewer passes are faster at a price, and at which one they are no longer so. */
+function withoutTrap(players: readonly Player[], price: Price, says: Says): string {
+  const share = (more: number) => (100 * more).toFixed(0);
+  const words = say(says.are_faster, { share: share(price.more) });
+  const turns = players
+    .map((player) => ({ player, more: breakEven(player.passes, price) }))
+    .filter(({ more }) => more > price.more && more < 1)
+    .sort((a, b) => a.more - b.more);
+  if (!turns.length) return words;
+  const [{ player, more }] = turns;
+  return `${words} ${say(says.turns_at, { share: share(more), slow: within(player, says) })}`;
+}
+
+/** How fast the visitor is, who is the first player, and whether fewer passes are faster. */
 export function timeWords(
   players: readonly Player[],
   price: Price,
   says: Says,
 ): { head: string; why: string } {
   const [you] = players;
+  const head = yourSpeed(you, price, says);
   const traps = trapsOf(players, price);
   const isYours = ({ slow, fast }: Trap) => slow === you || fast === you;
   const tie = traps.find((trap) => trap.isTied && isYours(trap));
   const trap = traps.find(({ isTied }) => !isTied) ?? tie ?? traps[0];
-  if (!trap) {
-    const share = (100 * price.more).toFixed(0);
-    return { head: says.are_faster, why: say(says.is_cheap, { share }) };
-  }
+  if (!trap) return { head, why: withoutTrap(players, price, says) };
   const values = trapValues(trap, price, says);
-  if (trap.isTied) return { head: says.not_equal, why: say(says.as_few, values) };
-  const sentences = [say(says.fewer, values)];
+  if (trap.isTied) return { head, why: say(says.as_few, values) };
+  const sentences = [say(says.not_faster, values), say(says.fewer, values)];
   if (tie) sentences.push(say(says.as_few, trapValues(tie, price, says)));
-  else if (trap.slow !== you) sentences.push(yourSpeed(you, price, says));
-  return { head: say(says.not_faster, values), why: sentences.join(" ") };
+  return { head, why: sentences.join(" ") };
 }

@@ -2,25 +2,28 @@
 // pass.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
+import { idea } from "./idea";
 import { type Piece, piecesOf } from "./line";
-import { MOST_PASSES } from "./play";
+import { hasBegun } from "./play";
 import type { Played } from "./run";
 import type { Says } from "./says";
 import { gainWords, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
+import { MOST_WORDS } from "./words";
 
 /** The question, and the place in the passes of the text. */
 function head({ play, phase }: Game, says: Says) {
   const used = play.passes[play.act].length;
   const present = phase === "lesson" ? used : used + 1;
-  const pips = Array.from({ length: MOST_PASSES }, (_, k) => {
+  const { asked, passes } = play.texts[play.act];
+  const pips = Array.from({ length: passes }, (_, k) => {
     const kind = k < used ? "hsd-gm-used" : "";
     return html`<i class=${k === used ? "hsd-gm-present" : kind}></i>`;
   });
   return html`<div class="hsd-gm-sheet-head">
-    <span>${says.asked} <q lang="en">${play.texts[play.act].asked}</q></span>
+    <span>${says.asked} <q lang="en">${asked}</q></span>
     <span class="hsd-gm-place hsd-number"
-      ><span class="hsd-gm-wide">${say(says.pass_of, { pass: present, passes: MOST_PASSES })}</span>
+      ><span class="hsd-gm-wide">${say(says.pass_of, { pass: present, passes })}</span>
       <span class="hsd-gm-pips" aria-hidden="true">${pips}</span></span
     >
   </div>`;
@@ -38,7 +41,7 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
 }
 
 /** Places for the first words of a text, on one line. */
-const SLOTS = html` <span class="hsd-gm-slots"><i></i> <i></i> <i></i></span>`;
+const SLOTS = html` <span class="hsd-gm-slots"><i></i> <i></i> <i></i> <i></i></span>`;
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
@@ -65,7 +68,7 @@ const readingWords = ({ words }: Played, says: Says) =>
 function status(game: Game, says: Says) {
   const last = lastPass(game);
   if (game.reading) return html`<strong>${readingWords(game.reading.pass, says)}</strong>`;
-  if (!last) return says.hint;
+  if (!last) return say(says.hint, { words: MOST_WORDS });
   const { tokens } = game.play.texts[game.play.act].plain;
   return html`<strong>${gainWords(last, says)}</strong>
     <span>${summaryOf(last, tokens, says)}</span>`;
@@ -76,9 +79,12 @@ export function sheet(game: Game, says: Says) {
   const isReading = game.phase === "reading";
   return html`<div class="hsd-gm-sheet">
     ${head(game, says)}
-    <p class="hsd-gm-line" lang="en"><span>${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}${
-      game.phase === "lesson" ? nothing : proposal(game)
-    }</span></p>
+    <div class="hsd-gm-text">
+      <p class="hsd-gm-line" lang="en"><span>${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}${
+        game.phase === "lesson" ? nothing : proposal(game)
+      }</span></p>
+      ${hasBegun(game.play) || isReading ? nothing : idea(says)}
+    </div>
     <p class="hsd-gm-said" role="status">${status(game, says)}</p>
     ${isReading ? html`<div class="hsd-gm-light" aria-hidden="true"></div>` : nothing}
   </div>`;

@@ -1,9 +1,9 @@
 // The stairs of an open game: the picture of its players, as far as they have come. Pure.
 
 import type { Stairs } from "./picture";
-import { MOST_PASSES, playersOf, rivalsAtEnd } from "./play";
+import { playersOf, rivalsAtEnd } from "./play";
 import type { Says } from "./says";
-import { tokensOf } from "./score";
+import { isSamePrice, tokensOf } from "./score";
 import { mostTokens, named } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
@@ -13,8 +13,11 @@ const NARROW = 480;
 const LEAST = 260;
 /** The results have as much more room. */
 const TALLER = 1.35;
-/** The axis has room for as many times the tokens of the best other player in a whole game. */
-const ROOM = 2;
+/**
+ * The axis has room for as many times the tokens of the best other player up to the end of the
+ * present text, and for some tokens.
+ */
+const ROOM = { times: 1.25, least: 30 };
 
 /** The picture on so many pixels; while texts are played, with room for all of their passes. */
 export function stairsOf(
@@ -23,16 +26,21 @@ export function stairsOf(
   says: Says,
   family: (source: string) => string,
 ): Stairs {
-  const { play, price, morph } = game;
+  const { play, price, measured, morph } = game;
   const width = Math.max(LEAST, room);
   const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
   const isToCome = (act: number) =>
     isPlaying(game) && (act > play.act || (act === play.act && game.phase !== "lesson"));
-  const bands = play.passes.map((passes, act) => (isToCome(act) ? MOST_PASSES : passes.length));
+  const bands = play.passes.map((passes, act) =>
+    isToCome(act) ? play.texts[act].passes : passes.length,
+  );
+  const soFar = { ...play, texts: play.texts.slice(0, play.act + 1) };
+  const most = tokensOf(mostTokens(rivalsAtEnd(soFar)).passes);
   return {
     players: named(playersOf(play), says),
-    room: ROOM * tokensOf(mostTokens(rivalsAtEnd(play)).passes),
+    room: Math.max(ROOM.least, ROOM.times * most),
     price,
+    isMeasured: isSamePrice(price.more, measured),
     width,
     height: isPlaying(game) ? usual : TALLER * usual,
     morph,

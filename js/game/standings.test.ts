@@ -13,7 +13,7 @@ const plain = snapshot({
   rounds: [round(1)],
   tokens: WORDS.map((text, id) => token(1, "plain", { text, id })),
 });
-const text = { name: "own", given: "The", plain: storeOf(plain as any), others: [] };
+const text = { name: "own", given: "The", passes: 3, plain: storeOf(plain as any), others: [] };
 const GAME = start([text as unknown as GameText]);
 const figures = (game: typeof GAME) =>
   standingsOf(game, ENGLISH).map(({ name, figure, note }) => [name, figure, note]);
@@ -41,11 +41,11 @@ test("what was filled in for the visitor is counted beside the passes", () => {
   assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "4", "3 tokens + 1 filled in"]);
 });
 
-test("from the second text on, the sum of all texts is beside the tokens of this one", () => {
+test("between two texts the figures are of all texts, which then are beside this one's", () => {
   const second = advance(readOne(start([text, text] as unknown as GameText[]), "cat sat"));
   assert.deepEqual(figures(second), [
-    ["You", "0", "all texts: 3"],
-    ["Plain", "0", "all texts: 1"],
+    ["You", "3", "your turn"],
+    ["Plain", "1", "one token per pass"],
   ]);
   assert.deepEqual(figures(readOne(second, "cat"))[0], ["You", "2", "all texts: 5"]);
 });

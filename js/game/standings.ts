@@ -2,7 +2,7 @@
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./acts";
-import { onText, type Play, playersOf } from "./play";
+import { hasBegun, onText, type Play, playersOf } from "./play";
 import type { Says } from "./says";
 import { filledIn, type Pass, passCost, perPass, tokensOf } from "./score";
 import { named, shownGain } from "./sentences";
@@ -27,25 +27,30 @@ function yourNote(passes: readonly Pass[], says: Says): string {
   return say(says.so_far_filled, { kept: tokensOf(passes) - filled, filled });
 }
 
-/** Whether a game has had a pass. */
-const hasBegun = ({ passes }: Play): boolean => passes.some((all) => all.length > 0);
+/** Whether the present text has no pass yet, but one before it has. */
+const isBetween = ({ act, passes }: Play): boolean => act > 0 && !passes[act].length;
 
 /**
  * The tokens on the present text so far, none before the first pass; from the second text on, also
- * those on all texts.
+ * those on all texts, which are the figures between two texts.
  */
 function onPresentText({ play }: Game, says: Says): Standing[] {
-  const all = new Map(playersOf(play).map(({ name, passes }) => [name, tokensOf(passes)]));
+  const all = playersOf(play);
   const players = playersOf(onText(play));
-  const noteFor = (place: number) => {
-    const { name } = players[place];
-    if (play.act) return say(says.all_texts, { tokens: all.get(name) ?? 0 });
-    return place ? noteOf(name, says) : yourNote(players[0].passes, says);
+  const figureOf = (place: number): string => {
+    if (!hasBegun(play)) return "";
+    return String(tokensOf((isBetween(play) ? all : players)[place].passes));
   };
-  return named(players, says).map(({ name, source, passes }, place) => ({
+  const noteFor = (place: number): string => {
+    const { name, passes } = players[place];
+    if (play.act && passes.length)
+      return say(says.all_texts, { tokens: tokensOf(all[place].passes) });
+    return place ? noteOf(name, says) : yourNote(passes, says);
+  };
+  return named(players, says).map(({ name, source }, place) => ({
     name,
     source,
-    figure: hasBegun(play) ? String(tokensOf(passes)) : "",
+    figure: figureOf(place),
     note: noteFor(place),
   }));
 }
@@ -75,6 +80,7 @@ function headOf({ play, phase }: Game, says: Says): string {
   if (phase === "time") return says.speeds;
   if (phase === "result") return says.in_all;
   if (!hasBegun(play)) return says.to_come;
+  if (isBetween(play)) return says.so_far_all;
   const acts = play.texts.length;
   return say(says.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }

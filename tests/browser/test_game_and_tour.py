@@ -30,7 +30,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     place = page.locator(".hsd-gm-plot").bounding_box()
     figures = page.locator(".hsd-gm-standings strong")
     assert set(figures.all_inner_texts()) <= {"", "\u200b"}, "all players begin without a figure"
-    expect(page.locator(".hsd-gm-plot")).to_contain_text("each pass adds a step")
+    expect(page.locator(".hsd-gm-plot")).to_contain_text("Each pass adds a step here")
     page.keyboard.type("zzz yyy")
     page.keyboard.press("Enter")
     phase(page, "write")
@@ -49,22 +49,26 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
         page.keyboard.press("Enter")
         page.wait_for_selector(".hsd-game:not([data-phase=reading])")
     phase(page, "time")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("plain decoding")
     expect(page.locator(".hsd-gm-price input")).to_be_focused()
     page.keyboard.press("End")
     expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
-    expect(page.locator(".hsd-gm-verdict")).to_contain_text("passes are ")
+    expect(page.locator(".hsd-gm-verdict")).to_contain_text("plain decoding")
     page.locator(".hsd-gm-presets button", has_text="GPU").press("Enter")
     expect(page.locator(".hsd-gm-price strong")).to_have_text("1 % of a pass")
     page.locator(".hsd-gm-exact").press("Enter")
     phase(page, "exact")
-    expect(
-        page.get_by_role("heading", name="Yes: the same text and the same chances")
-    ).to_be_focused()
-    expect(page.locator(".hsd-game")).to_contain_text("1000 tokens: ")
+    throw = page.get_by_role("button", name="Throw 1 000")
+    expect(throw).to_be_focused()
     assert page.locator(".hsd-gm-picture").count() == 0, "the darts have the screen for themselves"
-    page.get_by_role("button", name="Throw 1 000").click()
-    expect(page.locator(".hsd-game")).to_contain_text("towards 0: the pile becomes p.")
+    page.keyboard.press("Enter")
+    game = page.locator(".hsd-game")
+    expect(game).to_contain_text("1000 tokens: ")
+    expect(game).to_contain_text("the same text, the same chances")
+    page.get_by_role("button", name="Break the rule").press("Enter")
+    expect(game).to_contain_text("the text is no longer the model’s")
+    page.get_by_role("button", name="Back to the right rule").press("Enter")
+    expect(game).to_contain_text("the same text, the same chances")
     assert violations(page) == []
     page.locator(".hsd-gm-explore").press("Enter")
     page.wait_for_selector(TOKENS)
@@ -79,6 +83,51 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.keyboard.press("Escape")
     expect(page.locator(".hsd-game")).to_have_count(0)
     shown.check()
+
+
+#: Visible controls of the game that are too small for a thumb.
+SMALL = """() => [...document.querySelectorAll('.hsd-game :is(button, input)')]
+  .filter((control) => {
+    const { width, height } = control.getBoundingClientRect();
+    return width > 0 && (width < 44 || height < 44);
+  })
+  .map((control) => control.outerHTML)"""
+
+
+def test_a_thumb_plays_to_the_card_and_breaks_the_rule(chromium, voila):
+    context = chromium.new_context(
+        viewport={"width": 420, "height": 860},
+        has_touch=True,
+        is_mobile=True,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(voila, wait_until="domcontentloaded")
+    page.wait_for_selector(".hsd-gm-choice", timeout=PATIENCE)
+    expect(page.locator(".hsd-gm-go")).to_be_disabled()
+    while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "result":
+        assert page.evaluate(SMALL) == []
+        if now == "lesson":
+            page.locator(".hsd-gm-next").tap()
+        else:
+            page.locator(".hsd-gm-choice").first.tap()
+            page.locator(".hsd-gm-go").tap()
+    page.locator(".hsd-gm-time").tap()
+    phase(page, "time")
+    assert page.evaluate(SMALL) == []
+    with page.expect_download() as card:
+        page.get_by_role("button", name="Save a card").tap()
+    drawing = card.value.path().read_text(encoding="utf-8")
+    assert "filled in" in drawing
+    assert "127.0.0.1" not in drawing
+    page.locator(".hsd-gm-exact").tap()
+    game = page.locator(".hsd-game")
+    game.get_by_role("button", name="Throw 1 000").tap()
+    expect(game).to_contain_text("the same text, the same chances")
+    game.get_by_role("button", name="Break the rule").tap()
+    expect(game).to_contain_text("the text is no longer the model’s")
+    assert page.evaluate(SMALL) == []
+    context.close()
 
 
 def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila):

@@ -157,18 +157,3 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     )
     expect(page.locator(".hsd-vs-about")).to_contain_text("16 tokens")
     shown.check()
-
-
-def test_the_visitor_drafts_live(open_page, voila):
-    shown = opened(open_page, voila)
-    page = shown.page
-    tab(page, "Why")
-    page.get_by_role("link", name="You are the drafter", exact=True).click()
-    page.locator(".hsd-df-live").click()
-    expect(page.locator(".hsd-df-plot")).to_contain_text("nano:4 > target", timeout=PATIENCE)
-    page.locator(".hsd-df-choices button").first.click()
-    page.locator(".hsd-df-go").click()
-    expect(page.locator(".hsd-df-result")).to_contain_text(
-        re.compile(r"Accepted \d.*own token", re.DOTALL)
-    )
-    shown.check()

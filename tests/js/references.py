@@ -12,7 +12,7 @@ import numpy as np
 import hsd_viz as hsd
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.sampling import draw
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.replay import GAMES, SIDE_BY_SIDE, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.stack import StackError, parse
@@ -40,7 +40,7 @@ def states() -> dict[str, list[dict]]:
     trace = load_bundled("both")
     basis = hsd.views.recorded()
     stream = hsd.views.TokenStream(trace)
-    linked = ("DraftGame", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
+    linked = ("LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
     made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
     made.append(hsd.views.Chart(hsd.figures.acceptance(trace)))
@@ -49,6 +49,7 @@ def states() -> dict[str, list[dict]]:
             [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
         )
     )
+    made.append(hsd.views.DraftGame(load_bundled("plain", GAMES / "days")))
     states_by_view = {view.view: [own_state(view)] for view in made}
     assert len(states_by_view) == len(made)
     return states_by_view

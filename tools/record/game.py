@@ -1,6 +1,6 @@
 """Record the texts of the game: a model's greedy answers to questions of general knowledge.
 
-    python -m tools.record.game
+    python -m tools.record.game [NAME ...]
 
 Each text is decoded plainly, with a drafter that copies, and with a draft model where the engine
 has one. The runs of a text alternate, and the fastest of each stack is kept, as in
@@ -10,6 +10,7 @@ against the plain run and shows the recorded rounds of the others beside it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,17 +51,21 @@ def record_games(
     engine: LocalEngine,
     out: Path | None = None,
     *,
+    names: Sequence[str] = (),
     players: Sequence[Player] = (PLAIN, COPYING, NANO),
     repeats: int = 5,
     model: str = MODEL,
     progress: Status = ignore_status,
 ) -> list[Path]:
-    """Record every text of the game with every player and return the paths.
+    """Record texts of the game (those of ``names``; empty: all) with every player and return the
+    paths.
 
     Each text has its own folder with an ``index.json``.
     """
     paths = []
     for game in ABOUT["games"]:
+        if names and game["name"] not in names:
+            continue
         traces = fastest(
             engine,
             [player.stack for player in players],
@@ -86,10 +91,10 @@ def _text(trace: Trace) -> str:
 
 
 def main() -> None:
-    """Record all texts with the family that is installed."""
+    """Record the texts that are named, or all, with the family that is installed."""
     with load_engine(family="smollm2", device="cpu", dtype="int8", threads=1) as engine:
         engine.wait_ready()
-        record_games(engine, progress=print)
+        record_games(engine, names=sys.argv[1:], progress=print)
 
 
 if __name__ == "__main__":

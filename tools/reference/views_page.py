@@ -49,13 +49,17 @@ RUN = (
     CatalogueLine("Timeline", "hsd.views.Timeline(trace)"),
     CatalogueLine("Panels", "hsd.views.Panels(trace)"),
     CatalogueLine("LocalityMap", 'hsd.views.LocalityMap(hsd.load_bundled("summary", ANSWERS))'),
-    CatalogueLine("DraftGame", "hsd.views.DraftGame(race[0])"),
     CatalogueLine("overview", "hsd.views.overview(trace)", drawn=False),
     CatalogueLine(
         "LinkedView", "issubclass(hsd.views.Staircase, hsd.views.LinkedView)", drawn=False
     ),
 )
-RUNS = (CatalogueLine("Versus", "hsd.views.Versus(race)"),)
+RUNS = (
+    CatalogueLine("Versus", "hsd.views.Versus(race)"),
+    CatalogueLine(
+        "DraftGame", 'hsd.views.DraftGame(race[0], {"copying": race[1], "nano": race[2]})'
+    ),
+)
 LAW = (
     CatalogueLine("OneDraftWhatIf", "hsd.views.OneDraftWhatIf(hsd.views.recorded())"),
     CatalogueLine("HierarchyGraph", "hsd.views.HierarchyGraph(hsd.views.recorded())"),
