@@ -63,8 +63,9 @@ class Darts {
   }
 
   show(shown: StageState | null) {
-    cancelAnimationFrame(this.frame);
+    // The same board at another size keeps its darts, and those that are on their way.
     if (shown?.key !== this.shown?.key) {
+      cancelAnimationFrame(this.frame);
       this.darts = [];
       this.isBroken = false;
     }
