@@ -1,5 +1,6 @@
-"""Measurements, a package per product: each has an ``api`` with the function of that name.
+"""Measurements, one package per product. Each has a module ``api`` with the function of its name.
 
-``bench`` measures stacks, ``plan`` ranks them on this machine, ``predict`` on other hardware,
-``doctor`` explains a record, ``replay`` drafts over logs. Importing them does not import torch.
+``bench`` measures stacks, ``plan`` ranks them on this machine, ``predict`` predicts their speed on
+other hardware, ``doctor`` explains a record, and ``replay`` runs drafters over logs. Importing them
+does not import torch.
 """

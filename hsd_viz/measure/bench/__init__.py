@@ -1,5 +1,6 @@
-"""Stacks measured side by side on a suite of prompts.
+"""Measurement of stacks side by side on a suite of prompts.
 
-``runner`` decodes, each decode an ``output`` that ``decodes`` keeps; ``samples``, ``figures`` and
-``hierarchy_gain`` make a ``report`` of them, which ``words`` and ``result`` show.
+``runner`` decodes; each decode is an ``output``, which ``decodes`` stores. ``samples``, ``figures``
+and ``hierarchy_gain`` compute a ``report`` from the outputs, which ``sentences`` and ``result``
+present.
 """

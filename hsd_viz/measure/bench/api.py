@@ -1,4 +1,4 @@
-"""``hsd.bench``: the command of the same name in Python."""
+"""The function ``hsd.bench``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The figures of a stack in a report: of all prompts, of those with little repetition, and by
+"""The figures of a stack in a report: over all prompts, over those with little repetition, and by
 category.
 
-In JSON data a figure is two fields, its value and ``..._ci: [low, high]``, null where it is not
-defined; a block has the figures of all its prompts beside ``low_repetition``.
+In JSON, a figure is two fields: its value, and ``..._ci: [low, high]``, null if undefined. A block
+has the figures over all its prompts, and ``low_repetition``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from hsd_viz.disk import object_at
 from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_data
 
-#: Timings of an idle machine differ by a few percent between repeats.
+#: Relative noise of timings on an idle machine between repeats.
 NOISE = 0.05
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing
+    """Return whether a speed-up exceeds its bound, the acceptance length, by more than timing
     noise.
     """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
@@ -27,22 +27,25 @@ def impossible(speedup: float | None, length: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The figures of some prompts. Speeds are tokens per second, times seconds, shares 0-1.
+    """The figures over some prompts. Speeds are in tokens per second, times in seconds, shares from
+    0 to 1.
 
     Attributes:
-        outputs: the number of the prompts.
-        tokens_per_second: from the end of prefill.
-        tokens_per_second_with_prefill: from the start.
-        mean_acceptance_length: tokens per forward pass of the target.
-        draft_seconds_per_round: spent on look-ups and updates.
-        draft_seconds_p99: its 99th percentile over rounds.
-        speedup_over_plain: tokens per second over those of plain decoding.
-        acceptance_rate: accepted draft tokens over verified ones.
-        repetition_share: see :func:`hsd_viz.trace.metrics.repetition_share`.
-        first_token_seconds: until the first token; old reports do not have it, nor what follows.
-        inter_token_seconds_median: between two tokens. The tokens of a round appear together: they
-            share its time evenly.
-        inter_token_seconds_p99: its 99th percentile.
+        outputs: the number of prompts.
+        tokens_per_second: the speed from the end of prefill.
+        tokens_per_second_with_prefill: the speed from the start.
+        mean_acceptance_length: the tokens per forward pass of the target.
+        draft_seconds_per_round: the time for look-ups and updates.
+        draft_seconds_p99: the 99th percentile of this time over rounds.
+        speedup_over_plain: the tokens per second over those of plain decoding.
+        acceptance_rate: the accepted over the verified draft tokens.
+        repetition_share: the share of repetition
+            (:func:`hsd_viz.trace.metrics.repetition_share`).
+        first_token_seconds: the time until the first token. Old reports lack this field and those
+            below.
+        inter_token_seconds_median: the median time between two tokens. The tokens of a round appear
+            together, and count as spread evenly over its time.
+        inter_token_seconds_p99: the 99th percentile of this time.
     """
 
     outputs: int
@@ -65,11 +68,11 @@ class Figures:
 
     @property
     def speedup(self) -> Estimate:
-        """The speed-up over plain decoding; unknown where it is not possible."""
+        """The speed-up over plain decoding; unknown if it is not possible."""
         return self.speedup_over_plain if self.is_possible else UNKNOWN
 
     def figure(self, name: str) -> Estimate:
-        """Return the figure of a name of :data:`FIGURES`."""
+        """Return a figure by its name in :data:`FIGURES`."""
         return getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,18 +83,18 @@ class Figures:
         return data
 
 
-#: The names of the figures.
+#: Names of the figures.
 FIGURES = tuple(field.name for field in fields(Figures) if field.name != "outputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptFigures:
-    """The figures of some prompts, and of a part of them.
+    """The figures over some prompts, and over those of them with little repetition.
 
     Attributes:
-        whole: the figures of all these prompts.
-        low_repetition: those of the prompts whose *plain* output repeats itself little; None
-            without such a prompt.
+        whole: the figures over all prompts.
+        low_repetition: the figures over the prompts whose *plain* output has little repetition;
+            ``None``: there is no such prompt.
     """
 
     whole: Figures
@@ -108,11 +111,11 @@ class PromptFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundPart:
-    """A part of the rounds of a stack.
+    """A part of the time of a stack's rounds.
 
     Attributes:
-        median_us: its median in a round, in microseconds.
-        share: its share of the time of all rounds, 0-1.
+        median_us: the median time per round in microseconds.
+        share: the share of the time of all rounds, from 0 to 1.
     """
 
     median_us: float
@@ -121,12 +124,12 @@ class RoundPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundProfile:
-    """Where the time of the rounds of a stack goes.
+    """The time of a stack's rounds by part.
 
     Attributes:
-        rounds: their number; None where an old report does not hold it.
-        round_us: the median of a round, in microseconds.
-        parts: its parts by name.
+        rounds: the number of rounds; ``None``: not in an old report.
+        round_us: the median time of a round in microseconds.
+        parts: the parts by name.
     """
 
     rounds: int | None = None
@@ -136,16 +139,16 @@ class RoundProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackFigures(PromptFigures):
-    """A stack of a report; old reports lack what has a default.
+    """The figures of a stack. Old reports lack the fields with defaults.
 
     Attributes:
         stack: the stack as text.
-        by_category: its blocks by the category of the prompts.
-        token_identical_to_plain: outputs that equal the plain ones, and all outputs; None above
-            temperature 0.
+        by_category: the figures by category of prompts.
+        token_identical_to_plain: the number of outputs equal to the plain ones, and of all outputs;
+            ``None`` above temperature 0.
         state: ``cold`` or ``warm`` for drafters that learn.
-        runtime: what ran the models.
-        profile: the parts of its rounds.
+        runtime: the runtime of the models.
+        profile: the time of the rounds by part.
     """
 
     stack: str
@@ -156,7 +159,7 @@ class StackFigures(PromptFigures):
     profile: RoundProfile | None = None
 
     def at_little_repetition(self) -> StackFigures | None:
-        """Return the stack with the figures of the prompts with little repetition alone."""
+        """Return the stack with only the figures over prompts with little repetition."""
         if self.low_repetition is None:
             return None
         return replace(
@@ -185,7 +188,7 @@ class StackFigures(PromptFigures):
 
 
 def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of figures by the fields of :class:`Figures`."""
+    """Convert the JSON data of figures to the fields of :class:`Figures`."""
     outputs = data.get("outputs")
     by_field: dict[str, Any] = {"outputs": outputs}
     for name in FIGURES:
@@ -195,7 +198,7 @@ def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a block by the fields of :class:`PromptFigures`."""
+    """Convert the JSON data of a block to the fields of :class:`PromptFigures`."""
     low = None
     if data.get("low_repetition") is not None:
         low = _figures_data(object_at(data, "low_repetition"))
@@ -203,10 +206,10 @@ def _block_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stack_data(data: Any) -> dict[str, Any]:
-    """Return the JSON data of a stack by the fields of :class:`StackFigures`.
+    """Convert the JSON data of a stack to the fields of :class:`StackFigures`.
 
     Raises:
-        UserError: if they are not those of a stack.
+        UserError: if the data is not that of a stack.
     """
     categories = object_at(data, "by_category")
     by_category = {name: _block_data(object_at(categories, name)) for name in categories}

@@ -1,8 +1,8 @@
-"""The finished decodes of a bench in a file, from which a stopped bench resumes.
+"""A file with the finished decodes of a bench, from which a stopped bench resumes.
 
-The file has a line of JSON for the bench, then one for each decode: its row, its prompt, its repeat
-and what it measured. A line is written when its decode has ended; an unfinished last line, as of a
-machine that went down, is ignored.
+The file has one line of JSON for the bench, then one per decode: its row, its prompt, its repeat
+and its output. A line is written when its decode has ended. An incomplete last line, as after a
+crash of the machine, is ignored.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from hsd_viz import disk
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.output import Output
 
-#: What the first line says of the file.
+#: Format identifier in the first line.
 FORMAT = "hsd-viz bench decodes 1"
 
 
 class _Bench(msgspec.Struct):
-    """The first line. ``facts``: what all decodes of a file have in common."""
+    """The first line. ``facts`` are common to all decodes of the file."""
 
     format: str
     facts: dict[str, Any]
 
 
 class _Decode(msgspec.Struct):
-    """A line of a decode."""
+    """The line of a decode."""
 
     row: str
     prompt: str
@@ -38,22 +38,23 @@ class _Decode(msgspec.Struct):
 
 
 class KeptDecodes:
-    """The decodes of a bench that have ended, those of earlier runs of the command included.
+    """The finished decodes of a bench, including those of earlier runs of the command.
 
     Attributes:
         path: the file.
     """
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """Read the file, or begin it.
+        """Read the file, or create it.
 
         Args:
             path: the file.
-            facts: what must be the same for all decodes: the suite, settings, models and machine.
+            facts: the facts that must be equal for all decodes: suite, settings, models and
+            machine.
 
         Raises:
-            BadFile: if the file has something else.
-            UserError: if it is of another bench.
+            BadFile: if the file has other content.
+            UserError: if the file is of another bench.
         """
         self.path = path
         self._outputs: dict[tuple[str, str, int], Output] = {}
@@ -73,11 +74,11 @@ class KeptDecodes:
         self._file.close()
 
     def get(self, row: str, prompt: str, repeat: int) -> Output | None:
-        """Return a decode that has ended, else ``None``."""
+        """Return a finished decode; ``None``: it is not in the file."""
         return self._outputs.get((row, prompt, repeat))
 
     def add(self, row: str, prompt: str, repeat: int, output: Output) -> None:
-        """Keep a decode that has ended."""
+        """Store a finished decode."""
         self._write(_Decode(row, prompt, repeat, output))
 
     def _write(self, line: _Bench | _Decode) -> None:
@@ -86,7 +87,7 @@ class KeptDecodes:
             self._file.flush()
 
     def _read(self, present: _Bench) -> int:
-        """Read the decodes of the file; return the bytes of its whole lines."""
+        """Read the decodes of the file; return the size of its complete lines in bytes."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         first, *lines = data[:whole].splitlines() or [b""]
@@ -104,7 +105,7 @@ class KeptDecodes:
 
 
 def _check_same(path: Path, kept: Mapping[str, Any], present: Mapping[str, Any]) -> None:
-    """Raise a UserError with the first fact in which two benches differ."""
+    """Raise a UserError that names the first fact in which two benches differ."""
     for name in (*present, *kept):
         if kept.get(name) != present.get(name):
             raise UserError(

@@ -1,5 +1,5 @@
-"""The figures of a report, from what a bench measured: ratios of sums over prompts, each with a
-bootstrap interval.
+"""Computes the figures of a report from the measurement of a bench: ratios of sums over prompts,
+each with a bootstrap interval.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def build_report(
     engine: Mapping[str, Any],
     command: str | None = None,
 ) -> BenchReport:
-    """Return the report of a measurement by a command; ``engine`` has fields of
-    :class:`ReportSettings`.
+    """Return the report of a measurement.
+
+    ``engine`` has fields of :class:`ReportSettings`; ``command`` is the command line.
     """
     settings = measurement.settings
     used = [prompt.category for prompt in measurement.prompts]
@@ -79,7 +80,7 @@ def _stack_block(
     used: Sequence[str],
     categories: Sequence[str],
 ) -> StackFigures:
-    """Return the figures of a stack; ``used`` has the category of each prompt."""
+    """Return the figures of a stack; ``used`` are the categories of the prompts."""
     plain = measurement.outputs[PLAIN]
     whole = _block(outputs, plain, range(len(plain)))
     by_category = {}
@@ -110,8 +111,8 @@ def _stack_block(
 def _block(
     outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int]
 ) -> PromptFigures:
-    """Return the figures of the ``chosen`` prompts, and of those of them whose plain output repeats
-    itself little.
+    """Return the figures over the ``chosen`` prompts, and over those of them whose plain output has
+    little repetition.
     """
     few = [k for k in chosen if repetition_share(plain[k].token_ids) < LOW_REPETITION]
     low = None
@@ -122,8 +123,8 @@ def _block(
 
 
 def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile:
-    """Return the median microseconds of each part of a target round, forward passes first, and its
-    share of all.
+    """Return the median microseconds of each part of a target round, forward passes first, and the
+    part's share of the total.
     """
     names = set().union(*rounds)
     microseconds = {}
@@ -138,8 +139,10 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile:
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
-    """Return the figures of some outputs; ``plain[k]`` is the plain output of the prompt of
-    ``outputs[k]``. Sums over prompts come before ratios, so that long outputs weigh more. A
-    resample draws prompts, the same on both sides.
+    """Return the figures over outputs; ``plain[k]`` is the plain output for the prompt of
+    ``outputs[k]``.
+
+    A figure is a ratio of sums over prompts, so that long outputs weigh more. A resample draws the
+    same prompts for both sides.
     """
     return Samples(outputs, seed).figures(Samples(plain, seed))

@@ -1,8 +1,8 @@
-"""transformers' own ``generate`` loops on the same weights, device and threads, at transformers'
-defaults.
+"""The ``generate`` loops of transformers on the same weights, device and threads, with the defaults
+of transformers.
 
-The first forward pass is prefill and step in one: prefill ends when its tokens appear, which do not
-count as timed.
+The first forward pass is both prefill and step. Prefill ends when its tokens appear; these tokens
+do not count as timed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ LOOKUP_TOKENS = 10
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One decode by a loop of transformers. Times in seconds.
+    """One decode by a loop of transformers. Times are in seconds.
 
     Attributes:
         token_ids: the emitted tokens.
-        seconds: from the end of prefill.
-        timed_tokens: the tokens that they brought: all but those of the first forward pass.
-        prefill_seconds: until the tokens of the first forward pass appeared.
-        target_forwards: forward passes of the target.
-        drafted: draft tokens that the target verified.
-        accepted: those that it accepted.
-        arrivals: when the tokens of each forward pass appeared, and how many.
+        seconds: the time from the end of prefill.
+        timed_tokens: the number of tokens emitted in this time: all but those of the first forward
+            pass.
+        prefill_seconds: the time until the tokens of the first forward pass appeared.
+        target_forwards: the number of forward passes of the target.
+        drafted: the number of draft tokens that the target verified.
+        accepted: the number of accepted draft tokens.
+        arrivals: the time at which the tokens of each forward pass appeared, and their number.
     """
 
     token_ids: tuple[int, ...]
@@ -56,7 +57,7 @@ class Generated:
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
+    """Decoder with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
 
     Raises:
         UserError: if the model cannot assist.
@@ -87,7 +88,7 @@ class HFDecoder:
         times = _Times()
         config = self._config(new_tokens, sampling)
         if assistant is not None:
-            # transformers changes some of the assistant's settings.
+            # transformers changes some settings of the assistant.
             settings = assistant.generation_config
             assistant.generation_config = deepcopy(settings)
         widths: list[int] = []
@@ -98,7 +99,7 @@ class HFDecoder:
 
         hook = target.register_forward_pre_hook(note_width, with_kwargs=True)
         # generate() draws from torch's global random state, which is restored afterwards. Its
-        # warnings about its own inner calls cannot be avoided here.
+        # warnings about its own internal calls cannot be avoided here.
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
@@ -127,14 +128,14 @@ class HFDecoder:
             timed_tokens=len(tokens) - first,
             prefill_seconds=prefill,
             target_forwards=len(widths),
-            # The first pass feeds the whole prompt, each later one the last token, then the draft.
+            # The first pass feeds the prompt, each later one the last token and the draft.
             drafted=sum(widths) - ids.shape[1] - (len(widths) - 1),
             accepted=len(tokens) - len(widths),
             arrivals=arrivals,
         )
 
     def _positions(self) -> int | None:
-        """Return the longest text that all models can read, ``None`` if it is not limited."""
+        """Return the smallest context length of the models; ``None``: unlimited."""
         limits = []
         for model in (self._target, self._assistant):
             limit = getattr(model.config, "max_position_embeddings", None) if model else None
@@ -162,12 +163,12 @@ class HFDecoder:
 
 
 class _Times(list, BaseStreamer):
-    """When tokens appeared, and how many: the prompt's first, then those of each forward pass of
-    the target.
+    """Streamer that records the time and the number of tokens: first of the prompt, then of each
+    forward pass of the target.
     """
 
     def put(self, value: torch.Tensor) -> None:
         self.append((perf_counter(), value.numel()))
 
     def end(self) -> None:
-        """Nothing is left to show."""
+        """Do nothing: there is no buffered output."""

@@ -1,9 +1,8 @@
-"""What several levels of drafts bring over one: of the stacks of a bench, the fastest hierarchy
-beside the fastest single draft, with the ratio of their speeds.
+"""The gain of several draft levels over one: the ratio of the speeds of the fastest hierarchy and
+the fastest single draft of a bench.
 
-The two stacks are chosen by their speed over all prompts of the same bench. Where several are about
-equally fast, the ratio of the chosen ones is a little too favourable to the kind of which more
-stacks were measured.
+The two stacks are selected by their speed over all prompts of the same bench. If several are about
+equally fast, the ratio slightly favours the kind of which more stacks were measured.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from hsd_viz.results.estimate import Estimate, estimate_data
 from hsd_viz.results.kinds import StackKind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 
-#: The name of the ratio in JSON data.
+#: Name of the ratio in JSON data.
 GAIN = "speedup_over_single_draft"
 
 
@@ -29,8 +28,8 @@ class Gain:
     """The ratio of the speeds over some prompts.
 
     Attributes:
-        outputs: the number of the prompts.
-        speedup: tokens per second of the hierarchy over those of the single draft.
+        outputs: the number of prompts.
+        speedup: the tokens per second of the hierarchy over those of the single draft.
     """
 
     outputs: int
@@ -43,12 +42,12 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchyGain(Gain):
-    """What several levels of drafts bring over one.
+    """The gain of several draft levels over one.
 
     Attributes:
-        hierarchy: the fastest stack in which several levels draft.
-        single_draft: the fastest one in which one level drafts.
-        by_category: the ratio by the category of the prompts.
+        hierarchy: the fastest stack with several draft levels.
+        single_draft: the fastest stack with one draft level.
+        by_category: the gain by category of prompts.
     """
 
     hierarchy: str
@@ -66,10 +65,10 @@ class HierarchyGain(Gain):
 
 
 def gain_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a gain by the fields of :class:`HierarchyGain`.
+    """Convert the JSON data of a gain to the fields of :class:`HierarchyGain`.
 
     Raises:
-        UserError: if they are not those of a gain.
+        UserError: if the data is not that of a gain.
     """
     categories = object_at(data, "by_category")
     by_category = {name: _ratio_data(object_at(categories, name)) for name in categories}
@@ -77,7 +76,7 @@ def gain_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ratio_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON data of a ratio by the fields of :class:`Gain`."""
+    """Convert the JSON data of a ratio to the fields of :class:`Gain`."""
     outputs = data.get("outputs")
     return {"outputs": outputs, "speedup": estimate_data(data, GAIN, outputs)}
 
@@ -85,15 +84,15 @@ def _ratio_data(data: Mapping[str, Any]) -> dict[str, Any]:
 def hierarchy_gain(
     outputs: Mapping[str, Sequence[Output]], used: Sequence[str], categories: Sequence[str]
 ) -> HierarchyGain | None:
-    """Return what the fastest hierarchy brings over the fastest single draft.
+    """Return the gain of the fastest hierarchy over the fastest single draft.
 
     Args:
         outputs: the outputs of each stack, one per prompt.
         used: the category of each prompt.
-        categories: all of them.
+        categories: all categories.
 
     Returns:
-        None if not both kinds of stacks were measured.
+        The gain; ``None`` unless both kinds of stacks were measured.
     """
     hierarchies = []
     single_drafts = []
@@ -124,8 +123,8 @@ def hierarchy_gain(
 
 
 def _structure(name: str) -> Structure | None:
-    """Return what the levels of a row of a bench are; None if it is not a stack of this package or
-    chooses one by itself.
+    """Return the structure of the stack of a bench row; ``None`` if it is not a stack of this
+    package, or selects one itself.
     """
     stack = stack_of_row(name)
     if not isinstance(stack, Stack) or kind_of(stack) is StackKind.AUTO:

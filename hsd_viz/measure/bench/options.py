@@ -1,6 +1,7 @@
-"""What a bench is asked, declared once: its stacks and prompts beside its settings.
+"""The options of a bench: its stacks, its prompts and its settings.
 
-The fields are the keyword arguments of :func:`hsd_viz.bench` and the options of ``hsd-viz bench``.
+The fields declare both the keyword arguments of :func:`hsd_viz.bench` and the options of
+``hsd-viz bench``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one decode of a bench measured."""
+"""The measurements of one decode of a bench."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.trace.tables import observed
 
-#: Parts of a round; a forward pass is followed by its model's name.
+#: Names of parts of a round; that of a forward pass is followed by the name of the model.
 FORWARD = "forward "
 DRAFTING = "drafting"
 REST = "rest"
-#: Untimed tokens that each stack decodes first, which excludes one-time costs.
+#: Number of untimed tokens that each stack decodes first, to exclude one-time costs.
 WARM_UP_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One decode, or all turns of a question. Times in seconds.
+    """One decode, or all turns of a question. Times are in seconds.
 
     Attributes:
         token_ids: the emitted tokens.
-        seconds: from the end of prefill.
-        timed_tokens: the tokens that were emitted in this time: all of them in our loop, in
-            transformers' loops all but those of the first forward pass, which is prefill and step
-            in one.
-        prefill_seconds: of the prefill.
-        target_forwards: forward passes of the target.
-        drafted: tokens submitted to the target.
-        accepted: those that it accepted.
-        draft_seconds: per round of the target, spent on look-ups and updates; ``None`` where a loop
-            does not report it.
-        runtime: what ran the models.
-        first_token_seconds: until the first token, prefill included.
-        waits: for each later forward pass of the target the seconds since the tokens before, and
+        seconds: the time from the end of prefill.
+        timed_tokens: the number of tokens emitted in this time: all tokens in our loop, and in the
+            loops of transformers all but those of the first forward pass, which is both prefill and
+            step.
+        prefill_seconds: the time of the prefill.
+        target_forwards: the number of forward passes of the target.
+        drafted: the number of tokens submitted to the target.
+        accepted: the number of accepted draft tokens.
+        draft_seconds: the time for look-ups and updates in each round of the target; ``None``: not
+            reported by the loop.
+        runtime: the runtime of the models.
+        first_token_seconds: the time until the first token, prefill included.
+        waits: for each later forward pass of the target, the time since the previous tokens, and
             the number of its tokens.
-        parts: of the rounds (:func:`round_parts`).
-        calls: forward passes (steps of a launch count each) or look-ups, by level.
+        parts: the times of the rounds by part (:func:`round_parts`).
+        calls: the number of forward passes (each step of a launch counts) or look-ups, by level.
     """
 
     token_ids: tuple[int, ...]
@@ -60,7 +60,7 @@ class Output:
 
 
 def from_trace(trace: Trace) -> Output:
-    """Return the measures of a decode in our own loop."""
+    """Return the measurements of a decode in our own loop."""
     figures = trace.metrics()
     parts = round_parts(trace)
     emitted = Counter(token.round for token in trace.token_rows)
@@ -91,8 +91,8 @@ def from_trace(trace: Trace) -> Output:
 
 
 def waits_between(arrivals: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
-    """Return the seconds since the tokens before, with the number of tokens, from the (time, number
-    of tokens) at which tokens appear.
+    """Convert the (time, number of tokens) of arrivals to the (seconds since the previous arrival,
+    number of tokens) of each later one.
     """
     waits = []
     for (before, _), (at, tokens) in pairwise(arrivals):
@@ -101,9 +101,9 @@ def waits_between(arrivals: Sequence[tuple[float, int]]) -> tuple[tuple[float, i
 
 
 def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
-    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME``
-    by model, ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one
-    round's end to the next.
+    """Return the nanoseconds of each target round by part, including nested rounds: ``forward
+    NAME`` by model, ``drafting`` (look-ups and updates) and ``rest``. The parts sum to the time
+    from the end of one round to that of the next.
     """
     owner = target_round_of(trace.round_rows)
     rounds = [r for r in trace.round_rows if r.parent is None]
@@ -118,8 +118,8 @@ def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
-    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of
-    the first.
+    """Combine repeats of a decode: median times, the drafting times and waits of all repeats, and
+    the rest from the first one.
     """
     return pooled(outputs, median, median)
 
@@ -129,8 +129,8 @@ def pooled(
     times: Callable[[list[float]], float],
     first: Callable[[list[float]], float],
 ) -> Output:
-    """Return the first output with the times of all: ``times`` pools seconds, ``first`` the times
-    to a first token; drafting times, waits and parts are joined.
+    """Return the first output with the combined times of all. ``times`` combines seconds, ``first``
+    the times to the first token; drafting times, waits and parts are concatenated.
     """
     firsts = []
     for output in outputs:

@@ -1,4 +1,4 @@
-"""The report of a bench, its JSON data, and its reading."""
+"""The report of a bench, with its conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hsd_viz.results.kinds import kind_of
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Outputs with a smaller share are also reported apart: see
-#: :func:`hsd_viz.trace.metrics.repetition_share`.
+#: Share of repetition (:func:`hsd_viz.trace.metrics.repetition_share`) below which outputs are
+#: also reported separately.
 LOW_REPETITION = 0.2
 
 
@@ -29,9 +29,9 @@ class SuiteInfo:
     """The suite of a report.
 
     Attributes:
-        name: its name.
-        prompts: the number of its prompts.
-        categories: their descriptions.
+        name: the name of the suite.
+        prompts: the number of prompts.
+        categories: the descriptions of the categories, by name.
     """
 
     name: str
@@ -41,25 +41,26 @@ class SuiteInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSettings(Sampling):
-    """The settings of all stacks of a report, beside their sampling; ``None`` where one does not
-    apply or an old report does not hold it.
+    """The settings of all stacks of a report, in addition to their sampling. ``None``: a setting
+    does not apply, or is missing in an old report.
 
     Attributes:
-        max_new_tokens: the most tokens of an output.
-        rule: the verification rule; old reports do not name it.
-        repeats: runs of each prompt and stack.
-        state: of drafters that learn.
-        budget: the most draft tokens of a drafter at a time.
-        target: what ``target`` means.
-        databases: the folder of the databases, where it is not the family's.
-        device: where models ran.
-        dtype: the type of their weights.
-        threads: of forward passes.
+        max_new_tokens: the maximum number of tokens of an output.
+        rule: the verification rule; missing in old reports.
+        repeats: the number of runs of each prompt and stack.
+        state: the initial state of drafters that learn.
+        budget: the maximum number of draft tokens per proposal of a drafter.
+        target: the model that ``target`` denotes.
+        databases: the folder of the databases if it is not that of the family.
+        device: the device of the models.
+        dtype: the number type of the weights.
+        threads: the number of threads of forward passes.
         interleaved: whether stacks took turns.
-        bootstrap_resamples: behind the intervals.
-        low_repetition_below: the share of repetition below which an output counts as one of little.
-        template: how questions became prompts.
-        left_out: questions that did not fit, and why.
+        bootstrap_resamples: the number of resamples behind the intervals.
+        low_repetition_below: the share of repetition below which an output counts as one with
+            little repetition.
+        template: the template that converts questions to prompts.
+        left_out: the questions that did not fit the context, with the reason.
     """
 
     max_new_tokens: int
@@ -80,25 +81,25 @@ class ReportSettings(Sampling):
     left_out: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
-        # A report may be of a rule that is not installed where it is read.
+        # Skip the check of the rule, which may not be installed where the report is read.
         pass
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """A row of :meth:`BenchReport.frame`: a figure of some prompts of a stack.
+    """A row of :meth:`BenchReport.frame`: a figure of a stack over some prompts.
 
     Attributes:
         stack: the stack as text.
-        kind: its kind.
-        category: of the prompts; "" for all of them.
-        looping: False: only prompts whose plain output repeats itself little.
-        outputs: the number of the prompts.
-        possible: False where their speed-up is impossible.
+        kind: the kind of the stack.
+        category: the category of the prompts; "": all prompts.
+        looping: whether prompts whose plain output has much repetition are included.
+        outputs: the number of prompts.
+        possible: whether the speed-up over these prompts is possible.
         metric: the name of the figure.
-        value: the figure; None where it is not defined.
-        low: the lower end of its interval; None for too few prompts.
-        high: the upper end.
+        value: the value; ``None``: undefined.
+        low: the lower end of the interval; ``None``: too few prompts.
+        high: the upper end of the interval; ``None``: too few prompts.
     """
 
     stack: str
@@ -115,16 +116,16 @@ class FigureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchReport:
-    """A bench.
+    """The report of a bench.
 
     Attributes:
-        machine: where it ran.
-        suite: the prompts.
-        settings: of all stacks.
-        command: its command line.
-        complete: whether it was not interrupted.
-        stacks: the stacks.
-        hierarchy_gain: what several levels of drafts bring over one; None where not both were
+        machine: the facts of the machine.
+        suite: the suite of prompts.
+        settings: the settings of all stacks.
+        command: the command line.
+        complete: whether the bench finished without interruption.
+        stacks: the figures of the stacks.
+        hierarchy_gain: the gain of several draft levels over one; ``None`` unless both were
             measured, and in old reports.
     """
 
@@ -164,10 +165,10 @@ class BenchReport:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchReport:
-        """Return a report from its JSON data; see :func:`read_report`.
+        """Return a report from its JSON data (:func:`read_report` reads a file).
 
         Raises:
-            UserError: if they are not those of a report.
+            UserError: if the data is not that of a report.
         """
         stacks = data.get("stacks")
         if not isinstance(stacks, list):
@@ -183,16 +184,16 @@ class BenchReport:
 
     @property
     def ranked(self) -> list[StackFigures]:
-        """The stacks by speed-up, the largest first; those without one last."""
+        """The stacks by speed-up, largest first; those without a speed-up are last."""
         return sorted(self.stacks, key=lambda stack: -(stack.whole.speedup_over_plain.value or 0.0))
 
     @property
     def processor(self) -> str | None:
-        """The device that ran the models, by name."""
+        """The name of the device that ran the models."""
         return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
     def frame(self) -> pd.DataFrame:
-        """Return a tidy frame of the figures: a row per :class:`FigureRow`."""
+        """Return a tidy data frame of the figures, with a row per :class:`FigureRow`."""
         import pandas as pd
 
         columns = [field.name for field in fields(FigureRow)]
@@ -200,7 +201,7 @@ class BenchReport:
         return frame.astype({"value": float, "low": float, "high": float})
 
     def rows(self) -> Iterator[FigureRow]:
-        """Yield the figures of each stack: of all prompts, and by category."""
+        """Yield the figures of each stack, over all prompts and by category."""
         for stack in self.stacks:
             yield from _rows_of(stack.stack, "", stack)
             for category, block in stack.by_category.items():
@@ -208,7 +209,7 @@ class BenchReport:
 
 
 def _rows_of(stack: str, category: str, block: PromptFigures) -> Iterator[FigureRow]:
-    """Yield the figures of a block: of all its prompts, and of those with little repetition."""
+    """Yield the figures of a block, over all its prompts and over those with little repetition."""
     yield from _rows_of_figures(stack, category, True, block.whole)
     if block.low_repetition is not None:
         yield from _rows_of_figures(stack, category, False, block.low_repetition)
@@ -238,7 +239,7 @@ def read_report(content: str | bytes, name: str) -> BenchReport:
     """Read a report from JSON.
 
     Raises:
-        UserError: if the file ``name`` does not hold a report.
+        UserError: if the file ``name`` does not contain a report.
     """
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     try:

@@ -1,4 +1,4 @@
-"""The result of a bench: a report as lines and tables, and as a page."""
+"""The result of a bench: the report as lines, tables and a page."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class StackColumn:
     """A column of a table of stacks.
 
     Attributes:
-        value: returns what a stack has in it.
+        value: the function that returns the cell of a stack.
         form: the format of numbers.
-        factor: of numbers, for their unit.
+        factor: the factor of numbers, which converts them to the unit of the column.
     """
 
     value: Callable[[StackFigures], Value]
@@ -80,7 +80,7 @@ def _same_as_plain(stack: StackFigures) -> Value:
     return "/".join(map(str, stack.token_identical_to_plain or ()))
 
 
-#: By importance.
+#: Columns of the main table, in order of importance.
 COLUMNS: Columns = {
     "speed-up": StackColumn(_speedup, "{:.2f}"),
     "at little repetition": StackColumn(_at_little_repetition, "{:.2f}"),
@@ -99,17 +99,17 @@ LATENCY: Columns = {
         attrgetter("whole.inter_token_seconds_p99"), "{:.2f}", 1e3
     ),
 }
-#: Columns that a note replaces where all stacks have the same value.
+#: Columns that are replaced by a note if all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
 #: Columns with bars.
 SPEEDS = ("speed-up", "at little repetition")
 
 
 class BenchResult(Result):
-    """What a bench measured.
+    """The result of a bench.
 
     Attributes:
-        report: the figures.
+        report: the report with all figures.
     """
 
     def __init__(self, report: BenchReport) -> None:
@@ -122,12 +122,12 @@ class BenchResult(Result):
         return f"Speculative decoding, measured: {self.report.suite.name}"
 
     def lines(self) -> list[str]:
-        """Return suite, settings and machine, and reasons to doubt the timings."""
+        """Return the suite, the settings, the machine, and reasons to doubt the timings."""
         doubts = [line[0].lower() + line[1:] for line in warnings(self.report)]
         return [*introduction(self.report), *doubts]
 
     def tables(self) -> list[Table]:
-        """Return all outputs, those with little repetition, categories, and other measurements."""
+        """Return the tables: all outputs, those with little repetition, categories, and others."""
         return list(tables(self.report))
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class BenchResult(Result):
         return self.report.to_dict()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a tidy frame of all figures: see :meth:`BenchReport.frame`."""
+        """Return a tidy data frame of all figures (:meth:`BenchReport.frame`)."""
         return self.report.frame()
 
     def to_html(self) -> str:
@@ -154,7 +154,7 @@ def measure_stacks(
     progress: Progress = ignore_progress,
     command: str | None = None,
 ) -> BenchResult:
-    """Measure stacks side by side on a suite of prompts; the arguments are those of a bench."""
+    """Measure stacks side by side on a suite of prompts, and return the result."""
     if resume is None:
         keeping: AbstractContextManager[KeptDecodes | None] = nullcontext()
     else:
@@ -164,12 +164,12 @@ def measure_stacks(
         measurement = run_bench(
             engine, stacks, suite, settings, template=template, kept=kept, progress=progress
         )
-    # Only now are the packages loaded that know of a GPU.
+    # Describe the machine last, after the packages that detect a GPU are imported.
     return BenchResult(build_report(measurement, describe(), _models_of(engine), command))
 
 
 def _models_of(engine: Engine) -> dict[str, Any]:
-    """Return what a report says of the models and how they run."""
+    """Return the fields of a report about the models."""
     return {
         "target": engine.target,
         "databases": engine.databases,
@@ -186,7 +186,7 @@ def _kept_decodes(
     settings: BenchSettings,
     facts: Mapping[str, Any],
 ) -> KeptDecodes:
-    """Return the decodes in a file, all of one suite, settings, models, machine and version."""
+    """Open the file of finished decodes of this suite, settings, models, machine and version."""
     if settings.state != "cold":
         raise UserError(
             f"a bench with the state '{settings.state}' cannot resume: "
@@ -204,8 +204,8 @@ def _kept_decodes(
 
 
 def tables(report: BenchReport) -> Iterator[Table]:
-    """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other
-    measurements.
+    """Yield the tables: all outputs, outputs with little repetition, speed-ups by category, and
+    other measurements.
     """
     suite = report.suite
     if not suite.prompts:
@@ -238,7 +238,7 @@ def _stacks_table(
     note: str = "",
     bars: Sequence[str] = (),
 ) -> Table:
-    """Return a table with a row per stack; ``first`` is the head of their names."""
+    """Return a table with a row per stack; ``first`` is the head of the column of names."""
     rows: list[list[Value]] = [[first, *columns]]
     for stack in stacks:
         rows.append([stack.stack, *(column.value(stack) for column in columns.values())])
@@ -248,7 +248,7 @@ def _stacks_table(
 
 
 def _little_repetition_tables(report: BenchReport) -> Iterator[Table]:
-    """Yield the table of the prompts with little repetition, unless these are all prompts."""
+    """Yield the table of prompts with little repetition, unless these are all prompts."""
     title = "Outputs with little repetition"
     share = f"{report.settings.low_repetition_below:.0%}"
     stacks = []
@@ -281,7 +281,7 @@ def _categories_table(stacks: Sequence[StackFigures], categories: Sequence[str])
 
 
 def _speedup_of(category: str) -> Callable[[StackFigures], Value]:
-    """Return what takes the speed-up of a category from a stack."""
+    """Return a function from a stack to its speed-up in a category."""
 
     def value(stack: StackFigures) -> Value:
         return stack.by_category[category].whole.speedup
@@ -290,7 +290,7 @@ def _speedup_of(category: str) -> Callable[[StackFigures], Value]:
 
 
 def _hierarchy_gain(gain: HierarchyGain) -> Table:
-    """Return the speed of the fastest hierarchy over that of the fastest single draft."""
+    """Return the table of the gain of the fastest hierarchy over the fastest single draft."""
     categories = gain.by_category if len(gain.by_category) > 1 else {}
     head = ["hierarchy", "over the single draft", "all", *categories]
     row: list[Value] = [gain.hierarchy, gain.single_draft, gain.speedup]
@@ -314,7 +314,7 @@ def _profile_row(stack: str, profile: RoundProfile) -> list[Value]:
     microseconds = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
     shares = dict.fromkeys((FORWARD, DRAFTING, REST), 0.0)
     for part, time in profile.parts.items():
-        # Older reports have other parts.
+        # Older reports have other names of parts.
         group = _group_of(part)
         microseconds[group] += time.median_us
         shares[group] += time.share
@@ -323,7 +323,7 @@ def _profile_row(stack: str, profile: RoundProfile) -> list[Value]:
 
 
 def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
-    """Return the fields that are known, as text by name."""
+    """Return the known fields as text, by name."""
     facts = {}
     for name, value in asdict(values).items():
         if value not in (None, ()):

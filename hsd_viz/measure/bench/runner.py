@@ -1,13 +1,13 @@
-"""Run stacks over a suite, interleaved, in one process, and what each decode measured.
+"""Runs stacks over a suite, interleaved in one process, and collects their measurements.
 
-Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate,
-A B C A B C ...: background load affects all of them equally, and ratios between them hold where
-absolute times do not.
+Timings drift with the state of the machine (other load, heat, caches). Stacks therefore alternate,
+A B C A B C ..., so that background load affects all of them equally, and ratios between them are
+valid even if absolute times are not.
 
-Some drafters learn from run to run (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row has
-a fresh memory for each decode. A **warm** row has one memory for the whole suite, so that the order
-of the prompts is part of what is measured; it is empty at the start of each repeat, so that it
-never has the prompt's own output.
+Some drafters learn across decodes (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row uses
+a new memory for each decode. A **warm** row uses one memory for the whole suite, so that its result
+depends on the order of the prompts. The memory is empty at the start of each repeat, so that it
+never contains the output of the same prompt.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PLAIN = TARGET
 def ask(
     decode: Callable[[str | list[int]], Output], prompt: Prompt, template: Template | None
 ) -> Output:
-    """Decode a prompt; of a question every turn, with the answers before it in its prompt."""
+    """Decode a prompt; for a question, decode every turn after the previous answers."""
     if not prompt.turns or template is None:
         return decode(prompt.text)
     answers: list[str] = []
@@ -61,7 +61,7 @@ def ask(
     calls: Counter[str] = Counter()
     for output in outputs:
         calls.update(output.calls)
-    # Sums, and the mean time to a first token.
+    # Sums over the turns, and the mean time to the first token.
     return replace(
         pooled(outputs, sum, mean),
         token_ids=tuple(chain.from_iterable(output.token_ids for output in outputs)),
@@ -78,13 +78,13 @@ class Measurement:
     """All outputs of one bench.
 
     Attributes:
-        suite: the prompts, questions as they are.
-        settings: of all runs.
-        prompts: the prompts that were decoded.
-        outputs: of each row, in the order of ``prompts``.
-        complete: whether the bench was not interrupted.
-        template: how questions became prompts.
-        left_out: the questions that did not fit the context, and why.
+        suite: the suite of prompts and questions.
+        settings: the settings of all runs.
+        prompts: the decoded prompts.
+        outputs: the outputs of each row, in the order of ``prompts``.
+        complete: whether the bench finished without interruption.
+        template: the template that converts questions to prompts.
+        left_out: the questions that did not fit the context, with the reason.
         states: the state of each row.
     """
 
@@ -99,10 +99,10 @@ class Measurement:
 
 
 def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
-    """Parse stacks, by their canonical text, the plain ``target`` first where it is missing.
+    """Parse stacks, by canonical text. The plain ``target`` is put first if it is missing.
 
     Raises:
-        UserError: if one is not valid, or is given twice.
+        UserError: if a stack is invalid or given twice.
     """
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:
@@ -123,8 +123,8 @@ Rows = Mapping[str, tuple[Stack | HFStack, str | None]]
 
 
 def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> Rows:
-    """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm``
-    or both.
+    """Return (stack, state) of each row, by name. Stacks that learn across decodes have a ``cold``
+    row, a ``warm`` row, or both.
     """
     rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
     for name, stack in stacks.items():
@@ -146,14 +146,16 @@ def run_bench(
     kept: KeptDecodes | None = None,
     progress: Progress = ignore_progress,
 ) -> Measurement:
-    """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and
-    each stack has decoded a few tokens that do not count. ``template``: how turns and answers
-    become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). Decodes that are ``kept``
-    are not repeated, and new ones are added to them. An interrupted bench returns what all stacks
-    have finished.
+    """Measure every stack on every prompt of ``suite``.
+
+    First the engine finishes compiling, and each stack decodes a few tokens that do not count.
+    ``template`` converts turns and answers to prompts
+    (:func:`~hsd_viz.prompts.templates.choose_template`). Decodes in ``kept`` are not repeated, and
+    new ones are added to it. An interrupted bench returns the outputs that all stacks have
+    finished.
 
     Raises:
-        UserError: if a stack, a prompt or a setting is not valid.
+        UserError: if a stack, a prompt or a setting is invalid.
     """
     settings = settings or BenchSettings()
     rows = rows_of(read_stacks(stacks), settings.state)
@@ -164,8 +166,8 @@ def run_bench(
     try:
         with suppress(KeyboardInterrupt):
             bench.warm_up()
-            # Garbage collection of everything allocated so far would pause one stack for the time
-            # of a hundred rounds.
+            # Collecting the garbage allocated so far during the bench would pause one stack for
+            # the time of a hundred rounds.
             gc.collect()
             gc.freeze()
             bench.measure()
@@ -175,15 +177,15 @@ def run_bench(
 
 
 class _Bench:
-    """A bench that runs.
+    """A running bench.
 
     Attributes:
-        rows: its rows.
-        suite: the prompts.
-        settings: of all runs.
-        writer: how questions become prompts.
+        rows: the stack and state of each row.
+        suite: the suite of prompts.
+        settings: the settings of all runs.
+        writer: the template that converts questions to prompts.
         runs: the outputs so far, by row and prompt.
-        left_out: the questions that do not fit the context, and why.
+        left_out: the questions that do not fit the context, with the reason.
         complete: whether everything was decoded.
     """
 
@@ -214,7 +216,7 @@ class _Bench:
             self._decoders[name] = _decoder(engine, stack, settings)
 
     def warm_up(self) -> None:
-        """Load and compile what the rows need: a few tokens of each, which do not count."""
+        """Decode a few uncounted tokens with each row, to load and compile the models."""
         self._wait()
         tokens = min(WARM_UP_TOKENS, self.settings.max_new_tokens)
         for name in self.rows:
@@ -222,12 +224,11 @@ class _Bench:
             for prompt in self.suite.prompts:
                 if self._decode(name, prompt, tokens):
                     break
-        # The warm-up may have started a compilation, and has loaded models whose widths are
-        # compiled now.
+        # The warm-up may have started a compilation, and has loaded models that are compiled now.
         self._wait()
 
     def measure(self) -> None:
-        """Decode each prompt by each row, in turns."""
+        """Decode each prompt with each row, in turns."""
         turns = product(range(self.settings.repeats), self.suite.prompts, self.rows)
         for done, (repeat, prompt, name) in enumerate(turns):
             if prompt.id in self.left_out:
@@ -239,7 +240,7 @@ class _Bench:
         self.complete = True
 
     def measurement(self) -> Measurement:
-        """Return what all rows have finished."""
+        """Return the outputs that all rows have finished."""
         prompts = []
         for prompt in self.suite.prompts:
             is_finished = all(self.runs[name, prompt.id] for name in self.rows)
@@ -264,7 +265,7 @@ class _Bench:
         self._wait_ready(lambda text: self._progress(0, self._total, text))
 
     def _output(self, name: str, prompt: Prompt, repeat: int) -> Output | None:
-        """Return the output of a run: one that was kept, else a new one, which is kept."""
+        """Return the stored output of a run, else a new one, which is stored."""
         kept = self._kept
         output = kept.get(name, prompt.id, repeat) if kept else None
         if output is not None:
@@ -278,14 +279,14 @@ class _Bench:
     def _decode(
         self, name: str, prompt: Prompt, tokens: int, memory: Memory | None = None
     ) -> Output | None:
-        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is
-        then left out.
+        """Decode a prompt. Return ``None`` for a question that does not fit the context, and leave
+        it out.
         """
         decoder = self._decoders[name]
         try:
             return ask(lambda text: decoder(text, tokens, memory), prompt, self.writer)
         except PromptError as error:
-            # Models load in the first decode: errors about them do not concern the prompt.
+            # Models load in the first decode, so that errors about them do not concern the prompt.
             if prompt.turns and isinstance(error, PromptTooLong):
                 self.left_out[prompt.id] = str(error)
                 return None
@@ -295,7 +296,7 @@ class _Bench:
 def _decoder(
     engine: Engine, stack: Stack | HFStack, settings: BenchSettings
 ) -> Callable[..., Output]:
-    """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
+    """Return a function that decodes a prompt to a number of tokens with an optional memory."""
     if isinstance(stack, HFStack):
         from hsd_viz.engine.local import LocalEngine
         from hsd_viz.measure.bench.hf import HFDecoder
@@ -322,7 +323,7 @@ def _decoder(
 
 
 def _from_generated(run: Generated) -> Output:
-    """Return the output of a loop of transformers."""
+    """Convert the decode of a loop of transformers to an output."""
     return Output(
         token_ids=run.token_ids,
         seconds=run.seconds,

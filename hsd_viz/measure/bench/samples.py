@@ -1,5 +1,5 @@
 """Sums over the outputs of a stack and over bootstrap resamples of its prompts, and the figures
-that are ratios of them.
+computed from them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.trace.metrics import repetition_share
 
-#: Cumulative sums of weights that a percentile holds in memory at a time.
+#: Maximum number of cumulative sums that a percentile holds in memory at a time.
 SUMS_AT_ONCE = 1 << 12
 
 
 class Samples:
-    """Sums over outputs, and over each resample of them: arrays ``[1 + resamples]``."""
+    """Sums over outputs and over each resample of them, as arrays ``[1 + resamples]``."""
 
     def __init__(self, outputs: Sequence[Output], seed: int) -> None:
         self.outputs = outputs
         self.weights = resample(len(outputs), seed)
 
     def total(self, values: Iterable[float]) -> np.ndarray:
-        """Return the sums of one value per output."""
+        """Return the sums of a value per output."""
         return self.weights @ np.fromiter(values, float, len(self.outputs))
 
     def field(self, name: str) -> np.ndarray:
@@ -38,17 +38,17 @@ class Samples:
         return self.total(len(output.token_ids) for output in self.outputs)
 
     def repeated(self) -> np.ndarray:
-        """Return the numbers of tokens that repeat their output."""
+        """Return the numbers of repeated tokens."""
         return self.total(
             repetition_share(output.token_ids) * len(output.token_ids) for output in self.outputs
         )
 
     def speed(self) -> np.ndarray:
-        """Return the tokens per second without prefill."""
+        """Return the tokens per second, prefill excluded."""
         return ratio(self.field("timed_tokens"), self.field("seconds"))
 
     def figures(self, plain: Samples) -> Figures:
-        """Return the figures; ``plain`` has the plain outputs of the same prompts."""
+        """Return the figures; ``plain`` are the samples of plain decoding for the same prompts."""
         tokens = self.tokens()
         with_prefill = self.field("seconds") + self.field("prefill_seconds")
         return Figures(
@@ -70,7 +70,7 @@ class Samples:
         return estimate(samples, len(self.outputs))
 
     def _drafting_times(self) -> list[tuple[float, ...]] | None:
-        """Return the drafting times of each output; ``None`` where not every output has them."""
+        """Return the drafting times of each output; ``None`` unless every output has them."""
         times = []
         for output in self.outputs:
             if output.draft_seconds is None:
@@ -94,7 +94,7 @@ class Samples:
         return self._estimate(_percentile(rounds, self.weights, 0.99))
 
     def _has_arrivals(self) -> bool:
-        """Return whether every output reports when its tokens appeared."""
+        """Return whether every output has the times at which its tokens appeared."""
         return all(output.first_token_seconds is not None for output in self.outputs)
 
     def _first_token_seconds(self) -> Estimate:
@@ -103,8 +103,8 @@ class Samples:
         return self._estimate(ratio(self.field("first_token_seconds"), self.weights.sum(1)))
 
     def _inter_token_seconds(self, share: float) -> Estimate:
-        """Return a percentile of the time between tokens: those of a forward pass share its time
-        evenly.
+        """Return a percentile of the time between tokens; the tokens of a forward pass count as
+        spread evenly over its time.
         """
         if not self._has_arrivals():
             return UNKNOWN
@@ -117,8 +117,9 @@ class Samples:
 def _percentile(
     samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float
 ) -> np.ndarray:
-    """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value,
-    count) by prompt.
+    """Return a percentile of all samples for each row of ``weights`` (``[rows, prompts]``).
+
+    ``samples`` has (value, count) pairs by prompt.
     """
     owned = []
     for prompt, pairs in enumerate(samples):

@@ -1,4 +1,4 @@
-"""The sentences of a report of a bench: its conditions, its answer, and reasons to doubt it."""
+"""The sentences of the report of a bench: its conditions, its answer, and reasons to doubt it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hsd_viz.text import counted
 
 
 def low_repetition(block: PromptFigures) -> Figures | None:
-    """Return the figures of the prompts with little repetition, unless these are all prompts or
-    none.
+    """Return the figures over the prompts with little repetition; ``None`` if these are all prompts
+    or none.
     """
     low = block.low_repetition
     if low is None or low.outputs == block.whole.outputs:
@@ -27,7 +27,7 @@ def low_repetition(block: PromptFigures) -> Figures | None:
 
 
 def introduction(report: BenchReport) -> list[str]:
-    """Return suite, settings and machine, and what a reader has to know before any figure."""
+    """Return sentences on the suite, the settings and the machine, and on limits of the figures."""
     settings = report.settings
     lines = [
         f"{report.suite.name}: {counted(report.suite.prompts, 'prompt')}, "
@@ -65,7 +65,7 @@ def introduction(report: BenchReport) -> list[str]:
 
 
 def _settings_words(settings: ReportSettings) -> str:
-    """Return tokens, sampling, budget and repetitions."""
+    """Describe the tokens, the sampling, the budget and the repeats."""
     parts = [counted(settings.max_new_tokens, "new token")]
     if settings.temperature:
         parts.append(f"temperature {settings.temperature:g}, {settings.rule} verification")
@@ -113,12 +113,12 @@ def answer(report: BenchReport) -> list[tuple[str, bool]]:
 
 
 def _methods(report: BenchReport) -> list[StackFigures]:
-    """Return the stacks that draft and have a possible speed-up, the fastest first."""
+    """Return the stacks that draft and have a possible speed-up, fastest first."""
     return [stack for stack in report.ranked if _drafts(stack) and stack.whole.is_possible]
 
 
 def tally(report: BenchReport) -> str:
-    """Return how many methods are faster than plain decoding; "" for fewer than two methods."""
+    """Describe how many methods are faster than plain decoding; "" for fewer than two methods."""
     methods = _methods(report)
     if len(methods) < 2:
         return ""
@@ -133,8 +133,8 @@ def tally(report: BenchReport) -> str:
 
 
 def loss(report: BenchReport) -> str:
-    """Return why methods lose, by the one of them with the most tokens per target forward pass; ""
-    if none is slower than plain decoding.
+    """Explain why methods lose, with the example of the losing one that has the most tokens per
+    target forward pass; "" if none is slower than plain decoding.
     """
     slower = [stack for stack in _methods(report) if _value(stack) < 1]
     if not slower:
@@ -162,14 +162,14 @@ def _drafts(stack: StackFigures) -> bool:
 
 
 def _value(stack: StackFigures) -> float:
-    """Return the speed-up of a stack that has one."""
+    """Return the value of a stack's speed-up."""
     value = stack.whole.speedup_over_plain.value
     assert value is not None
     return value
 
 
 def _times(figure: Estimate) -> str:
-    """Return a speed-up with its interval."""
+    """Format a speed-up with its interval."""
     text = f"{figure.value:.2f}×"
     if figure.interval:
         low, high = figure.interval
@@ -178,7 +178,7 @@ def _times(figure: Estimate) -> str:
 
 
 def _little_repetition_words(best: StackFigures) -> str:
-    """Return the speed-up over the prompts whose plain output repeats itself little."""
+    """Describe the speed-up over the prompts whose plain output has little repetition."""
     low = low_repetition(best)
     if low is None:
         return ""
@@ -193,7 +193,7 @@ def _little_repetition_words(best: StackFigures) -> str:
 
 
 def _certainty_words(best: StackFigures, others: Sequence[StackFigures]) -> str:
-    """Return how far the answer holds: which other stacks are within its interval."""
+    """Describe the certainty of the answer: the other stacks within its interval."""
     interval = best.whole.speedup.interval
     prompts = counted(best.whole.outputs, "prompt")
     if interval is None:
@@ -215,7 +215,7 @@ def _certainty_words(best: StackFigures, others: Sequence[StackFigures]) -> str:
 
 
 def warnings(report: BenchReport) -> list[str]:
-    """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
+    """Return reasons to doubt the timings: a busy machine, and impossible speed-ups."""
     lines = []
     machine = report.machine
     load = machine.load_average
@@ -239,7 +239,7 @@ def warnings(report: BenchReport) -> list[str]:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence.
+    """Join names to a list within a sentence.
 
     >>> _joined(["a"]), _joined(["a", "b", "c"])
     ('a', 'a, b and c')

@@ -11,7 +11,7 @@ from hsd_viz.measure.shared_settings import Repeats
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_BUDGET, Range
 
-#: Whether drafters that learn start empty for each decode, or keep their memory.
+#: Whether drafters that learn start each decode empty (cold) or keep their memory (warm).
 State = Literal["cold", "warm", "both"]
 
 
@@ -22,12 +22,12 @@ class BenchSettings(DecodingOptions):
     The settings that all runs of a bench share.
 
     Attributes:
-        max_new_tokens: the most tokens of an output.
-        state: ``cold``, ``warm`` or ``both``, for drafters that learn.
-        budget: the most draft tokens that a database or baseline proposes at a time, without cost
-            stopping.
-        repeats: runs of each prompt and stack; times are their medians.
-        profile: whether to report where the time of a round goes.
+        max_new_tokens: the maximum number of tokens of an output.
+        state: the initial state of drafters that learn: ``cold``, ``warm`` or ``both``.
+        budget: the maximum number of draft tokens per proposal of a database or baseline, without
+            cost stopping.
+        repeats: the number of runs of each prompt and stack; times are their medians.
+        profile: whether to report the time of a round by part.
 
     Raises:
         UserError: if a value is out of range.

@@ -1,6 +1,6 @@
-"""Why speculative decoding is not faster, and what to set.
+"""Diagnosis of speculative decoding: why it is not faster, and which settings to use.
 
-What is asked (``options``) becomes an ``observation`` (``observe``, with times of
-``assumed_hardware``); ``loss``, ``what_if`` and ``findings`` examine it; ``verdict``, ``advice``
-and ``recommendation`` conclude: a ``diagnosis``.
+``observe`` turns the ``options`` into an ``observation``, with missing times from
+``assumed_hardware``. ``loss``, ``what_if`` and ``findings`` analyse it. ``verdict``, ``advice`` and
+``recommendation`` draw the conclusions of the ``diagnosis``.
 """

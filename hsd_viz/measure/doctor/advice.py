@@ -1,7 +1,7 @@
-"""What the doctor advises: each sentence beside the condition under which it is given.
+"""The advice of the doctor: sentences, each with its condition.
 
 A diagnosis has one advice about its cause (:func:`advice_without_times`, :func:`advice_on`). A
-:class:`~hsd_viz.measure.doctor.recommendation.Recommendation` puts it beside the better setting.
+:class:`~hsd_viz.measure.doctor.recommendation.Recommendation` combines it with the better setting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hsd_viz.measure.doctor.what_if import EXTENDS
 from hsd_viz.records.engine_settings import NGRAMS
 from hsd_viz.text import counted
 
-#: Where the times give more than the tokens per forward pass.
+#: Advice if the times imply a speed-up above the tokens per forward pass.
 ON_IMPOSSIBLE_TIMES = (
     "measure the plain decoding step again, on a quiet machine and at the same batch"
 )
@@ -23,11 +23,11 @@ ON_IMPOSSIBLE_TIMES = (
 
 
 def advice_without_times(seen: Observation, most: float) -> str:
-    """Return the advice where times are missing; the speed-up is at most ``most``."""
+    """Return the advice if times are missing; the speed-up is at most ``most``."""
     if most < 1:
         return "turn speculation off"
     if seen.step is None and seen.round is not None:
-        # What the record has is not asked for.
+        # Ask only for figures that the record lacks.
         speed = 1e3 * seen.length / seen.round
         return (
             f"give the speed without speculation (--plain-speed): the record has {speed:.1f} "
@@ -44,7 +44,7 @@ def advice_without_times(seen: Observation, most: float) -> str:
 
 
 def advice_on(seen: Observation, cause: str) -> str:
-    """Return what to do about a cause."""
+    """Return the advice about a cause."""
     if seen.busy:
         return "measure again on a quiet machine before changing it"
     if cause == "acceptance":
@@ -79,15 +79,15 @@ def _advice_on_acceptance(seen: Observation) -> str:
 
 # --- what decides a verdict ---------------------------------------------------------------------
 
-#: Where the times are those of a hardware model.
+#: Advice for a verdict on times of a hardware model.
 TO_DECIDE_A_PREDICTION = "measure a plain decoding step and a verification, and give them"
 
 
 def more_rounds(rounds: float) -> str:
-    """Return how many rounds decide the verdict, where their number is what makes it uncertain."""
+    """Return how many rounds would decide a verdict that their number leaves uncertain."""
     return f"record about {counted(max(1, ceil(rounds)), 'more round')}"
 
 
 def more_repetitions(repetitions: int) -> str:
-    """Return how many repetitions decide the verdict, where the times make it uncertain."""
+    """Return how many repetitions would decide a verdict that the times leave uncertain."""
     return f"repeat both measurements about {counted(repetitions, 'more time')}"

@@ -1,4 +1,4 @@
-"""The function of ``hsd-viz doctor``: why is speculative decoding not faster, and what to set?"""
+"""The function ``hsd.doctor``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hsd_viz.settings.keywords import keywords_from
 
 @keywords_from(DoctorOptions)
 def doctor(options: DoctorOptions) -> Diagnosis:
-    """Return why speculative decoding is not faster, and what to set.
+    """Diagnose why speculative decoding is not faster, and which settings to use.
 
     A record is a trace, or the path of a trace or of a record of another engine.
 
     Raises:
-        UserError: for bad input, or where not exactly one of record, stack and acceptance is
+        UserError: for invalid input, or unless exactly one of record, stack and acceptance is
             given.
     """
     return run(options)
@@ -54,10 +54,10 @@ def run(options: DoctorOptions) -> Diagnosis:
 
 
 def below(diagnosis: Diagnosis, least: float) -> str:
-    """Return why a health check at ``least`` fails, "" where it passes.
+    """Return why a health check at ``least`` fails; "": it passes.
 
-    It fails if the speed-up with its whole interval, or the bound of one that was not observed, is
-    below ``least``, or if acceptance collapsed in the middle of the record.
+    It fails if the whole interval of the speed-up is below ``least``, or the bound of a speed-up
+    that was not observed, or if acceptance collapsed within the record.
     """
     for finding in diagnosis.findings:
         if finding.sign == COLLAPSES_IN_TIME:

@@ -1,4 +1,4 @@
-"""Times of a hardware model where they were not observed."""
+"""Fills in times that were not observed from a hardware model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hsd_viz.records.engine_settings import METHODS, NGRAMS, PARALLEL
 
 
 def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
-    """Return the machine, the target and its draft model or draft head.
+    """Return the machine, the target, and its draft model or draft head.
 
     Raises:
         UserError: for unknown names, and for models that do not fit.
@@ -46,7 +46,7 @@ def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
 def with_hardware(seen: Observation, hardware: Hardware) -> Observation:
     """Return the observation with the times of a hardware model where they were not observed.
 
-    An observed step scales the predicted forward passes.
+    The time of an observed step scales the predicted forward passes.
 
     Raises:
         UserError: for unknown names, and for models that do not fit.
@@ -74,7 +74,7 @@ def with_hardware(seen: Observation, hardware: Hardware) -> Observation:
     if overhead is None:
         overhead = machine.efficiency.round_us * 1e-3
         if seen.round is not None:
-            # The time of a round is known: what is left of it is overhead.
+            # The rest of an observed round is overhead.
             overhead = max(0.0, seen.round - verify - draft)
     longest = 1 + max(MOST_CONSIDERED, seen.deepest)
     return replace(
@@ -88,7 +88,7 @@ def with_hardware(seen: Observation, hardware: Hardware) -> Observation:
 
 
 def _forwards_of(seen: Observation) -> float:
-    """Return the forward passes of the drafter in a round."""
+    """Return the number of forward passes of the drafter in a round."""
     if seen.method in NGRAMS:
         return 0.0
     return 1.0 if seen.method in PARALLEL else seen.drafted

@@ -1,4 +1,4 @@
-"""The diagnosis of a drafter: the result of :func:`hsd_viz.doctor`, and its words."""
+"""The diagnosis of a drafter: the result of :func:`hsd_viz.doctor`, and its texts."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from hsd_viz.results.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis(Result):
-    """The verdict on an observation.
+    """The diagnosis of an observation.
 
     Attributes:
-        observation: what was observed, with predicted times where there are.
-        length: tokens per forward pass.
-        findings: signs of misconfiguration.
+        observation: the observation, with predicted times in place of missing ones if available.
+        length: the tokens per forward pass.
+        findings: the findings of signs of misconfiguration.
         verdict: the verdict, without a full stop.
-        advice: what to do about the cause.
-        cause: what limits the speed-up most.
-        shares: the share of each cause in what is lost; they sum to 1.
-        speedup: with its 95 % interval.
-        note: what the bound says of the times, "" where it holds.
+        advice: the advice about the cause.
+        cause: the cause that limits the speed-up most.
+        shares: the share of each cause in the loss; they sum to 1.
+        speedup: the speed-up with its 95 % interval.
+        note: a remark if the times contradict the bound of the speed-up; else "".
         at_most: the bound of a speed-up that was not observed.
-        observed: the run's own setting.
+        observed: the setting of the run.
         advised: the setting to use.
-        options: the settings compared.
-        lengths: tokens per forward pass by draft length.
-        batches: speeds by batch: those of the record, and those of a hardware model.
-        flags: the settings of engines.
-        predicted: the times of a hardware model.
+        options: the compared settings.
+        lengths: the tokens per forward pass by draft length.
+        batches: the speeds by batch size, of the record and of a hardware model.
+        flags: the settings to paste, by engine.
+        predicted: the names of the times taken from a hardware model.
         more: what would decide the verdict.
-        changes: where figures changed in the middle of the record.
-        remarks: what was read, skipped and refused.
-        model: the served model, "" where it is not named.
-        engine: the engine of the record, "" where there is none.
+        changes: the changes of figures within the record.
+        remarks: remarks on what was read, skipped and refused.
+        model: the served model; "": not named.
+        engine: the engine of the record; "": none.
     """
 
     observation: Observation
@@ -87,7 +87,7 @@ class Diagnosis(Result):
 
     @property
     def decided(self) -> bool:
-        """Whether it is known on which side of 1 the speed-up is."""
+        """Whether the interval of the speed-up excludes 1."""
         low, high = self.speedup.ends or (1.0, 1.0)
         return not low <= 1 <= high
 
@@ -120,7 +120,7 @@ class Diagnosis(Result):
         return data
 
     def tables(self) -> list[Table]:
-        """Return shares, acceptance by position, the course in time and the settings compared."""
+        """Return the tables: shares, acceptance by position, changes in time, compared settings."""
         seen = self.observation
         tables = [
             shares_table(seen, self.shares, self.length, self.speedup),
@@ -134,7 +134,7 @@ class Diagnosis(Result):
         return [table for table in tables if table is not None]
 
     def recommendation(self) -> Recommendation:
-        """Return what to do: the setting to use, and its conditions."""
+        """Return the recommendation: the setting to use, and its conditions."""
         return recommend(
             self.observed,
             self.advised,
@@ -148,15 +148,15 @@ class Diagnosis(Result):
     # --- words
 
     def lines(self) -> list[str]:
-        """Return the verdict and what follows from it, as lines."""
+        """Return the verdict and its consequences, as lines."""
         return [self.headline(), self.to_do_line(), *self.caveats(), *self.record_lines()]
 
     def to_do_line(self) -> str:
-        """Return what to do as a line."""
+        """Return the recommendation as a line."""
         return f"What to do: {self.recommendation().words()}."
 
     def caveats(self) -> list[str]:
-        """Return what restricts the verdict, what changed in time and the findings, as lines."""
+        """Return restrictions of the verdict, changes in time, and the findings, as lines."""
         lines = []
         if self.note:
             lines.append(f"Impossible times: {self.note}; the speed-up is capped.")
@@ -177,7 +177,7 @@ class Diagnosis(Result):
         return lines
 
     def record_lines(self) -> list[str]:
-        """Return what was read, skipped and refused, as lines."""
+        """Return remarks on what was read, skipped and refused, as lines."""
         return [f"Record: {remark}." for remark in self.remarks]
 
 

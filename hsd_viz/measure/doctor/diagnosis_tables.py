@@ -1,4 +1,4 @@
-"""The tables of a diagnosis, each from the values that it shows; ``None`` where there are none."""
+"""The tables of a diagnosis. Functions return ``None`` if a table has no values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import MOST_POSITIONS, Table, as_text, rates_as_text
 from hsd_viz.text import counted
 
-#: Rows of a table of settings.
+#: Maximum number of rows of the table of settings.
 MOST_OPTIONS = 6
-#: Positions of a table by category.
+#: Number of positions in the table by category.
 CELL_POSITIONS = 4
 
 
 def shares_table(
     seen: Observation, shares: Mapping[str, float], length: Estimate, speedup: Estimate
 ) -> Table:
-    """Return the share of each cause in what is lost of the ideal speed-up."""
+    """Return the share of each cause in the loss against the ideal speed-up."""
     steps_by_cause = seen.parts()
     rows = [["cause", "share of the loss", "extra time in plain decoding steps", "ms per round"]]
     for cause, share in shares.items():
@@ -65,7 +65,7 @@ def positions_table(seen: Observation) -> Table | None:
 
 
 def course_table(changes: Sequence[Change]) -> Table | None:
-    """Return where a figure changed in the middle of the record."""
+    """Return the changes of figures within the record."""
     if not changes:
         return None
     rows = [["figure", "from record", "line", "before", "after"]]
@@ -145,8 +145,9 @@ def batches_table(batches: Sequence[BatchGain]) -> Table | None:
 def options_table(
     options: Sequence[Option], observed: Option | None, advised: Option | None
 ) -> Table | None:
-    """Return the fastest settings, with the present and the advised one: by draft length where
-    these are lengths of one drafter, as in the table of lengths, else the fastest first.
+    """Return the fastest settings, with the present and the advised one.
+
+    Lengths of one drafter are ordered by length, as in the table of lengths; others by speed-up.
     """
     if not options:
         return None

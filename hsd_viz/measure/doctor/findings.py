@@ -1,9 +1,9 @@
-"""Findings of the doctor: what a record looks like when a drafter is set up wrongly.
+"""Findings of the doctor: signs of misconfiguration in a record.
 
-Each sign is declared with its thresholds above the function that looks for it: public threads that
-describe the case, and what to check. A finding adds its evidence and a confidence (``high`` or
-``medium``). A sign that is seen wrongly is worse than none: each asks for enough rounds or
-requests, and n-gram drafters, whose acceptance may be anything, are judged by few.
+Each sign is declared above the function that detects it, with its thresholds, public threads that
+describe the case, and what to check. A finding adds the evidence and a confidence (``high`` or
+``medium``). Since a false finding is worse than none, each sign requires enough rounds or requests,
+and few signs apply to n-gram drafters, whose acceptance can have any value.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from hsd_viz.measure.doctor.signs import Finding, Sign
 from hsd_viz.records.changes import Change
 from hsd_viz.records.engine_settings import NGRAMS
 
-#: Fewest rounds of a record that is judged: the error of a rate is then below 7 points.
+#: Minimum number of rounds of a record, at which the error of a rate is below 7 points.
 LEAST_ROUNDS = 50
-#: Draft tokens per forward pass below which a drafter drafts rarely: less than every second pass.
+#: Draft tokens per forward pass below which a drafter counts as drafting rarely.
 RARELY = 0.5
 
 
 def findings(
     seen: Observation, speedup: float | None = None, changes: Sequence[Change] = ()
 ) -> Iterator[Finding]:
-    """Yield the signs that the record shows.
+    """Yield the findings of all signs in a record.
 
     Args:
-        seen: what was observed. An unknown number of rounds is taken to be enough.
-        speedup: the upper end of its interval; ``None``: not observed on a quiet machine.
-        changes: where figures changed in the middle of the record.
+        seen: the observation. An unknown number of rounds counts as enough.
+        speedup: the upper end of the interval of the speed-up; ``None``: not observed on a quiet
+            machine.
+        changes: the changes of figures within the record.
     """
     yield from _collapse(changes)
     if 0 < seen.total < LEAST_ROUNDS:
@@ -61,7 +62,7 @@ COLLAPSES_IN_TIME = Sign(
 )
 
 
-#: The largest share of the acceptance that is left after a collapse: other text leaves more.
+#: Largest remaining share of the acceptance after a collapse; a change of the text leaves more.
 COLLAPSED = 0.25
 
 
@@ -81,14 +82,16 @@ EVERYTHING_ACCEPTED = Sign(
 )
 
 
-#: Fewest draft tokens that are all accepted before it is remarked: a text may repeat itself.
+#: Minimum number of draft tokens for the sign that all are accepted, since texts may repeat.
 ALL_ACCEPTED = 100
-#: The share of draft tokens from which all count as accepted: reported figures are rounded.
+#: Acceptance rate from which all draft tokens count as accepted, since reports are rounded.
 ALL = 0.9995
 
 
 def _all_accepted(seen: Observation) -> Iterator[Finding]:
-    """Everything is accepted: at T > 0 even a perfect draft of the target's own family is not."""
+    """Detect that all draft tokens are accepted. At T > 0 not even a perfect drafter achieves
+    it.
+    """
     if not seen.drafted_known:
         return
     drafted = seen.drafted * (seen.total or ALL_ACCEPTED)
@@ -96,9 +99,9 @@ def _all_accepted(seen: Observation) -> Iterator[Finding]:
     if drafted < ALL_ACCEPTED or accepted < ALL * seen.drafted:
         return
     if seen.drafted < RARELY:
-        return  # a drafter that stops before every uncertain token
+        return  # the drafter may stop before every uncertain token
     if seen.sampled is False and seen.method in NGRAMS:
-        return  # greedy text that repeats itself
+        return  # greedy text may repeat itself
     temperature = {True: " at a temperature above 0", False: " of greedy text", None: ""}
     evidence = f"all draft tokens are accepted{temperature[seen.sampled]}"
     confidence = "high" if seen.sampled else "medium"
@@ -118,12 +121,12 @@ DRAFTS_RARELY = Sign(
 )
 
 
-#: The share of accepted draft tokens from which a drafter could draft more.
+#: Acceptance rate from which a drafter could draft more tokens.
 ACCEPTED_WELL = 0.6
 
 
 def _rarely(seen: Observation) -> Iterator[Finding]:
-    """Few draft tokens per forward pass, most of them accepted: the drafter stops too early."""
+    """Detect few draft tokens per pass of which most are accepted: the drafter stops too early."""
     if not seen.drafted_known or seen.drafted >= RARELY or seen.drafted <= 0:
         return
     rate = (seen.length - 1) / seen.drafted
@@ -158,21 +161,21 @@ ONLY_THE_FIRST = Sign(
 )
 
 
-#: The largest acceptance of the first draft token of an unfit drafter: that of a random one.
+#: Largest acceptance of the first draft token of an unfit drafter, as of a random one.
 UNFIT_FIRST = 0.1
-#: The same, from which that is of high confidence.
+#: Acceptance of the first draft token below which the finding has high confidence.
 CERTAINLY_UNFIT_FIRST = 0.05
-#: The most tokens per forward pass of an unfit drafter.
+#: Largest number of tokens per forward pass of an unfit drafter.
 UNFIT_LENGTH = 1.12
-#: The least acceptance of the first draft token of a drafter that was made for the target.
+#: Smallest acceptance of the first draft token of a drafter trained for the target.
 FIT_FIRST = 0.4
-#: The largest ratio of the acceptance of the second position to that of the first, of a drafter
-#: whose second token is not of its own state.
+#: Largest ratio of the acceptance at the second position to that at the first for a drafter whose
+#: second token is not computed from its own state.
 LOST_SECOND = 0.1
 
 
 def _first_positions(seen: Observation) -> Iterator[Finding]:
-    """The first token is rarely accepted, or only the first."""
+    """Detect that the first token is rarely accepted, or only the first one."""
     rates = seen.rates_by_position() or (list(seen.rates) if seen.varied else [])
     if rates:
         first = rates[0]
@@ -182,7 +185,7 @@ def _first_positions(seen: Observation) -> Iterator[Finding]:
         first = (seen.length - 1) / min(1.0, seen.drafted)
     else:
         return
-    # A trained drafter is then accepted as rarely as a random one.
+    # The acceptance of a trained drafter is then as low as that of a random one.
     if first <= UNFIT_FIRST and seen.length <= UNFIT_LENGTH:
         rounds = f"{seen.total} rounds" if seen.total else "the rounds"
         evidence = f"the first draft token is accepted in {first:.1%} of {rounds}"
@@ -216,22 +219,22 @@ VERIFICATION_NOT_MEMORY_BOUND = Sign(
 )
 
 
-#: The least share of the draft tokens that are accepted of drafts that should pay.
+#: Acceptance rate from which drafts should pay.
 ACCEPTED = 0.5
-#: The speed-up from which a run is not slower: times vary by 3 %.
+#: Speed-up from which a run does not count as slower, since times vary by 3 %.
 NOT_SLOWER = 0.97
-#: Overhead of a round from which the host is slow, in plain decoding steps.
+#: Overhead of a round, in plain decoding steps, from which the host is slow.
 SLOW_HOST = 0.5
-#: The most draft tokens whose verification at batch size 1 is bound by memory, on any GPU.
+#: Largest number of draft tokens whose verification at batch size 1 is memory-bound on any GPU.
 FEW_TOKENS = 8
-#: Time of a verification beyond a step from which it is not bound by memory, in plain decoding
-#: steps: in all, and per draft token.
+#: Additional time of a verification, in plain decoding steps, from which it is not memory-bound: in
+#: total, and per draft token.
 SLOW_VERIFICATION = 0.75
 SLOW_VERIFICATION_PER_TOKEN = 0.15
 
 
 def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
-    """Accepted well, and slower all the same."""
+    """Detect runs with a high acceptance that are slower nevertheless."""
     tokens = seen.deepest
     if seen.length - 1 < ACCEPTED * tokens or speedup is None or speedup >= NOT_SLOWER:
         return

@@ -1,4 +1,4 @@
-"""What limits a speed-up: the share of each cause in what is lost of the ideal.
+"""Loss of speed-up: the share of each cause in the difference to the ideal.
 
 The ideal is D + 1 tokens in one step of the target::
 
@@ -12,14 +12,14 @@ from math import log
 
 from hsd_viz.measure.doctor.observation import Observation
 
-#: The share of the forward passes without a draft from which it is a cause of its own.
+#: Share of forward passes without a draft from which they are a separate cause.
 IDLE = 0.2
-#: What causes are called beside their share, where their own name says something else.
+#: Names of causes beside their share, if different from their usual name.
 NAMES = {"acceptance": "rejected drafts"}
 
 
 def shares_of_loss(seen: Observation, whole: float) -> dict[str, float]:
-    """Return the share of each cause in what is lost; ``whole``: the time of a round in steps."""
+    """Return the share of each cause in the loss; ``whole``: the time of a round in steps."""
     extra: dict[str, float | None] = dict(seen.parts())
     if None in extra.values():
         extra = {"round": max(0.0, whole - 1)}
@@ -34,11 +34,11 @@ def shares_of_loss(seen: Observation, whole: float) -> dict[str, float]:
 
 
 def _lost_to_drafts(seen: Observation) -> dict[str, float]:
-    """Return the logarithm of what is lost to rejections and to passes without a draft."""
+    """Return the logarithms of the losses to rejections and to passes without a draft."""
     depth = seen.drafted
     if seen.without_draft < IDLE:
         return {"acceptance": max(0.0, log((1 + depth) / seen.length))}
-    # With a draft in every pass; the rest of the loss is that of the drafts themselves.
+    # The draft tokens per pass if every pass had a draft; the rest is lost to rejections.
     full = depth / (1 - seen.without_draft)
     gained = (seen.length - 1) / (1 - seen.without_draft)
     return {
@@ -48,18 +48,18 @@ def _lost_to_drafts(seen: Observation) -> dict[str, float]:
 
 
 def name_of(cause: str) -> str:
-    """Return what a cause is called beside its share of the loss."""
+    """Return the name of a cause beside its share of the loss."""
     return NAMES.get(cause, cause)
 
 
 def what_limits(seen: Observation, cause: str, whole: float, share: float) -> str:
-    """Return a cause with its figure and its share of the loss."""
+    """Describe a cause with its figure and its share of the loss."""
     what, figure = _cause_and_figure(seen, cause, whole)
     return f"{what} ({figure}{share:.0%} of what is lost)"
 
 
 def _cause_and_figure(seen: Observation, cause: str, whole: float) -> tuple[str, str]:
-    """Return a cause, and its figure with a semicolon, "" where it is not known."""
+    """Return a cause, and its figure followed by a semicolon; "" if the figure is unknown."""
     if cause == "acceptance":
         if not seen.drafted_known or not seen.drafted:
             return "rejected draft tokens", ""

@@ -1,4 +1,4 @@
-"""What was observed of a drafter: one form for traces, records of engines and given figures."""
+"""Observations of a drafter: a common form for traces, records of engines and given figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hsd_viz.settings.ranges import MOST_BATCH, check_range
 from hsd_viz.stack import Stack
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
-#: Most rounds of a record: beyond them it is damaged.
+#: Maximum number of rounds of a record; one with more is damaged.
 MOST_ROUNDS = 10**12
 
 
@@ -21,13 +21,13 @@ class Served:
     """A request of a record.
 
     Attributes:
-        rounds: its verifications.
-        accepted: its accepted draft tokens.
-        histogram: how many of its rounds accepted 0, 1, 2, ... tokens; () if unknown.
-        context: tokens of its prompt.
-        cached: cached tokens of its prompt.
-        category: the kind of its prompt.
-        temperature: of its sampling.
+        rounds: the number of verifications.
+        accepted: the number of accepted draft tokens.
+        histogram: the number of rounds that accepted 0, 1, 2, ... tokens; (): unknown.
+        context: the number of prompt tokens.
+        cached: the number of cached prompt tokens.
+        category: the category of the prompt.
+        temperature: the sampling temperature.
     """
 
     rounds: float
@@ -41,36 +41,39 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was observed of a drafter. Times in ms at the batch size of the run, else ``None``.
+    """An observation of a drafter.
 
-    There are three levels of detail: ``rounds``; ``rates`` of ``verifications``; totals alone.
+    Times are in milliseconds at the batch size of the run; ``None``: not observed. There are three
+    levels of detail: ``rounds``; ``rates`` of ``verifications``; only ``totals``.
 
     Attributes:
         source: the name of the file or the run.
-        rounds: rounds by (depth of the draft, accepted tokens), those without a draft included.
-        step: a plain decoding step of the target.
-        verify: the forward pass of a round.
-        draft: the drafting of a round.
-        overhead: the rest of a round.
-        round: all three.
-        batch: requests that were decoded together.
-        method: the drafter as a serving engine has it.
-        draft_model: the draft model.
+        rounds: the number of rounds by (depth of the draft, accepted tokens), including those
+            without a draft.
+        step: the time of a plain decoding step of the target.
+        verify: the time of the forward pass of a round.
+        draft: the time of drafting in a round.
+        overhead: the remaining time of a round.
+        round: the total time of a round.
+        batch: the number of requests decoded together.
+        method: the name of the drafter in a serving engine.
+        draft_model: the name of the draft model.
         stack: the stack of a run of this project.
-        rates: P(the first k tokens of a draft are accepted), k = 1, 2, ..., of all drafts.
-        varied: whether drafts have several lengths, which are unknown: a draft shorter than k
-            counts as a rejection at position k.
+        rates: P(the first k tokens of a draft are accepted), k = 1, 2, ..., over all drafts.
+        varied: whether drafts have several, unknown lengths, so that a draft shorter than k counts
+            as a rejection at position k.
         by_mean: whether only the sum of the rates was observed (:func:`even_rates`).
-        verifications: the rounds of ``rates``, 0 if unknown.
-        idle: the share of the forward passes that had no draft, where there are no ``rounds``.
-        mean_drafted: draft tokens per draft, where it is not the length of ``rates``.
-        totals: (tokens, draft tokens) per forward pass, where nothing else is known.
-        drafted_known: whether the number of draft tokens is; else it is at least the accepted ones.
-        speedups: repeated measurements.
-        busy: how other work disturbed them; "": not noticed.
-        curve: the forward passes over 1, 2, ... tokens of a hardware model.
-        requests: the requests of a record that has several.
-        batches: (running requests, tokens per second of each) of the lines that have both.
+        verifications: the number of rounds behind ``rates``; 0: unknown.
+        idle: the share of forward passes without a draft, if there are no ``rounds``.
+        mean_drafted: the draft tokens per draft, if different from the length of ``rates``.
+        totals: (tokens, draft tokens) per forward pass, if nothing else is known.
+        drafted_known: whether the number of draft tokens is known; if not, it is at least that of
+            the accepted ones.
+        speedups: the speed-ups of repeated measurements.
+        busy: a description of disturbing load; "": none was noticed.
+        curve: the times of forward passes over 1, 2, ... tokens by a hardware model.
+        requests: the requests of a record of several.
+        batches: (running requests, tokens per second of each) of the lines that report both.
         sampled: whether the temperature was above 0; ``None``: unknown.
     """
 
@@ -115,19 +118,21 @@ class Observation:
 
     @property
     def total(self) -> int:
-        """The number of rounds, 0 if unknown."""
+        """The number of rounds; 0: unknown."""
         return sum(self.rounds.values()) if self.rounds else self.verifications
 
     @property
     def deepest(self) -> int:
-        """The longest draft that was seen; where only totals are known, at least this."""
+        """The length of the longest observed draft; if only totals are known, a lower bound of
+        it.
+        """
         if self.totals is not None and not self.rates:
             return max(1, ceil(self.totals[1]))
         return max((depth for depth, _ in self.rounds), default=len(self.rates))
 
     @property
     def length(self) -> float:
-        """Tokens per forward pass of the target, with a draft or without."""
+        """Tokens per forward pass of the target, over passes with and without a draft."""
         if self.rounds:
             return 1 + self._sum(accepted=True) / self.total
         if self.rates:
@@ -147,7 +152,7 @@ class Observation:
         return self.totals[1]
 
     def _sum(self, accepted: bool) -> int:
-        """Return the accepted, or else the draft tokens of all rounds."""
+        """Return the number of accepted tokens, or else of draft tokens, of all rounds."""
         tokens = 0
         for (depth, taken), count in self.rounds.items():
             tokens += (taken if accepted else depth) * count
@@ -155,18 +160,20 @@ class Observation:
 
     @property
     def without_draft(self) -> float:
-        """The share of the forward passes that had no draft, 0 where it is unknown."""
+        """The share of forward passes without a draft; 0 if it is unknown."""
         if self.rounds:
             return sum(n for (depth, _), n in self.rounds.items() if not depth) / self.total
         return self.idle
 
     @property
     def positions_known(self) -> bool:
-        """Whether the acceptance of each position is known for all draft lengths."""
+        """Whether the acceptance at each position is known for all draft lengths."""
         return bool(self.rounds) or (bool(self.rates) and not self.varied)
 
     def parts(self) -> dict[str, float | None]:
-        """Return drafting, verification (beyond a step) and overhead, in plain decoding steps."""
+        """Return the times of drafting, verification beyond a step, and overhead, in plain
+        steps.
+        """
         extra = None
         if self.verify is not None and self.step is not None:
             extra = self.verify - self.step
@@ -188,12 +195,14 @@ class Observation:
         return None if None in self.parts().values() else self.least()
 
     def least(self) -> float:
-        """Return the least time of a round in plain decoding steps: unobserved parts take none."""
+        """Return a lower bound of the time of a round in plain decoding steps: unobserved parts
+        count as 0.
+        """
         return 1 + sum(part or 0.0 for part in self.parts().values())
 
     def by_position(self) -> list[tuple[int, int]]:
-        """Return by position k: rounds that accepted k or more, and rounds whose draft reached
-        k.
+        """Return for each position k the number of rounds that accepted k or more tokens, and of
+        rounds whose draft reached k.
         """
         places = range(1, self.deepest + 1)
         return [(self._rounds_with(accepted=k), self._rounds_with(depth=k)) for k in places]
@@ -204,7 +213,7 @@ class Observation:
     def survival(self) -> tuple[list[float], list[float]]:
         """Return P(a pass drafts k tokens or more) and P(it accepts k or more), k = 1, 2, ...
 
-        Where lengths vary and are unknown, the first list has no meaning beyond its sum.
+        If lengths vary and are unknown, only the sum of the first list is meaningful.
         """
         if self.rounds:
             places = self.by_position()
@@ -219,9 +228,9 @@ class Observation:
         return [self.drafted], [self.length - 1]
 
     def rates_by_position(self) -> list[float]:
-        """Return the share of the drafts of k tokens of which k were accepted.
+        """Return the share of drafts with k or more tokens of which k were accepted, k = 1, 2, ...
 
-        [] where only the mean is known, or where lengths vary and are unknown.
+        Return [] if only the mean is known, or if lengths vary and are unknown.
         """
         if self.rounds:
             return rates_at(self.by_position())
@@ -229,8 +238,8 @@ class Observation:
 
 
 def even_rates(accepted: float, depth: int) -> tuple[float, ...]:
-    """Return P(the first k of ``depth`` tokens are accepted) of equal conditional acceptance, with
-    ``accepted`` tokens in the mean.
+    """Return P(the first k of ``depth`` tokens are accepted), k = 1, 2, ..., for the constant
+    conditional acceptance that accepts ``accepted`` tokens on average.
     """
     check_range("the longest draft", depth, 1, MOST_DRAFT)
     low = 0.0

@@ -22,14 +22,14 @@ from hsd_viz.trace import Trace, TraceError
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observation with what its source says beside it.
+    """An observation, with further facts from its source.
 
     Attributes:
         seen: the observation.
-        changes: where a figure changed in the middle of the record.
-        notes: what was read, skipped and refused.
-        model: the served model, "" where it is not named.
-        engine: the engine that wrote it, "" of what no engine wrote.
+        changes: the changes of figures within the record.
+        notes: remarks on what was read, skipped and refused.
+        model: the served model; "": not named.
+        engine: the engine that wrote the record; "": no engine.
     """
 
     seen: Observation
@@ -40,7 +40,7 @@ class Observed:
 
 
 def observed_in(options: DoctorOptions) -> Observed:
-    """Return what the evidence of a run shows, with the figures known beside it.
+    """Return the observation from the evidence of the options, with their known figures.
 
     Raises:
         UserError: if the evidence cannot be used, or contradicts the figures.
@@ -61,8 +61,8 @@ def observe(path: Path, model: str | None = None, engine: str | None = None) -> 
 
     Args:
         path: the file, or a pipe with its content.
-        model: of a record of several models: this one.
-        engine: of a record of several engines: this one.
+        model: the model to observe in a record of several models.
+        engine: the engine to observe in a record of several engines.
 
     Raises:
         UserError: if the file is neither, or contains several models.
@@ -115,15 +115,15 @@ def _observe_record(
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
-    """Return the observation of acceptance as engines report it.
+    """Return the observation of acceptance figures as engines report them.
 
     Args:
         acceptance: accepted / drafted, a mean acceptance length (above 1), or P(the first k are
             accepted), k = 1, 2, ...
-        lookahead: draft tokens, with a single figure.
+        lookahead: the number of draft tokens, with a single figure.
 
     Raises:
-        UserError: if the figures are not possible.
+        UserError: if the figures are impossible.
     """
     source = "the acceptance given"
     if len(acceptance) > 1:
@@ -151,7 +151,7 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
 
 
 def with_figures(seen: Observation, figures: Known) -> Observation:
-    """Return the observation with known figures.
+    """Return the observation with known figures in place of its own.
 
     Raises:
         UserError: if the figures contradict each other.
@@ -168,7 +168,7 @@ def with_figures(seen: Observation, figures: Known) -> Observation:
             draft=seen.draft if figures.draft_ms is None else figures.draft_ms,
             overhead=seen.overhead if figures.overhead_ms is None else figures.overhead_ms,
             round=seen.round if figures.speed is None else 1e3 * seen.length / figures.speed,
-            # Repeated pairs do not apply to given times.
+            # The speed-ups of repeated pairs do not apply to given times.
             speedups=(),
         )
         seen = _with_rest(seen, figures.overhead_ms is not None)
@@ -181,7 +181,7 @@ def with_figures(seen: Observation, figures: Known) -> Observation:
 
 
 def _with_rest(seen: Observation, overhead_given: bool) -> Observation:
-    """Return the observation with the overhead that is left of a round.
+    """Return the observation with the rest of a round as its overhead.
 
     Raises:
         UserError: if the parts exceed the round.

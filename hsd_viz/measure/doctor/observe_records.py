@@ -14,7 +14,7 @@ from hsd_viz.records.changes import speed_of
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series, position_drafts
 
-#: The least share of forward passes without a draft that is distinguished from the prefill.
+#: Smallest share of forward passes without a draft that is distinguished from prefills.
 LEAST_IDLE = 0.02
 
 
@@ -22,7 +22,7 @@ def from_series(series: Series, source: str) -> Observation:
     """Return the observation of a series.
 
     Raises:
-        UserError: if it does not determine the tokens per forward pass.
+        UserError: if the series does not determine the tokens per forward pass.
     """
     whole = series.pooled()
     seen = _acceptance(series, whole, source)
@@ -45,7 +45,7 @@ def from_series(series: Series, source: str) -> Observation:
 
 
 def _batches(samples: Iterable[Sample]) -> Iterator[tuple[float, float]]:
-    """Yield running requests and tokens per second of each, of the samples that have both."""
+    """Yield (running requests, tokens per second of each) of the samples that have both."""
     for sample in samples:
         speed = speed_of(sample)
         if sample.running and sample.running >= 1 and speed:
@@ -53,7 +53,7 @@ def _batches(samples: Iterable[Sample]) -> Iterator[tuple[float, float]]:
 
 
 def _speed_of_all(samples: Sequence[Sample]) -> float | None:
-    """Return tokens per second of the requests that report their times."""
+    """Return the tokens per second over the requests that report their times."""
     tokens = 0.0
     seconds = 0.0
     for sample in samples:
@@ -64,7 +64,7 @@ def _speed_of_all(samples: Sequence[Sample]) -> float | None:
 
 
 def _median_speed(samples: Iterable[Sample]) -> float | None:
-    """Return the median tokens per second of the samples that have a speed."""
+    """Return the median of the tokens per second of the samples that have them."""
     speeds = []
     for sample in samples:
         speed = speed_of(sample)
@@ -74,7 +74,7 @@ def _median_speed(samples: Iterable[Sample]) -> float | None:
 
 
 def _sampled(samples: Iterable[Sample]) -> bool | None:
-    """Return whether requests were sampled, ``None`` where their temperature is not reported."""
+    """Return whether the temperature of requests was above 0; ``None``: not reported."""
     sampled = None
     for sample in samples:
         if sample.request is None or sample.request.temperature is None:
@@ -86,7 +86,7 @@ def _sampled(samples: Iterable[Sample]) -> bool | None:
 
 
 def _served(samples: Sequence[Sample]) -> list[Served]:
-    """Return the requests of a series, and the lines of a log that state a context."""
+    """Return the requests of a series, including the lines of a log that report a context."""
     if len(samples) < 2:
         return []
     requests = []
@@ -117,7 +117,7 @@ def _served(samples: Sequence[Sample]) -> list[Served]:
 
 
 def _acceptance(series: Series, whole: Sample, source: str) -> Observation:
-    """Return what a series says of acceptance, in as much detail as it has."""
+    """Return the acceptance of a series, in the finest detail that it has."""
     drafting = [sample for sample in series.samples if sample.drafted or sample.length]
     rounds = _rounds(drafting)
     idle = _idle(series, whole)
@@ -146,10 +146,11 @@ def _acceptance(series: Series, whole: Sample, source: str) -> Observation:
 
 
 def past_the_end(series: Series, whole: Sample) -> float:
-    """Return the accepted tokens of a series that were not emitted: a reply ended before them.
+    """Return the number of accepted tokens that were not emitted, because a reply ended before
+    them.
 
-    Engines may count what the target would have accepted past a stop token or the token limit. One
-    token per request is rounding: that of its prefill.
+    Engines may count tokens that the target would have accepted after a stop token or the token
+    limit. One token per request is within rounding: that of its prefill.
     """
     if whole.accepted is None or whole.tokens is None or whole.passes is None:
         return 0.0
@@ -158,9 +159,9 @@ def past_the_end(series: Series, whole: Sample) -> float:
 
 
 def _from_sums(source: str, whole: Sample, idle: float, past: float) -> Observation:
-    """Return the observation of sums over drafts, of one length if the quotient is a whole one.
+    """Return the observation of sums over drafts. They have one length if the mean is an integer.
 
-    ``past`` of the accepted tokens were not emitted.
+    ``past`` is the number of accepted tokens that were not emitted.
     """
     assert whole.drafts and whole.accepted is not None
     accepted = (whole.accepted - past) / whole.drafts
@@ -194,10 +195,10 @@ def _from_sums(source: str, whole: Sample, idle: float, past: float) -> Observat
 
 
 def _from_totals(series: Series, whole: Sample, source: str) -> Observation:
-    """Return the observation of tokens and draft tokens per forward pass.
+    """Return the observation of the tokens and draft tokens per forward pass.
 
     Raises:
-        UserError: if they do not follow.
+        UserError: if the series does not determine them.
     """
     if whole.length is not None:
         accepted = max(whole.length - 1, 0.0)
@@ -213,12 +214,12 @@ def _from_totals(series: Series, whole: Sample, source: str) -> Observation:
 
 
 def _prefills(series: Series) -> int:
-    """Return how many forward passes were prefills: one per request."""
+    """Return the number of prefills among the forward passes: one per request."""
     return len(series.samples) if series.single else 0
 
 
 def _mean_drafted(samples: Sequence[Sample]) -> float | None:
-    """Return draft tokens per draft of the samples that report positions."""
+    """Return the draft tokens per draft of the samples that report positions."""
     drafted = 0.0
     drafts = 0.0
     for sample in samples:
@@ -232,9 +233,9 @@ def _mean_drafted(samples: Sequence[Sample]) -> float | None:
 
 
 def _idle(series: Series, whole: Sample) -> float:
-    """Return the share of the forward passes that had no draft, 0 where it is not reported."""
+    """Return the share of forward passes without a draft; 0 if it is not reported."""
     if whole.verifications and any(not row.drafted for row in whole.verifications):
-        return 0.0  # listed, one by one
+        return 0.0  # the rounds are listed individually
     if not whole.drafts or whole.passes is None or whole.accepted is None:
         return 0.0
     passes = whole.passes - _prefills(series)
@@ -245,7 +246,7 @@ def _idle(series: Series, whole: Sample) -> float:
 
 
 def _rounds(samples: Sequence[Sample]) -> Counter[tuple[int, int]]:
-    """Return rounds by (depth, accepted tokens); empty where the samples do not determine them."""
+    """Count rounds by (depth, accepted tokens); empty if the samples do not determine them."""
     rounds: Counter[tuple[int, int]] = Counter()
     for sample in samples:
         if sample.verifications:
@@ -258,7 +259,7 @@ def _rounds(samples: Sequence[Sample]) -> Counter[tuple[int, int]]:
 
 
 def _rounds_of_positions(sample: Sample) -> Counter[tuple[int, int]]:
-    """Return the rounds of drafts of one length; a last draft that was cut accepted what it had."""
+    """Count the rounds of drafts of one length. A shortened last draft counts as fully accepted."""
     assert sample.by_position is not None and sample.reached is not None and sample.drafts
     longest = len(sample.reached)
     survivors = [sample.drafts, *sample.by_position]
@@ -273,11 +274,13 @@ def _rounds_of_positions(sample: Sample) -> Counter[tuple[int, int]]:
                 rounds[longest, accepted] -= 1
                 rounds[shorter, accepted] += 1
                 break
-    return +rounds  # without the kinds that did not occur
+    return +rounds  # drops the kinds with a count of 0
 
 
 def _length_of_a_cut_draft(reached: Sequence[float], drafts: float) -> int | None:
-    """Return the length of the drafts that are shorter than the others, ``None`` without one."""
+    """Return the length of the drafts that are shorter than the others; ``None``: there are
+    none.
+    """
     for length, count in enumerate(reached):
         if count < drafts:
             return length

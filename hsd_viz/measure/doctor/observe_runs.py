@@ -17,29 +17,29 @@ from hsd_viz.records.traces import series_of
 from hsd_viz.stack import TARGET, Stack, decoded_stack
 from hsd_viz.trace import Finished, Trace
 
-#: Decodes of a quick measurement, and their tokens.
+#: Number of decodes of a quick measurement, and tokens of each.
 PROMPTS = 6
 TOKENS = 64
 
 
 class _Sampling(msgspec.Struct):
-    """How a run was sampled.
+    """The sampling of a run.
 
     Attributes:
-        temperature: 0 is greedy decoding.
+        temperature: the temperature; 0: greedy decoding.
     """
 
     temperature: float | None = None
 
 
 class _PlainRuns(msgspec.Struct):
-    """What a run notes of plain decoding beside it.
+    """Plain decoding measured with a run.
 
     Attributes:
-        tokens_per_second: its speed.
+        tokens_per_second: the speed of plain decoding.
         speedups: the speed-up of each pair of runs.
-        load_average: of the machine.
-        cores: of the machine.
+        load_average: the load average of the machine.
+        cores: the number of cores of the machine.
     """
 
     tokens_per_second: float | None = None
@@ -49,13 +49,13 @@ class _PlainRuns(msgspec.Struct):
 
 
 class _RunFacts(msgspec.Struct):
-    """The meta of a run, as far as it is used here.
+    """The fields of a run's meta that are used here.
 
     Attributes:
-        wall_ns: ns of the whole run.
-        prefill_ns: ns of its prefill.
-        sampling: how it was sampled.
-        plain: the plain runs beside it.
+        wall_ns: the duration of the run in nanoseconds.
+        prefill_ns: the duration of the prefill in nanoseconds.
+        sampling: the sampling of the run.
+        plain: plain decoding measured with the run.
     """
 
     wall_ns: int
@@ -65,7 +65,7 @@ class _RunFacts(msgspec.Struct):
 
 
 def from_trace(trace: Trace, source: str) -> Observation:
-    """Return the observation of a run; its decoding step is that of plain runs beside it.
+    """Return the observation of a run, with the decoding step of the plain runs measured with it.
 
     Raises:
         BadFile: if the trace is damaged.
@@ -77,7 +77,7 @@ def from_trace(trace: Trace, source: str) -> Observation:
     depths: dict[int, int] = {}
     for draft in trace.draft_rows:
         depths[draft.round] = max(draft.depth, depths.get(draft.round, draft.depth))
-    # Unrecorded runs have no draft rows: their drafts are chains.
+    # Runs recorded without draft rows count as runs with chains.
     rounds: Counter[tuple[int, int]] = Counter()
     for row in trace.round_rows:
         if row.level == target:
@@ -101,7 +101,7 @@ def _facts(trace: Trace, source: str) -> _RunFacts:
     """Return the facts of a run.
 
     Raises:
-        BadFile: if one of them is missing or of another type.
+        BadFile: if a fact is missing or has a wrong type.
     """
     try:
         return msgspec.convert(trace.meta, _RunFacts)
@@ -110,14 +110,14 @@ def _facts(trace: Trace, source: str) -> _RunFacts:
 
 
 def _method_of_stack(stack: Stack) -> str:
-    """Return the drafter of a stack as a serving engine has it."""
+    """Return the name of a stack's drafter in serving engines."""
     if stack.drafts or not stack.bottom:
         return "draft"
     return "suffix" if stack.bottom.name == "suffix" else "lookup"
 
 
 def _with_own_times(trace: Trace, facts: _RunFacts, seen: Observation, target: int) -> Observation:
-    """Return the observation with the times that the run's calls took."""
+    """Return the observation with the times of the run's calls."""
     verify_ns = 0
     below_ns = 0
     for call in trace.call_rows:
@@ -127,7 +127,7 @@ def _with_own_times(trace: Trace, facts: _RunFacts, seen: Observation, target: i
             below_ns += call.duration_ns
     verify = verify_ns / 1e6 / seen.total
     below = below_ns / 1e6 / seen.total
-    # Per token, times the tokens of a round: the last round may have been cut.
+    # Use the time per token, because the last round may have been cut.
     decode_ms = (facts.wall_ns - facts.prefill_ns) / 1e6
     whole = decode_ms / max(1, len(trace)) * seen.length
     plain = facts.plain or _PlainRuns()
@@ -148,7 +148,7 @@ def _with_own_times(trace: Trace, facts: _RunFacts, seen: Observation, target: i
 
 
 def _plain_step(trace: Trace, plain: _PlainRuns, ms_per_token: float, target: int) -> float | None:
-    """Return the time of a decoding step: of plain runs beside it, or of passes over one token."""
+    """Return the time of a decoding step from the plain runs, or from passes over one token."""
     if plain.speedups:
         return median(plain.speedups) * ms_per_token
     if plain.tokens_per_second:
@@ -156,13 +156,13 @@ def _plain_step(trace: Trace, plain: _PlainRuns, ms_per_token: float, target: in
     names = {call.level: call.name for call in trace.call_rows}
     name = names.get(target)
     if name is None:
-        # A trace without calls does not name its levels.
+        # A trace without calls has no times of levels.
         return None
     return median(verifications([trace])[name].get(1) or [0.0]) or None
 
 
 def _busy(plain: _PlainRuns) -> str:
-    """Return how other work disturbed a run: a load beyond the cores, the decode's own left out."""
+    """Describe a load beyond the cores, without that of the decode itself; "": none."""
     load = plain.load_average or 0.0
     cores = plain.cores or 1
     if load <= max(1.0, cores):
@@ -171,7 +171,7 @@ def _busy(plain: _PlainRuns) -> str:
 
 
 def measured(stack: str) -> Observation:
-    """Return the observation of a few short decodes on this machine, in turns with plain ones."""
+    """Return the observation of short decodes on this machine, which alternate with plain ones."""
     from hsd_viz.decoding.engine import DecodeCall
     from hsd_viz.engine.live import decode_beside_plain
     from hsd_viz.engine.local import load_engine
@@ -182,15 +182,15 @@ def measured(stack: str) -> Observation:
     runs: list[Observation] = []
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
         call = DecodeCall(prompt.text, stack, {"max_new_tokens": TOKENS})
-        # Plain runs that follow a run are noted in its trace: it is read when all are done.
+        # The following plain runs are added to the trace of a run, so read it at the end.
         for event in list(decode_beside_plain(engine, call, pairs=2)):
             if isinstance(event, Finished):
                 runs.append(from_trace(event.trace, stack))
-    return _pooled(runs[1:])  # the first one warms up
+    return _pooled(runs[1:])  # the first run is the warm-up
 
 
 def _pooled(runs: Sequence[Observation]) -> Observation:
-    """Return the observation of several runs of a stack: all their rounds, and mean times."""
+    """Combine the observations of runs of a stack: the sum of their rounds, and the mean times."""
     rounds: Counter[tuple[int, int]] = Counter()
     speedups: list[float] = []
     for run in runs:

@@ -1,7 +1,7 @@
-"""Acceptance profiles: acceptance by position without text.
+"""Acceptance profiles: the acceptance by position, without the text.
 
-The form is ``speculation_profile.json`` (NVIDIA Model-Optimizer, specdec_bench, schema 1.0), with
-acceptance by category, context and temperature beside it.
+The format is that of ``speculation_profile.json`` (NVIDIA Model-Optimizer, specdec_bench, schema
+1.0), extended by the acceptance by category, context and temperature.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
 from hsd_viz.records.sample import at_least
 
-#: Contexts up to which acceptance is counted together.
+#: Upper bounds of the groups of contexts, in tokens.
 CONTEXTS = (2048, 8192, 32_768)
-#: Allowed difference of a profile's mean acceptance length from the one that its rates imply.
+#: Allowed difference between a profile's mean acceptance length and that of its rates.
 TOLERANCE = 0.02
 
 
 def acceptance_of(seen: Observation) -> tuple[float, ...]:
     """Return P(the first k draft tokens are accepted), k = 1, 2, ...
 
-    Where lengths vary and are unknown, these are the rates of all drafts, as engines define them.
+    If lengths vary and are unknown, these are the rates over all drafts, as engines define them.
 
     Raises:
         UserError: if only the mean is known.
@@ -42,12 +42,12 @@ def acceptance_of(seen: Observation) -> tuple[float, ...]:
         rates = [*seen.rates]
     if not rates:
         raise UserError(f"{seen.source} has no acceptance by position, only its mean")
-    # Of drafts of many lengths, a rate may rise.
+    # With drafts of many lengths, a rate may exceed the previous one.
     return tuple(accumulate(rates, min))
 
 
 def edge_of(rates: Sequence[float]) -> Edge:
-    """Return the survival curve of acceptance by position; later positions continue with the last
+    """Return the survival curve of acceptance rates by position. Later positions have the last
     conditional rate.
     """
     return Edge(tuple(rates), _conditional(rates)[-1])
@@ -85,9 +85,10 @@ def profile_of(seen: Observation) -> dict[str, Any]:
 
 
 def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
-    """Return acceptance by ``category`` ("": not named), ``context`` (at most so many tokens, and
-    above the next smaller of :data:`CONTEXTS`; ``None``: longer or unknown) and ``temperature``;
-    [] where there is one cell.
+    """Return the acceptance by category, context and temperature; [] if there is only one cell.
+
+    ``category`` is "" if it is not named. ``context`` is the upper bound of the group, of
+    :data:`CONTEXTS`; ``None``: longer or unknown.
     """
     sums: dict[tuple[str, float, float], list[float]] = {}
     for request in requests:
@@ -187,7 +188,7 @@ def _marginal(profile: _SavedProfile) -> list[float]:
     """Return the marginal rates of a profile.
 
     Raises:
-        UserError: if there is none, or if they rise.
+        UserError: if there are none, or if they rise.
     """
     rates = profile.marginal_accept_rates
     if not rates:
@@ -199,8 +200,8 @@ def _marginal(profile: _SavedProfile) -> list[float]:
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Return the change of the mean length between two profiles, with the ends of its 95 %
-    interval.
+    """Return the change of the mean acceptance length between two profiles, and the ends of its
+    95 % interval.
 
     Raises:
         UserError: if a profile has no histogram.

@@ -1,4 +1,4 @@
-"""What the doctor recommends: a setting, and the conditions under which it is to be used.
+"""The recommendation of the doctor: a setting and its conditions.
 
 A :class:`Recommendation` is a value: the page reads its fields, the command line prints its
 :meth:`~Recommendation.words`.
@@ -20,15 +20,15 @@ from hsd_viz.measure.doctor.what_if import Option
 
 
 class AdviceKind(Enum):
-    """What is recommended.
+    """The kind of a recommendation.
 
     Attributes:
-        NO_SETTING: no setting is compared, as the speed-up is only bounded.
-        WAIT: to change nothing yet.
-        KEEP: the present setting.
-        TURN_OFF: plain decoding.
-        SHORTEN: a shorter draft.
-        EXTEND: a longer draft.
+        NO_SETTING: no settings are compared, because the speed-up is only bounded.
+        WAIT: change nothing yet.
+        KEEP: keep the present setting.
+        TURN_OFF: use plain decoding.
+        SHORTEN: use a shorter draft.
+        EXTEND: use a longer draft.
     """
 
     NO_SETTING = "no setting"
@@ -41,17 +41,17 @@ class AdviceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to do.
+    """A recommendation.
 
     Attributes:
-        kind: what is recommended.
+        kind: the kind of the recommendation.
         present: the setting of the run, if settings are compared.
-        setting: the setting to use, with the speed-up that is expected of it.
-        first: what to find out before any setting, "" where nothing is.
-        remedy: what to do beside the setting, about what limits the speed-up; "" where nothing is.
-        aim: what the remedy is for, beside a setting.
-        assumption: the condition under which the speed-up is expected, "" where it was observed.
-        is_undecided: whether it is unknown on which side of 1 the speed-up of the run is.
+        setting: the setting to use, with its expected speed-up.
+        first: what to check before any setting is changed; "": nothing.
+        remedy: the action on the cause that limits the speed-up, besides the setting; "": none.
+        aim: the purpose of the remedy beside a setting.
+        assumption: the condition of the expected speed-up; "": it was observed.
+        is_undecided: whether the interval of the run's speed-up contains 1.
     """
 
     kind: AdviceKind
@@ -65,7 +65,7 @@ class Recommendation:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether there is more to consider than the setting."""
+        """Whether the recommendation contains more than the setting."""
         return bool(self.first or self.remedy or self.assumption or self.is_undecided)
 
     def words(self) -> str:
@@ -109,15 +109,15 @@ def recommend(
     is_decided: bool,
     is_doubtful: bool,
 ) -> Recommendation:
-    """Return what to do.
+    """Return the recommendation.
 
     Args:
         present: the setting of the run, if settings are compared.
         setting: the setting to use.
-        advice: that about the cause.
-        signs: the signs of misconfiguration.
-        cause: what limits the speed-up most.
-        is_decided: whether it is known on which side of 1 the speed-up is.
+        advice: the advice about the cause.
+        signs: the detected signs of misconfiguration.
+        cause: the cause that limits the speed-up most.
+        is_decided: whether the interval of the speed-up excludes 1.
         is_doubtful: whether the machine was busy, or the times are impossible.
     """
     first = _first_of_all(signs, setting)
@@ -125,7 +125,7 @@ def recommend(
         return Recommendation(AdviceKind.NO_SETTING, first=first, remedy=advice)
     kind = _kind(present, setting, is_decided, is_doubtful)
     changes_length = kind in (AdviceKind.SHORTEN, AdviceKind.EXTEND)
-    # The length of drafts changes neither their cost per token nor the overhead.
+    # Another draft length changes neither the cost per draft token nor the overhead.
     remedy = advice
     if changes_length and cause not in ("drafting", "overhead"):
         remedy = ""
@@ -148,7 +148,7 @@ def recommend(
 
 
 def _kind(present: Option, setting: Option, is_decided: bool, is_doubtful: bool) -> AdviceKind:
-    """Return what is recommended where settings are compared."""
+    """Return the kind of a recommendation that compares settings."""
     if setting == present:
         loses_perhaps = not is_decided and present.speedup < 1
         return AdviceKind.WAIT if is_doubtful or loses_perhaps else AdviceKind.KEEP
@@ -168,7 +168,7 @@ def if_extended(present: int, longer: int) -> str:
 
 
 def _first_of_all(signs: Collection[Sign], setting: Option | None) -> str:
-    """Return what to find out before any setting, "" where nothing is."""
+    """Return what to check before any setting is changed; "": nothing."""
     if COLLAPSES_IN_TIME in signs:
         return "find out first why acceptance collapsed (below); then "
     if EVERYTHING_ACCEPTED in signs:

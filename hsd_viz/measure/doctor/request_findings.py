@@ -1,4 +1,4 @@
-"""Findings of the doctor in the requests of a record: acceptance falls with the context, or with
+"""Findings of the doctor about requests of a record: acceptance that falls with the context or with
 cached prefixes.
 """
 
@@ -11,11 +11,11 @@ from hsd_viz.measure.doctor.observation import Served
 from hsd_viz.measure.doctor.signs import Finding, Sign
 from hsd_viz.records.changes import trend
 
-#: Fewest requests of a group that is compared with another: the error of a mean is then known.
+#: Minimum number of requests of a compared group, at which the error of the mean is known.
 LEAST_REQUESTS = 10
-#: Standard errors by which two groups differ: chance does so in 1 of 700 records.
+#: Minimum difference of two groups in standard errors; chance exceeds it in 1 of 700 records.
 CERTAIN_ERRORS = 3.0
-#: The largest share of the acceptance that is left: less of a fall is of the text.
+#: Largest remaining share of the acceptance; a smaller fall may be due to the text.
 MOST_LEFT = 0.7
 
 FALLS_WITH_CACHED_PREFIXES = Sign(
@@ -30,12 +30,12 @@ FALLS_WITH_CACHED_PREFIXES = Sign(
 )
 
 
-#: The share of a prompt from which a request counts as one with a cached prefix.
+#: Cached share of a prompt from which a request counts as one with a cached prefix.
 CACHED = 0.5
 
 
 def request_findings(requests: Sequence[Served]) -> Iterator[Finding]:
-    """Yield the signs that requests show, where there are enough of them."""
+    """Yield the findings about requests, if there are enough of them."""
     with_context = [request for request in requests if request.context]
     with_context.sort(key=lambda request: request.context or 0)
     yield from _context(with_context)
@@ -67,12 +67,12 @@ FALLS_WITH_CONTEXT = Sign(
 )
 
 
-#: How many times as long the contexts of the longest third are as those of the shortest third.
+#: Minimum ratio of the contexts of the longest third to those of the shortest third.
 LEAST_RATIO = 2
 
 
 def _context(requests: Sequence[Served]) -> Iterator[Finding]:
-    """Acceptance falls with the context, along a line over all requests."""
+    """Detect that acceptance falls with the context, along a line fitted to all requests."""
     if len(requests) < 3 * LEAST_REQUESTS:
         return
     contexts = [request.context or 0.0 for request in requests]

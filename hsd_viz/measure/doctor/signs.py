@@ -1,4 +1,4 @@
-"""Signs of misconfiguration, and the findings of them in a record."""
+"""Signs of misconfiguration, and their findings in a record."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A sign of misconfiguration: where it is described, and what to check.
+    """A sign of misconfiguration.
 
     Attributes:
-        name: of the sign.
+        name: the name of the sign.
         threads: addresses of public threads that describe the case.
         check: what to check, as the rest of "Check ...".
     """
@@ -22,7 +22,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sign that a record shows.
+    """A sign detected in a record.
 
     Attributes:
         sign: the sign.

@@ -1,13 +1,14 @@
-"""The verdict on an observation: does speculative decoding pay, what limits it, what to set.
+"""The verdict on an observation: whether speculative decoding pays, what limits it, and which
+setting to use.
 
 Times are in plain decoding steps of the target at the batch of the run. A round drafts D tokens
 and emits L; it takes w = 1 + drafting + verification beyond a step + overhead, and the speed-up is
 L / w, at most L (:mod:`hsd_viz.latency.speedup`). If a time was not observed, the speed-up is only
 bounded.
 
-The error of a speed-up is that of the times and of the rounds. Two draft lengths share the times
-of a machine, so their ratio is far more certain than either: a better length is advised whenever
-it is certainly better, whether or not speculation pays at all.
+The error of a speed-up consists of those of the times and of the rounds. Two draft lengths share
+the times of a machine, so that their ratio is far more certain than either speed-up: a better
+length is advised whenever it is certainly better, whether or not speculation pays at all.
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ def diagnose(
     """Return the diagnosis of an observation.
 
     Args:
-        recorded: what was observed.
-        filled: the same with predicted times where it has none.
-        changes: where figures changed in the middle of the record.
+        recorded: the observation.
+        filled: the observation with predicted times in place of missing ones.
+        changes: the changes of figures within the record.
     """
     seen = recorded if filled is None else filled
     predicted = []
@@ -125,10 +126,10 @@ def _determined(
     """Return the diagnosis of an observation whose speed-up is known.
 
     Args:
-        diagnosis: what is known without times.
-        recorded: what was observed.
-        curves: tokens of a round by draft length.
-        lengths: tokens per forward pass, then those of resamples.
+        diagnosis: the diagnosis without times.
+        recorded: the observation.
+        curves: the tokens of a round by draft length.
+        lengths: the tokens per forward pass: observed, then of the resamples.
         whole: the time of a round in plain decoding steps.
         modelled: whether times are those of a hardware model.
     """
@@ -180,7 +181,7 @@ def _whether_it_pays(speedup: Estimate) -> str:
 
 
 def _impossible(diagnosis: Diagnosis, bounded: SpeedUp, observed: Option) -> Diagnosis:
-    """Return the diagnosis where the times give more than the tokens per forward pass."""
+    """Return the diagnosis if the times imply a speed-up above the tokens per forward pass."""
     most = bounded.bound
     return replace(
         diagnosis,
@@ -201,9 +202,9 @@ def _advised(
 ) -> Option:
     """Return the setting to use.
 
-    Noise must not change a setting: on a busy machine nothing is advised. A certainly better draft
-    length is advised whether or not speculation pays, unless both certainly lose, or the length is
-    not what limits it: few drafts, or a record that is not what it seems.
+    Noise must not change a setting: on a busy machine the present one is returned. A certainly
+    better draft length is advised whether or not speculation pays, unless both certainly lose, or
+    another cause limits the speed-up: few drafts, or signs of misconfiguration.
     """
     signs = [finding.sign for finding in diagnosis.findings]
     if diagnosis.observation.busy or cause == "few drafts" or EVERYTHING_ACCEPTED in signs:
@@ -230,7 +231,7 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
 def _speedup(
     seen: Observation, lengths: np.ndarray, whole: float, modelled: bool
 ) -> tuple[SpeedUp, str]:
-    """Return the speed-up with its interval, and what more decides its side of 1."""
+    """Return the speed-up with its interval, and what would decide whether it exceeds 1."""
     value = float(lengths[0]) / whole
     rounds = float(np.std(np.log(lengths[1:]))) * Z if len(lengths) > 1 else 0.0
     repeats = len(seen.speedups)
@@ -242,7 +243,7 @@ def _speedup(
     bounded = speed_up(value, error, seen.length)
     if modelled:
         return bounded, TO_DECIDE_A_PREDICTION
-    # Twice the repetitions halve the square of the error.
+    # Doubling the repetitions halves the square of the error.
     times_more = (error / max(abs(log(value)), RESOLVED)) ** 2 - 1
     if rounds > timing:
         return bounded, more_rounds(times_more * seen.total)

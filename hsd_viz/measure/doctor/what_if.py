@@ -1,7 +1,7 @@
-"""What if the drafts were longer, shorter, or none, or the batch another?
+"""Predictions for other settings: longer or shorter drafts, none, or another batch.
 
-Another draft length of the same drafter keeps the times observed and the rounds cut at that length.
-Beyond the drafts that were seen, the pooled acceptance of the second position and later holds.
+For another draft length of the same drafter, the observed times are kept, and the rounds are cut at
+that length. Beyond the observed drafts, acceptance is the pooled one from the second position on.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import structure_of
 from hsd_viz.text import counted
 
-#: The least gain for which another setting is advised.
+#: Smallest gain for which another setting is advised.
 LEAST_GAIN = 0.05
 #: Relative standard error of the times of a hardware model.
 MODELLED = 0.18
-#: Error of the ratio of two draft lengths whose times are those of a hardware model.
+#: Relative error of the ratio of two draft lengths with times of a hardware model.
 RATIO_MODELLED = 0.05
-#: Drafters that can be extended beyond the drafts that were seen.
+#: Drafters that can draft more tokens than were observed.
 EXTENDS = ("draft", "eagle", "eagle3")
-#: Lines of a record with about as many running requests, from which a speed is reported.
+#: Minimum number of lines with about the same number of running requests to report a speed.
 LEAST_LINES = 3
-#: Batches of a hardware model.
+#: Batch sizes for predictions of a hardware model.
 WHAT_IF_BATCHES = (1, 4, 16, 64, 256)
 
 
@@ -41,8 +41,8 @@ class Option:
 
     Attributes:
         stack: the setting as text.
-        method: the drafter as an engine has it; ``plain``: none.
-        tokens: its draft tokens.
+        method: the name of the drafter in serving engines; ``plain``: none.
+        tokens: the number of draft tokens.
         speedup: the expected speed-up.
     """
 
@@ -54,11 +54,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Tokens per forward pass by draft length: what a record says without any time.
+    """The tokens per forward pass at a draft length, which needs no times.
 
     Attributes:
         tokens: the draft length.
-        tokens_per_pass: its expected tokens per forward pass.
+        tokens_per_pass: the expected tokens per forward pass.
     """
 
     tokens: int
@@ -67,13 +67,14 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class BatchGain:
-    """What a setting brings at a batch.
+    """The speed of a setting at a batch size.
 
     Attributes:
-        requests: requests decoded together, as text.
-        lines: lines of the record with so many; 0: predicted by a hardware model.
-        tokens_per_second: of one request, with speculation.
-        speedup: over plain decoding.
+        requests: the number of requests decoded together, as text.
+        lines: the number of lines of the record at this batch size; 0: predicted by a hardware
+            model.
+        tokens_per_second: the tokens per second of one request, with speculation.
+        speedup: the speed-up over plain decoding.
     """
 
     requests: str
@@ -84,11 +85,11 @@ class BatchGain:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Draft and emitted tokens of a round by draft length 0, 1, ...
+    """The draft and emitted tokens of a round for the draft lengths 0, 1, ...
 
     Attributes:
-        depth: draft tokens, ``[1 + resamples, lengths]``.
-        tokens: emitted tokens, of the same shape.
+        depth: the draft tokens, ``[1 + resamples, lengths]``.
+        tokens: the emitted tokens, of the same shape.
     """
 
     depth: np.ndarray
@@ -96,7 +97,7 @@ class Curves:
 
 
 def curves_of(seen: Observation) -> Curves | None:
-    """Return the curves of an observation, ``None`` where positions are unknown."""
+    """Return the curves of an observation; ``None`` if positions are unknown."""
     if not seen.positions_known:
         return None
     if seen.rounds:
@@ -105,7 +106,7 @@ def curves_of(seen: Observation) -> Curves | None:
         reached_once, taken_once = seen.survival()
         reached = np.array([reached_once])
         taken = np.array([taken_once])
-    # Beyond the drafts that were seen: the pooled acceptance of the second position and later.
+    # Beyond the observed drafts, use the pooled acceptance from the second position on.
     further = _further_positions(seen)
     pooled = ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1))
     tail = np.clip(np.nan_to_num(pooled), 0, 1)[:, None]
@@ -119,7 +120,7 @@ def curves_of(seen: Observation) -> Curves | None:
 
 
 def _further_positions(seen: Observation) -> int:
-    """Return how many positions beyond the drafts that were seen are considered."""
+    """Return the number of positions to consider beyond the observed drafts."""
     extends = seen.deepest > 1 and not seen.by_mean and seen.method in EXTENDS
     if not extends:
         return 0
@@ -127,10 +128,10 @@ def _further_positions(seen: Observation) -> int:
 
 
 def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(a draft has k tokens or more) and P(k or more are accepted), resampled."""
+    """Return resampled P(a draft has k tokens or more) and P(k or more are accepted)."""
     kinds = np.array(list(seen.rounds))
     counts = np.array(list(seen.rounds.values()))
-    # Rounds of a kind are equal: how often each kind is drawn is multinomial.
+    # Rounds of one kind are interchangeable, so the counts of kinds are multinomial.
     drawn = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=RESAMPLES)
     shares = np.vstack([counts, drawn]) / seen.total
     places = np.arange(1, seen.deepest + 1)
@@ -143,19 +144,21 @@ def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_hierarchy(seen: Observation) -> bool:
-    """Return whether a run of this project had several draft levels."""
+    """Return whether the run is of this project and has several draft levels."""
     return seen.stack is not None and structure_of(seen.stack).is_hierarchy
 
 
 def has_fixed_length(seen: Observation) -> bool:
-    """Return whether the drafts of a run have no length to set."""
+    """Return whether the draft length of a run cannot be set."""
     if seen.stack is None:
         return False
     return seen.method != "draft" or not seen.stack.drafts or is_hierarchy(seen)
 
 
 def setting_name(seen: Observation, tokens: int) -> str:
-    """Return the setting with so many draft tokens as text: a stack for runs of this project."""
+    """Return the setting with ``tokens`` draft tokens as text; for runs of this project, a
+    stack.
+    """
     if seen.stack is None:
         if not tokens:
             return "off"
@@ -174,7 +177,7 @@ def setting_name(seen: Observation, tokens: int) -> str:
 
 
 def tokens_by_length(seen: Observation, curves: Curves | None) -> tuple[Lengths, ...]:
-    """Return tokens per forward pass at other draft lengths: up to the longest that was seen."""
+    """Return the tokens per forward pass at draft lengths up to the longest observed one."""
     if curves is None or seen.by_mean or has_fixed_length(seen):
         return ()
     lengths = []
@@ -186,11 +189,12 @@ def tokens_by_length(seen: Observation, curves: Curves | None) -> tuple[Lengths,
 def other_lengths(
     seen: Observation, curves: Curves | None, observed: Option, modelled: bool
 ) -> Iterator[tuple[Option, bool]]:
-    """Yield the other draft lengths of the drafter, and whether they are certainly faster.
+    """Yield other draft lengths of the drafter, and whether each is certainly faster.
 
-    Certainly: by :data:`LEAST_GAIN`, by :data:`RATIO_MODELLED` more where the times are those of a
-    hardware model, and in 95 % of the resamples. The times of drafting and, beyond a step, of
-    verification grow with the draft, the latter in the form of a hardware model where there is one.
+    A length is certainly faster if it gains :data:`LEAST_GAIN` (plus :data:`RATIO_MODELLED` with
+    times of a hardware model) in 95 % of the resamples. The times of drafting, and of verification
+    beyond a step, grow with the draft; those of verification follow the hardware model if there is
+    one.
     """
     parts = seen.parts()
     if curves is None or has_fixed_length(seen) or None in parts.values():
@@ -223,7 +227,7 @@ def other_lengths(
 
 
 def _beyond_a_step(curve: Sequence[float], depth: np.ndarray) -> np.ndarray:
-    """Return the time of a forward pass over 1 + ``depth`` tokens beyond that of a step."""
+    """Return the additional time of a forward pass over 1 + ``depth`` tokens, beyond a step."""
     return np.interp(depth, np.arange(len(curve)), curve) - curve[0]
 
 
@@ -231,7 +235,7 @@ def _beyond_a_step(curve: Sequence[float], depth: np.ndarray) -> np.ndarray:
 
 
 def recorded_batches(seen: Observation) -> Iterator[BatchGain]:
-    """Yield the speeds of a record by running requests, in steps of powers of two."""
+    """Yield the speeds of a record by number of running requests, grouped by powers of two."""
     speeds_by_power: dict[int, list[float]] = {}
     for running, speed in seen.batches:
         power = ceil(log2(max(1.0, running)) - 1e-9)
@@ -253,11 +257,11 @@ def recorded_batches(seen: Observation) -> Iterator[BatchGain]:
 def predicted_batches(
     recorded: Observation, on_card: Callable[[Observation], Observation]
 ) -> Iterator[BatchGain]:
-    """Yield the speeds of the observed drafts at other batches of a hardware model.
+    """Yield the speeds of the observed drafts at other batch sizes of a hardware model.
 
     Args:
-        recorded: what was observed; its times are not used.
-        on_card: fills in the times of the hardware model.
+        recorded: the observation, of which the times are not used.
+        on_card: a function that fills in the times of the hardware model.
     """
     unknown = replace(
         recorded, step=None, verify=None, draft=None, overhead=None, round=None, speedups=()
@@ -277,7 +281,7 @@ def predicted_batches(
 
 
 def _scaled(value: Estimate, factor: float) -> Estimate:
-    """Return an estimate in another unit."""
+    """Return an estimate multiplied by a factor."""
     low, high = value.ends or (None, None)
     return Estimate(
         (value.value or 0.0) * factor,

@@ -1,5 +1,5 @@
-"""The fastest stack on this machine.
+"""Search for the fastest stack on this machine.
 
-``calibrate`` measures costs and acceptances, ``plan`` ranks the stacks by the latency law and
+``calibrate`` measures costs and acceptances. ``search`` ranks the stacks by the latency law, and
 measures the best of them with :mod:`hsd_viz.measure.bench`.
 """

@@ -1,4 +1,4 @@
-"""``hsd.plan``: the command of the same name in Python."""
+"""The function ``hsd.plan``."""
 
 from __future__ import annotations
 

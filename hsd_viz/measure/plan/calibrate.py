@@ -1,8 +1,8 @@
-"""Calibrate an engine: measure the costs of its models and how much of each other's drafts they
-accept.
+"""Calibration of an engine: measures the costs of its models, and their acceptance of each other's
+drafts.
 
-All figures come from ordinary decodes with short stacks that take turns, not recorded: their rounds
-are the rounds that a hierarchy pays for.
+All figures come from ordinary, unrecorded decodes with short stacks that take turns. Their rounds
+cost the same as those of a hierarchy.
 
 - Acceptance of model i's tokens by model j: under the target by ``i:g > target``, between draft
   models by ``i:g > j:h > target``, at several lookaheads, and of a database's drafts by ``db >
@@ -37,15 +37,15 @@ from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, read_
 from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.trace import Trace
 
-#: Tokens decoded per prompt.
+#: Number of tokens decoded per prompt.
 TOKENS = 128
-#: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model
+#: Lookaheads: of a model directly under the target; of two models, the lower one first; of a model
 #: over a database.
 ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
-#: The confidences of drafts that stop when they are unsure, of a model directly under the target
-#: and under another model, and their lookahead: shorter ones follow from it.
+#: Confidences of drafts that stop when they are unsure, of a model under the target and under
+#: another model, and their lookahead, from which shorter ones follow.
 CONFIDENCES = (0.2, 0.4, 0.6)
 CONFIDENCES_IN_PAIRS = (0.4,)
 UNSURE_LOOKAHEAD = 8
@@ -56,11 +56,11 @@ class Workload:
     """The decodes of a calibration.
 
     Attributes:
-        suite: the prompts.
+        suite: the suite of prompts.
         drafts: the draft models, smallest first.
-        databases: those under the target.
-        sampling: how tokens are drawn.
-        max_new_tokens: the most tokens of an output.
+        databases: the databases under the target.
+        sampling: the sampling settings.
+        max_new_tokens: the maximum number of tokens of an output.
     """
 
     suite: Suite
@@ -70,7 +70,7 @@ class Workload:
     max_new_tokens: int = TOKENS
 
     def stacks(self) -> tuple[Stack, ...]:
-        """Return the stacks to decode each prompt with."""
+        """Return the stacks with which each prompt is decoded."""
         under: list[tuple[DraftSource | None, tuple[ModelPart, ...]]] = [(None, ())]
         for name in self.drafts:
             for lookahead in ALONE:
@@ -96,7 +96,7 @@ class Workload:
         return tuple(Stack(source, (*drafts, ModelPart(TARGET))) for source, drafts in under)
 
     def texts(self) -> dict[str, Any]:
-        """Return the description of what is decoded."""
+        """Return a description of the decoded texts."""
         texts = "\0".join(p.text for p in self.suite.prompts)
         return {
             "suite": self.suite.name,
@@ -116,10 +116,10 @@ class Workload:
 def calibrate(
     engine: Engine, work: Workload, progress: Progress = ignore_progress
 ) -> StoredCalibration:
-    """Return a calibration; ``progress`` is called before each decode.
+    """Calibrate an engine. ``progress`` is called before each decode.
 
     Raises:
-        UserError: for bad input, or if all texts ended at once.
+        UserError: for invalid input, or if all outputs are empty.
     """
     prompts = work.suite.prompts
     stacks = work.stacks()
@@ -160,7 +160,7 @@ def calibrate(
 
 
 def _isolated_forwards(engine: Engine, names: Sequence[str]) -> dict[str, dict[int, float]]:
-    """Return the times of forward passes of each model of this process, by width."""
+    """Return the times of isolated forward passes of each model of this process, by width."""
     models = {}
     for name in names:
         model = engine.model(name)
@@ -172,8 +172,8 @@ def _isolated_forwards(engine: Engine, names: Sequence[str]) -> dict[str, dict[i
 def calibrated(
     engine: Engine, work: Workload, progress: Progress = ignore_progress, *, fresh: bool = False
 ) -> tuple[StoredCalibration, bool]:
-    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new
-    one, which is saved. ``fresh`` measures again in any case.
+    """Return (calibration, whether it was stored): a recent stored calibration if there is one,
+    else a new one, which is saved. ``fresh`` always measures again.
     """
     progress(0, 0, "loading the models")
     engine.wait_ready()
@@ -190,8 +190,8 @@ def calibrated(
 def decode(
     engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling
 ) -> Trace:
-    """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of
-    a trace.
+    """Run an unrecorded decode, and drop its draft rows, which are most of a trace and are not
+    needed here.
     """
     try:
         options = options_of(sampling, max_new_tokens)
@@ -205,7 +205,7 @@ def decode(
 
 
 def at(sampling: Sampling, k: int) -> Sampling:
-    """Return the sampling of prompt ``k``: another seed for each prompt, the same for every
-    stack.
+    """Return the sampling of prompt ``k``, whose seed differs between prompts but not between
+    stacks.
     """
     return replace(sampling, seed=(sampling.seed + k) % 2**63)

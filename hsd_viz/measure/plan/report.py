@@ -1,4 +1,4 @@
-"""A plan: the ranked stacks, what was measured of them, and its JSON data."""
+"""The report of a plan: the ranked stacks with their measurements, and its conversion to JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hsd_viz.text import counted
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure as predicted and as measured.
+    """A predicted and a measured figure.
 
     Attributes:
-        predicted: by the latency law.
-        measured: None where it was not measured.
+        predicted: the prediction of the latency law.
+        measured: the measured value; ``None``: not measured.
     """
 
     predicted: float
@@ -33,11 +33,11 @@ class PlannedStack:
 
     Attributes:
         stack: the stack as text.
-        predicted_ms_per_token: by the latency law.
-        measured_ms_per_token: None where it was not measured.
-        measured_ms_per_token_ci: its interval.
-        forwards_per_token: forward passes of each model per emitted token.
-        acceptance_length: tokens per forward pass of the target.
+        predicted_ms_per_token: the time predicted by the latency law.
+        measured_ms_per_token: the measured time; ``None``: not measured.
+        measured_ms_per_token_ci: the interval of the measured time.
+        forwards_per_token: the forward passes of each model per emitted token.
+        acceptance_length: the tokens per forward pass of the target.
     """
 
     stack: str
@@ -54,7 +54,7 @@ class PlannedStack:
 
     @property
     def error(self) -> float | None:
-        """The relative error of the prediction; None where nothing was measured."""
+        """The relative error of the prediction; ``None``: not measured."""
         if self.measured_ms_per_token is None:
             return None
         return self.predicted_ms_per_token / self.measured_ms_per_token - 1
@@ -76,11 +76,11 @@ class PlannedStack:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The sizes of some relative errors.
+    """The magnitude of relative errors.
 
     Attributes:
-        median: the median size.
-        worst: the largest size.
+        median: the median magnitude.
+        worst: the largest magnitude.
     """
 
     median: float
@@ -89,14 +89,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionErrors:
-    """Errors of the predictions; each is None where nothing of it was measured.
+    """Errors of the predictions; ``None``: not measured.
 
     Attributes:
-        drift: measured over predicted time of plain decoding: what the machine lost since the
-            calibration.
-        ms_per_token: of the milliseconds per token.
-        ms_per_token_without_drift: the same as if the machine had the speed of the calibration.
-        forwards_per_token: of the forward passes per token.
+        drift: the measured over the predicted time of plain decoding: the slow-down of the machine
+            since the calibration.
+        ms_per_token: the errors of the milliseconds per token.
+        ms_per_token_without_drift: these errors after dividing by the drift.
+        forwards_per_token: the errors of the forward passes per token.
     """
 
     drift: float | None
@@ -107,11 +107,11 @@ class PredictionErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortestPath:
-    """What the polynomial selection alone picks.
+    """The stack that the polynomial selection picks by itself.
 
     Attributes:
         stack: the stack as text.
-        predicted_ms_per_token: its time by the law.
+        predicted_ms_per_token: the time predicted by the latency law.
     """
 
     stack: str
@@ -120,13 +120,13 @@ class ShortestPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairAcceptance:
-    """How much of a draft is accepted.
+    """The acceptance of a drafter by a verifier.
 
     Attributes:
-        draft: what drafts.
-        verifier: the model that verifies.
-        rate: accepted over examined tokens, for drafts of four.
-        rounds: the rounds behind it.
+        draft: the name of the drafter.
+        verifier: the name of the verifier.
+        rate: the accepted over the examined tokens, for drafts of four tokens.
+        rounds: the number of rounds behind the rate.
     """
 
     draft: str
@@ -140,14 +140,14 @@ class CalibrationFacts:
     """The calibration behind a plan.
 
     Attributes:
-        kept: whether it was stored before.
-        created: when it was measured, in seconds since 1970; None in old plans.
-        age_seconds: since then.
-        seconds: how long that took.
-        identity: of the engine (:func:`hsd_viz.latency.stored.identity`).
-        texts: what was decoded.
-        acceptance: how much of each other's drafts the models accept.
-        inputs: of the latency law.
+        kept: whether a stored calibration was used.
+        created: the time of the measurement in seconds since 1970; ``None`` in old plans.
+        age_seconds: the seconds since the measurement.
+        seconds: the duration of the measurement in seconds.
+        identity: the identity of the engine (:func:`hsd_viz.latency.stored.identity`).
+        texts: the description of the decoded texts.
+        acceptance: the acceptances between drafters and verifiers.
+        inputs: the inputs of the latency law.
     """
 
     kept: bool
@@ -175,22 +175,22 @@ class CalibrationFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReport:
-    """Stacks ranked by the latency law, and what was measured of them.
+    """Stacks ranked by the latency law, with their measurements.
 
     Attributes:
         models: the draft models, smallest first, and the target.
-        hierarchies: the stacks, fastest by the law first.
+        hierarchies: the stacks, by predicted time.
         picked: the stack that the law selects.
-        best_single_draft: the fastest stack of one draft model; None without a draft model.
+        best_single_draft: the fastest stack with one draft model; ``None``: no draft model.
         kind: the kind of the picked stack.
-        shortest_path: what the polynomial selection alone picks.
+        shortest_path: the stack that the polynomial selection picks by itself.
         best_measured: the fastest measured stack.
-        picked_over_best_measured: by what share the picked one takes longer; None where it was not
-            measured.
-        measured_prompts: the number of the prompts that were measured; None without a measurement.
-        errors: of the predictions; None without a measurement.
-        calibration: what the predictions are based on.
-        complete: whether the measurement was not interrupted.
+        picked_over_best_measured: the additional time of the picked stack relative to the best
+            measured one; ``None``: not measured.
+        measured_prompts: the number of measured prompts; ``None``: no measurement.
+        errors: the errors of the predictions; ``None``: no measurement.
+        calibration: the calibration behind the predictions.
+        complete: whether the measurement finished without interruption.
     """
 
     models: tuple[str, ...]
@@ -208,7 +208,7 @@ class PlanReport:
 
     @property
     def measured_on(self) -> str | None:
-        """What was measured on, as text."""
+        """The number of measured prompts, as text."""
         if self.measured_prompts is None:
             return None
         return counted(self.measured_prompts, "other prompt")
@@ -255,8 +255,8 @@ class _SavedPlan(msgspec.Struct):
     """What a saved plan has in another form.
 
     Attributes:
-        measured_on: the number of prompts, and what they are.
-        calibration: its facts and its inputs.
+        measured_on: the number of measured prompts, as text.
+        calibration: the facts and inputs of the calibration.
     """
 
     measured_on: str | None

@@ -1,4 +1,4 @@
-"""The result of a plan: lines and tables."""
+"""The result of a plan: the report as lines and tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 
-#: Predicted rows that are shown even if they were not measured.
+#: Number of predicted rows that are shown even if they were not measured.
 SHOWN = 12
 
 
 class PlanResult(Result):
-    """The ranking of stacks on this machine, and what was measured of it.
+    """The ranking of stacks on this machine, with its measurements.
 
     Attributes:
-        plan: the plan.
+        plan: the report of the plan.
         machine: the facts of the machine.
         command: the command line.
     """
@@ -54,11 +54,11 @@ class PlanResult(Result):
         return lines("calibration.jinja", about=self.plan.calibration)
 
     def tables(self) -> list[Table]:
-        """Return the stacks, fastest first: predicted, and measured where they were."""
+        """Return the table of stacks, fastest first, with predicted and measured values."""
         return [_stacks_table(self.plan)]
 
     def parts(self) -> list[str | Table]:
-        """Return calibration, stacks and the selected stack."""
+        """Return the calibration, the table of stacks, and the selected stack."""
         return [*self.lines(), *self.tables(), "", *lines("plan.jinja", data=self.plan)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _cells(stack: PlannedStack, models: tuple[str, ...], has_intervals: bool) ->
 
 
 def _pair(figure: Compared | None, form: str) -> str:
-    """Return ``predicted / measured``; the second is left out where it was not measured."""
+    """Format ``predicted / measured``, without the second if it was not measured."""
     if figure is None:
         return ""
     text = form.format(figure.predicted)

@@ -1,5 +1,5 @@
-"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best on
-other prompts.
+"""Search for the fastest stack on this machine: calibrate, rank by the latency law, and measure the
+best stacks on other prompts.
 """
 
 import time
@@ -37,8 +37,8 @@ from hsd_viz.terminal import Progress, ignore_progress
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
-    """Return the prompts to calibrate on and to measure on: alternate ones by category, at most
-    ``limit`` of each.
+    """Split prompts into those to calibrate on and those to measure on, alternately by category and
+    at most ``limit`` of each.
     """
     order = list(suite.categories)
     prompts = sorted(suite.prompts, key=lambda prompt: order.index(prompt.category))
@@ -53,12 +53,12 @@ def plan(
     options: PlanOptions | None = None,
     progress: Progress = ignore_progress,
 ) -> PlanReport:
-    """Calibrate, rank and measure; return a partial plan after Ctrl-C during the measurement.
+    """Calibrate, rank and measure. After Ctrl-C during the measurement, return a partial plan.
 
     Args:
-        engine: what decodes.
-        suite: prompts to calibrate on, and other ones of it to measure on.
-        options: what is searched, and how it is measured.
+        engine: the engine that decodes.
+        suite: the suite whose prompts are split for calibration and measurement.
+        options: the options of the search and the measurement.
         progress: called before each decode.
 
     Raises:
@@ -95,7 +95,7 @@ def _plan_of(
     calibration: CalibrationFacts,
     measurement: Measurement | None,
 ) -> PlanReport:
-    """Return the plan of a ranking, and of what was measured of it."""
+    """Return the plan of a ranking and its measurement."""
     stacks = _planned_stacks(choice, {} if measurement is None else measurement.outputs)
     done = {}
     for stack in stacks:
@@ -124,8 +124,8 @@ def _plan_of(
 
 
 def _stacks_to_measure(choice: StackChoice, number: int) -> tuple[str, ...]:
-    """Return the first stacks of a ranking; the best single draft, the best database alone and
-    plain decoding are always measured.
+    """Return the first stacks of a ranking, always with the best single draft, the best database
+    without a model, and plain decoding.
     """
     alone = [p for p in choice.ranked if structure_of(p.levels) is Structure.DATABASE]
     wanted = [*choice.ranked[:number], choice.best_single_draft, *alone[:1], choice.plain]
@@ -147,8 +147,8 @@ def _planned_stacks(
 
 
 def _against_best(picked: str, ms: Mapping[str, float]) -> tuple[str | None, float | None]:
-    """Return the stack with the least measured ms per token, and by how much more ``picked`` takes;
-    ``None`` where it was not measured.
+    """Return the stack with the smallest measured ms per token, and the relative additional time of
+    ``picked``; ``None``: not measured.
     """
     best = min(ms, key=lambda stack: ms[stack], default=None)
     if best is None or picked not in ms:
@@ -171,7 +171,7 @@ def _drafts(
 
 
 def _planned_stack(prediction: Prediction, outputs: Sequence[Output]) -> PlannedStack:
-    """Return a stack as predicted and as measured."""
+    """Return a stack with its predicted and measured values."""
     ms = None
     interval = None
     length = None
@@ -204,8 +204,8 @@ def _planned_stack(prediction: Prediction, outputs: Sequence[Output]) -> Planned
 
 
 def _errors(stacks: Sequence[PlannedStack]) -> PredictionErrors | None:
-    """Return relative errors of the predictions, also without the drift of plain decoding since the
-    calibration.
+    """Return the relative errors of the predictions, with and without the drift of plain decoding
+    since the calibration.
     """
     drift = None
     times = []
@@ -237,7 +237,7 @@ def _errors(stacks: Sequence[PlannedStack]) -> PredictionErrors | None:
 
 
 def _spread(errors: Sequence[float]) -> Spread | None:
-    """Return the median and the largest size of relative errors."""
+    """Return the median and the largest magnitude of relative errors."""
     if not errors:
         return None
     sizes = [abs(error) for error in errors]

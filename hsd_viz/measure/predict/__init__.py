@@ -1,6 +1,6 @@
-"""The speed of stacks on hardware that is not at hand.
+"""Prediction of the speed of stacks on other hardware.
 
-``options`` is what is asked. ``api`` reads machine and models, ``given_acceptance`` what is known
-of pairs, ``assumed_acceptance`` supplies what was not measured, ``stacks_on_hardware`` applies the
-latency law, ``hardware_plan`` is the result.
+``options`` declares the options. ``api`` reads the machine and the models. ``given_acceptance``
+reads known acceptances, and ``assumed_acceptance`` supplies the others. ``stacks_on_hardware``
+applies the latency law. ``hardware_plan`` is the result.
 """

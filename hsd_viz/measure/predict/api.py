@@ -1,7 +1,7 @@
-"""Predict speculative decoding on hardware that is not at hand.
+"""The function ``hsd.predict``: the speed of speculative decoding on other hardware.
 
-Step times of :mod:`hsd_viz.latency.hardware` in the latency law. Every figure that is not measured
-is listed with its kind and source.
+It applies the latency law to step times of :mod:`hsd_viz.latency.hardware`. Every figure that was
+not measured is listed with its kind and source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hsd_viz.text import counted
 
 @keywords_from(PredictOptions)
 def predict(options: PredictOptions) -> HardwarePlan:
-    """Predict plain decoding, each single draft, each hierarchy, and a database below each.
+    """Predict plain decoding, each single draft, each hierarchy, and each of them over a database.
 
     The models are the target first, then draft models. An acceptance is conditional, or a survival
     curve (an ``Edge``), for all pairs or by "draft > verifier". Measured times of a step are those
@@ -79,7 +79,7 @@ def run(options: PredictOptions) -> HardwarePlan:
 
 
 def _with_measured_times(machine: Machine, target: Shape, options: PredictOptions) -> Machine:
-    """Return a machine whose times are fitted on those that were measured."""
+    """Return the machine with times fitted to the measured ones."""
     if options.calibrate is not None:
         one_ms, many_ms = options.calibrate
         machine = hardware.fitted(
@@ -167,7 +167,7 @@ def _of_the_machine(machine: Machine, databases: bool, batch: int) -> list[Assum
 
 
 def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
-    """Return the models whose weights are counted in another format than their config states."""
+    """Return the assumptions about weights counted in another format than their config states."""
     assumptions = []
     for shape in shapes:
         if shape.stored and WEIGHTS[shape.stored] != WEIGHTS[weights]:
@@ -183,7 +183,7 @@ def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
 
 
 def _of_heads(shapes: Sequence[Shape]) -> list[Assumption]:
-    """Return what the configs of draft heads state."""
+    """Return the assumptions that the configs of draft heads state."""
     assumptions = []
     for shape in shapes:
         if not shape.method:

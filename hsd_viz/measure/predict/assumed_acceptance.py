@@ -13,9 +13,9 @@ from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.predict.options import Text
 
-#: What a user may give: conditional acceptance, or a survival curve.
+#: An acceptance given by the user: conditional acceptance, or a survival curve.
 Given = float | Edge
-#: Uncertainty of an acceptance that was given.
+#: Uncertainty of an acceptance given by the user.
 GIVEN_BAND = 0.03
 #: Conditional acceptance of a draft head by kind of text: 10 %, 50 % and 90 % of the figures that
 #: SpecBundle publishes for two heads of Llama 3.1 8B, two of Llama 3.3 70B and one each of two
@@ -40,7 +40,7 @@ MODEL_ACCEPTANCE: dict[Text, tuple[float, float]] = {
 MODEL_RATIO = 15.6
 PER_HALVING = 0.04
 MODEL_SOURCE = "Qwen2.5 0.5B, 1.5B and 3B under 7B (sathvik-vadari/spec-decode-advisor)"
-#: What sampling at temperature 1 takes from an assumed acceptance.
+#: Reduction of an assumed acceptance by sampling at temperature 1.
 PER_TEMPERATURE = 0.07
 
 
@@ -49,10 +49,10 @@ class Assumption:
     """A figure that a prediction uses.
 
     Attributes:
-        name: what it is of.
-        value: the figure.
+        name: the name of the figure.
+        value: the value.
         kind: ``measured``, ``published`` or ``assumed``.
-        source: where it is from.
+        source: the origin of the value.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Acceptance:
     """Conditional acceptance of one model by another.
 
     Attributes:
-        edge: as the law takes it.
-        lower: how much lower each conditional acceptance may be.
-        higher: how much higher.
+        edge: the acceptance as an input of the law.
+        lower: the amount by which each conditional acceptance may be lower.
+        higher: the amount by which each conditional acceptance may be higher.
     """
 
     edge: Edge
@@ -76,7 +76,7 @@ class Acceptance:
     higher: float
 
     def moved(self, by: float) -> Edge:
-        """Return the acceptance at ``by`` uncertainties: -1 is the lower end, 1 the upper one."""
+        """Return the acceptance shifted by ``by`` uncertainties (-1: lower end, 1: upper end)."""
         return self.edge.shifted(by * (self.lower if by < 0 else self.higher))
 
 
@@ -87,17 +87,17 @@ def acceptance_of_pairs(
     temperature: float,
     text: Text,
 ) -> tuple[dict[tuple[str, str], Acceptance], list[Assumption]]:
-    """Return the acceptance of every pair, and what was assumed.
+    """Return the acceptance of every pair, and the assumptions made.
 
     Args:
         shapes: the models by name.
-        order: their names, from the smallest to the target.
-        acceptance: acceptances by "draft > verifier", or one for all pairs.
-        temperature: lowers assumed acceptances.
+        order: the names of the models, from the smallest to the target.
+        acceptance: the acceptances by "draft > verifier", or one for all pairs.
+        temperature: the temperature, which lowers assumed acceptances.
         text: the kind of text.
 
     Raises:
-        UserError: for a pair that these models do not form, and for an impossible acceptance.
+        UserError: for a pair that these models do not form, or an impossible acceptance.
     """
     pairs = _pairs(shapes, order)
     values = acceptance if isinstance(acceptance, Mapping) else dict.fromkeys(pairs, acceptance)
@@ -125,7 +125,7 @@ def acceptance_of_pairs(
 
 
 def _pairs(shapes: Mapping[str, Shape], order: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return (draft, verifier) by their text: a draft head drafts for the target alone."""
+    """Return (draft, verifier) pairs by their text. A draft head drafts only for the target."""
     target = order[-1]
     pairs = {}
     for draft, verifier in combinations(order, 2):
@@ -137,7 +137,7 @@ def _pairs(shapes: Mapping[str, Shape], order: Sequence[str]) -> dict[str, tuple
 
 
 def _as_given(key: str, value: Given) -> Acceptance:
-    """Return an acceptance that was given.
+    """Return an acceptance given by the user.
 
     Raises:
         UserError: if it is not usable.

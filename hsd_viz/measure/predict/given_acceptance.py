@@ -1,4 +1,4 @@
-"""The acceptance that a prediction is given: numbers, as text, of a profile or of a record."""
+"""The acceptance given to a prediction: as numbers, as text, or from a profile or a record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hsd_viz.measure.predict.options import PredictOptions
 
 
 def given_acceptance(options: PredictOptions) -> Mapping[str, Given] | Given | None:
-    """Return the acceptance by "draft > verifier", or one for all pairs; ``None``: none is given.
+    """Return the given acceptance by "draft > verifier", or one for all pairs; ``None``: not given.
 
     Raises:
         UserError: if a text, a profile or a record cannot be used.
@@ -33,7 +33,7 @@ def given_acceptance(options: PredictOptions) -> Mapping[str, Given] | Given | N
 
 
 def _read(texts: Sequence[str]) -> Mapping[str, float] | float:
-    """Return acceptances that are written as one number, or as ``draft > verifier=0.7``."""
+    """Parse acceptances written as one number or as ``draft > verifier=0.7``."""
     try:
         if len(texts) == 1 and "=" not in texts[0]:
             return float(texts[0])

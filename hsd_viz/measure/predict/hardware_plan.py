@@ -1,4 +1,4 @@
-"""The result of :func:`hsd_viz.predict`: stacks on hardware that is not at hand."""
+"""The result of :func:`hsd_viz.predict`: the speed of stacks on other hardware."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 from hsd_viz.stack import Stack
 
-#: The start of the names of assumptions about formats that a config contradicts.
+#: Prefix of the names of assumptions about formats that a config contradicts.
 STORED = "weights of "
-#: Batches among which a break-even is searched.
+#: Batch sizes among which a break-even is searched.
 BATCHES = tuple(2**k for k in range(11))
-#: Stacks of a batch and a context in a table.
+#: Maximum number of stacks per batch and context in a table.
 SHOWN = 6
 
 
@@ -27,15 +27,15 @@ class HardwareRow:
 
     Attributes:
         stack: the stack as text.
-        levels: the stack.
-        batch: sequences decoded together.
-        context: tokens cached for each.
-        ms_per_step: milliseconds of a round.
-        tokens_per_second: over the whole batch.
-        tokens_per_second_ci: its interval.
-        speedup_over_plain: at most the tokens per forward pass.
-        speedup_over_plain_ci: its interval.
-        acceptance_length: tokens per forward pass of the target.
+        levels: the parsed stack.
+        batch: the number of sequences decoded together.
+        context: the number of cached tokens per sequence.
+        ms_per_step: the milliseconds of a round.
+        tokens_per_second: the tokens per second of the whole batch.
+        tokens_per_second_ci: the interval of the tokens per second.
+        speedup_over_plain: the speed-up over plain decoding, at most the tokens per forward pass.
+        speedup_over_plain_ci: the interval of the speed-up.
+        acceptance_length: the tokens per forward pass of the target.
         fits: whether models and KV caches fit into the memory.
     """
 
@@ -61,7 +61,7 @@ class SecondDraft:
         context: tokens cached for each.
         stack: the hierarchy as text.
         over: the faster of the best single draft and plain decoding.
-        gain: by what share the hierarchy is faster; negative where it is slower.
+        gain: the relative gain of the hierarchy; negative: it is slower.
     """
 
     batch: int
@@ -73,11 +73,11 @@ class SecondDraft:
 
 @dataclass(frozen=True, slots=True)
 class PresentLength:
-    """The draft length that is set at present.
+    """The present draft length.
 
     Attributes:
         tokens: the length.
-        loses: the share of the best speed that it loses.
+        loses: the relative loss against the best speed.
     """
 
     tokens: int
@@ -92,8 +92,8 @@ class SingleDraft:
         batch: sequences decoded together.
         context: tokens cached for each.
         stack: the stack as text.
-        lookahead: its draft tokens per round; 0 without a draft.
-        present: the length that is set at present; None where it is not known.
+        lookahead: the draft tokens per round; 0: no draft.
+        present: the present draft length; ``None``: unknown.
     """
 
     batch: int
@@ -103,7 +103,7 @@ class SingleDraft:
     present: PresentLength | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data; what is not known of the present length is left out."""
+        """Return JSON data, without the present length if it is unknown."""
         data: dict[str, Any] = {
             "batch": self.batch,
             "context": self.context,
@@ -118,24 +118,25 @@ class SingleDraft:
 
 @dataclass(frozen=True, slots=True)
 class HardwarePlan(Result):
-    """The answer.
+    """The prediction of stacks on some hardware.
 
     Attributes:
-        gpu: the card.
-        tp: the number of cards.
-        models: target first.
-        rows: all stacks, batches and contexts.
-        best: by batch and context the fastest stack that fits.
-        break_even_batch: by draft model the smallest batch (at the first context) at which it
-            alone no longer pays; ``None``: none that fits.
-        break_even_context: by draft model the smallest context (at the largest batch) at which it
-            does; ``None``: none that fits.
+        gpu: the name of the GPU.
+        tp: the number of GPUs.
+        models: the names of the models, target first.
+        rows: the rows of all stacks, batches and contexts.
+        best: the fastest stack that fits, by batch and context.
+        break_even_batch: the smallest batch (at the first context) at which a single draft model
+            no longer pays, by draft model; ``None``: none that fits.
+        break_even_context: the smallest context (at the largest batch) at which a single draft
+            model pays, by draft model; ``None``: none that fits.
         most_batch: the largest batch of :data:`BATCHES` that fits at the first context, by draft
             model; 0: none.
-        second_draft_gain: what a second draft model gains, by batch and context.
-        lookaheads: the best single draft, and what the present length of a profile loses.
-        settings: of serving engines.
-        assumptions: all figures that are not measured.
+        second_draft_gain: the gain of a second draft model, by batch and context.
+        lookaheads: the best single draft and the loss of the present draft length, by batch and
+            context.
+        settings: the settings to paste, by serving engine.
+        assumptions: all figures that were not measured.
     """
 
     gpu: str
@@ -175,16 +176,16 @@ class HardwarePlan(Result):
     # --- words
 
     def headline(self) -> str:
-        """Return what is predicted."""
+        """Describe the prediction."""
         drafts = ", ".join(self.models[1:]) or "none"
         return f"{self.models[0]} on {self._cards()}, drafts: {drafts}"
 
     def lines(self) -> list[str]:
-        """Return what is predicted, and where draft models pay."""
+        """Return lines that describe the prediction, and where draft models pay."""
         return [self.headline(), *self.answers()]
 
     def conditions(self) -> list[str]:
-        """Return what is predicted, and what keeps it from being true, as lines."""
+        """Return lines that describe the prediction and its limits."""
         lines = [self.headline()]
         if not any(row.fits for row in self.rows):
             lines.append(
@@ -197,7 +198,7 @@ class HardwarePlan(Result):
         return lines
 
     def answers(self) -> list[str]:
-        """Return where draft models pay as lines: single ones, and two over one."""
+        """Return lines on where a single draft model pays, and where a second one does."""
         lines = [self._answer_of(name) for name in self.break_even_batch]
         paying = [second for second in self.second_draft_gain if second.gain > 0]
         for second in paying:
@@ -214,7 +215,7 @@ class HardwarePlan(Result):
         return lines
 
     def _answer_of(self, name: str) -> str:
-        """Return at which batches and contexts a draft model alone pays."""
+        """Describe the batches and contexts at which a single draft model pays."""
         batch = self.break_even_batch[name]
         context = self.break_even_context[name]
         most = self.most_batch[name]
@@ -234,7 +235,7 @@ class HardwarePlan(Result):
     # --- tables
 
     def parts(self) -> list[str | Table]:
-        """Return speeds, where draft models pay, settings and assumptions, in this order."""
+        """Return the speeds, where draft models pay, the settings and the assumptions, in order."""
         first = self.lookaheads[0]
         batch_and_context = f"batch {first.batch}, context {first.context:,}"
         return [
@@ -250,7 +251,7 @@ class HardwarePlan(Result):
         ]
 
     def tables(self) -> list[Table]:
-        """Return the stacks by batch and context, the best single drafts, and the assumptions."""
+        """Return the tables: stacks by batch and context, best single drafts, assumptions."""
         return [*self._stacks_tables(), self._drafts_table(), self._assumptions_table()]
 
     def _stacks_tables(self) -> list[Table]:

@@ -1,7 +1,7 @@
-"""All stacks of some models on a machine that is not at hand, by the latency law.
+"""All stacks of some models on other hardware, by the latency law.
 
-Intervals are what a figure becomes if every acceptance is off by its uncertainty; step times of the
-same machine cancel in a speed-up for the most part.
+An interval contains the values of a figure if every acceptance is off by its uncertainty. Errors of
+step times mostly cancel in a speed-up.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import DATABASE, ModelPart, Stack
 
-#: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
+#: Names of draft heads with one layer of the target, such as EAGLE-3 and MTP, usable as models.
 HEADS = ("eagle", "eagle3", "mtp")
-#: Uncertainty of step times: the worst held-aside figure of one card.
+#: Relative uncertainty of step times: the largest held-out error of a GPU.
 STEP_ERROR = 0.18
-#: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its
-#: tokens, its uncertainty, and the milliseconds of a look-up.
+#: The assumed database: share of rounds with a draft, draft length, acceptance of each token, its
+#: uncertainty, and milliseconds of a look-up.
 HIT = 0.3
 LENGTH = 4
 DATABASE_ACCEPTANCE = 0.7
@@ -47,11 +47,11 @@ CONTEXTS = tuple(2**k for k in range(9, 18))
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """Where a draft model alone begins and ceases to pay; ``None``: nowhere that fits.
+    """The limits between which a single draft model pays; ``None``: none that fits.
 
     Attributes:
-        batch: the smallest batch, at the first context, at which it no longer pays.
-        context: the smallest context, at the largest batch, at which it does.
+        batch: the smallest batch, at the first context, at which the model no longer pays.
+        context: the smallest context, at the largest batch, at which the model pays.
         most_batch: the largest batch that fits; 0: none.
     """
 
@@ -65,10 +65,10 @@ class StacksOnHardware:
     """Models on a machine.
 
     Attributes:
-        machine: the cards.
-        models: shapes by name.
-        order: names from the smallest to the target.
-        edges: acceptance of each pair.
+        machine: the machine.
+        models: the shapes of the models, by name.
+        order: the names of the models, from the smallest to the target.
+        edges: the acceptance of each pair.
         databases: whether to try a database below each stack.
         weights: the format of all weights.
         cache: the format of the KV caches.
@@ -83,7 +83,7 @@ class StacksOnHardware:
     cache: str
 
     def calibration(self, batch: int, context: int, shift: float = 0.0) -> Calibration:
-        """Return the inputs of the law, acceptances moved by ``shift`` uncertainties."""
+        """Return the inputs of the law, with acceptances shifted by ``shift`` uncertainties."""
         costs = {}
         for name, shape in self.models.items():
             costs[name] = self.machine.cost(
@@ -112,10 +112,10 @@ class StacksOnHardware:
 
         Args:
             at: the prediction of the stack.
-            plain: that of plain decoding.
-            laws: the law at the lower and the upper ends of all acceptances.
-            batch: sequences decoded together.
-            context: tokens cached for each.
+            plain: the prediction of plain decoding.
+            laws: the law at the lower and at the upper ends of all acceptances.
+            batch: the number of sequences decoded together.
+            context: the number of cached tokens per sequence.
         """
         ratio = plain.ms_per_token / at.ms_per_token
         speedups = []
@@ -143,7 +143,7 @@ class StacksOnHardware:
         )
 
     def single_draft(self, pick: Prediction, batch: int, context: int) -> SingleDraft:
-        """Return the fastest stack of at most one draft model, beside the present draft length."""
+        """Return the fastest stack of at most one draft model, with the present draft length."""
         lookahead = 0
         if pick.levels.drafts:
             lookahead = fixed_lookahead(pick.levels.drafts[0])
@@ -157,7 +157,7 @@ class StacksOnHardware:
         return SingleDraft(batch, context, pick.stack, lookahead, present)
 
     def _present_length(self) -> int | None:
-        """Return the present draft length: the positions of a profile, or what a head states."""
+        """Return the present draft length: that of a profile, or that stated by a draft head."""
         if len(self.order) != 2:
             return None
         for acceptance in self.edges.values():
@@ -168,14 +168,14 @@ class StacksOnHardware:
         return stated if 0 < stated < 64 else None
 
     def pays(self, name: str, batch: int, context: int) -> bool:
-        """Return whether a draft model alone is faster than none."""
+        """Return whether a single draft model is faster than plain decoding."""
         if (name, self.order[-1]) not in self.edges:
             return False
         alone = self.calibration(batch, context).restricted([name], [])
         return bool(select(alone).picked.levels.drafts)
 
     def break_even(self, name: str, batch: Sequence[int], context: Sequence[int]) -> BreakEven:
-        """Return where a draft model alone begins and ceases to pay."""
+        """Return the limits between which a single draft model pays."""
         both = (name, self.order[-1])
         first_context = context[0]
         largest_batch = max(batch)
@@ -229,13 +229,13 @@ class StacksOnHardware:
         )
 
     def _rows(self, choice: StackChoice, batch: int, context: int) -> list[HardwareRow]:
-        """Return the rows of all stacks at a batch and a context, the fastest first."""
+        """Return the rows of all stacks at a batch and a context, fastest first."""
         laws = [Law(self.calibration(batch, context, shift)) for shift in (-1.0, 1.0)]
         return [self.row(stack, choice.plain, laws, batch, context) for stack in choice.ranked]
 
 
 def _assumed_tier(shift: float) -> Tier:
-    """Return the drafts of the assumed database, its acceptance moved by uncertainties."""
+    """Return the assumed database, with its acceptance shifted by ``shift`` uncertainties."""
     stops = Edge(tail=DATABASE_ACCEPTANCE + shift * DATABASE_BAND).stops(LENGTH)
     outcomes = [(0, 0, 1 - HIT)]
     for accepted, chance in enumerate(stops):
@@ -252,7 +252,7 @@ def _best_of_one_draft(choice: StackChoice) -> Prediction:
 
 
 def _first_that_fits(rows: Sequence[HardwareRow]) -> HardwareRow:
-    """Return the fastest stack that fits into the memory, the fastest of all if none does."""
+    """Return the fastest stack that fits into the memory; if none does, the fastest of all."""
     for row in rows:
         if row.fits:
             return row
@@ -268,7 +268,7 @@ def _first(tried: Iterable[int], holds: Callable[[int], bool]) -> int | None:
 
 def _second_draft(choice: StackChoice, batch: int, context: int) -> SecondDraft | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft;
-    ``None`` without one.
+    ``None`` if there is no such hierarchy.
     """
     single = choice.best_single_draft
     if single is None:
@@ -281,7 +281,7 @@ def _second_draft(choice: StackChoice, batch: int, context: int) -> SecondDraft 
 
 
 def fixed_lookahead(draft: ModelPart) -> int:
-    """Return the draft tokens per round of a draft model; 1 where they are left out."""
+    """Return the lookahead of a draft model; 1 if it is not written."""
     return draft.lookahead if isinstance(draft.lookahead, int) else 1
 
 

@@ -1,13 +1,14 @@
-"""What if: a database above the drafter that a record was made with.
+"""What-if analysis: a database above the drafter of a record.
 
-A record that reports each verification and the token ids of a request fixes where each round began
-and how many draft tokens were accepted there. A database drafts from the text alone, so its rounds
-follow from the text, too. Here the database is asked first, and drafts where it expects more
-accepted tokens than the recorded drafter had in the mean; else the recorded drafter drafts.
+A record that reports each verification and the token ids of a request determines where each round
+began and how many draft tokens were accepted. The rounds of a database, which drafts only from the
+text, follow from the text. Here the database is asked first. It drafts if it expects more accepted
+tokens than the mean of the recorded drafter; else the recorded drafter drafts.
 
-After a round of the database a recorded draft may be asked for inside one of its rounds. What it
-would have proposed there is not recorded: at least the rest of what was accepted, at most a whole
-draft. The number of rounds therefore has two ends, which are exact where no such place occurs.
+After a round of the database, the next round of the recorded drafter may begin inside one of its
+recorded rounds. Its proposal there is not recorded: it has at least the remaining accepted tokens,
+and at most a full draft. The number of rounds therefore has a lower and an upper bound, which are
+equal if this never occurs.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from hsd_viz.records.sample import RecordedVerification
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """The rounds of a request with a database above its drafter.
+    """The number of rounds of a request with a database above its drafter.
 
     Attributes:
-        tokens: tokens that rounds emitted; the first one of a request is the prefill's.
-        recorded: rounds of the record.
-        fewest: rounds, if the recorded drafter is accepted as a whole at unknown places.
-        most: rounds, if only the rest of the recorded round is accepted there.
-        by_database: rounds of ``most`` in which the database drafted.
+        tokens: the number of tokens that rounds emitted, without the first one, which is that of
+            the prefill.
+        recorded: the number of recorded rounds.
+        fewest: the lower bound: at unknown places, a full draft is accepted.
+        most: the upper bound: at unknown places, only the rest of the recorded round is accepted.
+        by_database: the number of rounds of ``most`` in which the database drafted.
     """
 
     tokens: int
@@ -44,12 +46,12 @@ class Above:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRounds:
-    """Where the rounds of a request began.
+    """The positions of the rounds of a request.
 
     Attributes:
         starts: the number of output tokens before each round.
-        rounds: what was drafted and accepted in it.
-        end: output tokens after the last one.
+        rounds: the drafted and accepted tokens of each round.
+        end: the number of output tokens after the last round.
     """
 
     starts: tuple[int, ...]
@@ -58,14 +60,15 @@ class RecordedRounds:
 
     @classmethod
     def of(cls, rounds: Sequence[RecordedVerification], output: int) -> RecordedRounds:
-        """Return the rounds of a request with so many output tokens.
+        """Return the rounds of a request with ``output`` output tokens.
 
         Raises:
-            Unsupported: if they do not add up to the output, or to it less the prefill's token.
+            Unsupported: if the rounds do not add up to the output, with or without the token of the
+                prefill.
         """
         emitted = [verification.accepted + 1 for verification in rounds]
         first = output - sum(emitted)
-        # The last round may be cut by an end token or by the limit.
+        # An end token or the token limit may cut the last round.
         if first not in (0, 1) and not (first < 0 and -first < emitted[-1]):
             raise Unsupported(
                 f"its rounds emitted {sum(emitted):,} tokens and its output has {output:,}"
@@ -80,7 +83,7 @@ class RecordedRounds:
         return sum(verification.accepted for verification in self.rounds) / len(self.rounds)
 
     def emitted_at(self, place: int) -> tuple[int, int]:
-        """Return the least and the most tokens that a round of the drafter emits at a place."""
+        """Return bounds of the number of tokens that a round of the drafter emits at a place."""
         number = bisect_right(self.starts, place) - 1
         round_ = self.rounds[number]
         within = place - self.starts[number]
@@ -97,7 +100,7 @@ def above(
     budget: int,
     eos: frozenset[int] = frozenset(),
 ) -> Above:
-    """Return the rounds that a request would have needed with ``drafter`` above its own.
+    """Return the number of rounds of a request with ``drafter`` above its own drafter.
 
     Raises:
         Unsupported: if the rounds do not fit the text.
@@ -122,8 +125,8 @@ def _rounds(
     eos: frozenset[int],
     most: bool,
 ) -> tuple[int, int]:
-    """Return the number of rounds, and those of the database; ``most``: the recorded drafter emits
-    the most that it may.
+    """Return the number of rounds, and of those in which the database drafts. With ``most``, the
+    recorded drafter emits the upper bound at unknown places.
     """
     at = recorded.starts[0]
     written = [*text.prompt, *text.output[:at]]
@@ -148,7 +151,7 @@ def _rounds(
 
 
 def _accepted(tree: DraftTree, output: Sequence[int], eos: frozenset[int]) -> int:
-    """Return how many tokens of a draft are those of the output."""
+    """Return the number of draft tokens that equal the output."""
     pairs = zip(tree.parents, tree.tokens, strict=True)
     nodes = {pair: node for node, pair in enumerate(pairs)}
     node = -1

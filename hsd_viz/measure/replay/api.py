@@ -1,4 +1,4 @@
-"""Replay a log: the rounds that drafters would have needed for the outputs that a server wrote.
+"""The function ``hsd.replay``: the rounds that drafters would have needed for the outputs of a log.
 
 Drafts of point masses never change the text (:mod:`hsd_viz.measure.replay.text_replay`), so the
 forward passes of the target that each drafter would have saved follow from the log, exactly as a
@@ -49,7 +49,7 @@ SHOW = 0.2
 
 @keywords_from(ReplayOptions)
 def replay(options: ReplayOptions) -> ReplayReport:
-    """Return what drafters would have brought on a log, without a model. Each request starts cold.
+    """Replay drafters on a log without a model. Drafters start each request with an empty memory.
 
     Raises:
         UserError: for bad input.
@@ -119,7 +119,7 @@ def _replay_all(
     tally: Tally,
     progress: Progress,
 ) -> bool:
-    """Replay all requests of a log; return whether it was not interrupted."""
+    """Replay all requests of a log; return whether the replay finished without interruption."""
     facts = tally.log
     shown = 0.0
     path = Path(options.log)
@@ -146,7 +146,7 @@ def _replay_all(
 
 
 def _add_above(request: LoggedRequest, maker: DrafterMaker, tally: Tally) -> None:
-    """Add what a database above the recorded drafter of a request would have brought."""
+    """Add the rounds of a request with a database above its recorded drafter."""
     if not request.served:
         return
     if not request.rounds:
@@ -164,7 +164,7 @@ def _add_above(request: LoggedRequest, maker: DrafterMaker, tally: Tally) -> Non
 def _replayed(
     drafter: Drafter, request: LoggedRequest, budget: int | None, eos: frozenset[int]
 ) -> Replayed:
-    """Replay a request, with the native drafter where there is one."""
+    """Replay a request, with the native drafter if there is one."""
     build = default_build()
     if build.wait():
         drafter = native_drafter(drafter, build.library) or drafter

@@ -1,4 +1,4 @@
-"""The drafters of a replay, their databases and the cost of verifying their drafts."""
+"""The drafters of a replay, their databases, and the cost of verifying their drafts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
-    """Return the databases of ``folder``, else those of the family that has this tokenizer; none,
-    with the reason, if no family has it.
+    """Return the databases of ``folder``, else those of the family with this tokenizer. If no
+    family has it, none are available, with the reason.
     """
     if not tokenizer.vocabulary:
         if folder is not None:
@@ -35,17 +35,17 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
     opened = []
     for family in FAMILIES.values():
         opened.append(SharedDatabases.open(family.databases, tokenizer.vocabulary))
-    # No two families have the same tokenizer. The reasons of the default one are shown otherwise.
+    # Families have different tokenizers. If none fits, show the reasons of the default family.
     return next((each for each in opened if each.present), opened[0])
 
 
 def replayable(
     drafters: Sequence[str], databases: SharedDatabases
 ) -> tuple[dict[str, DraftSource], dict[str, str]]:
-    """Return the drafters that can be replayed, and the others with the reason.
+    """Return the drafters that can be replayed, and the reasons against the others.
 
     Raises:
-        UserError: if none can.
+        UserError: if no drafter can be replayed.
     """
     sources: dict[str, DraftSource] = {}
     refused: dict[str, str] = {}
@@ -77,21 +77,21 @@ def _source(name: str, databases: SharedDatabases) -> DraftSource:
 
 
 def _stored_databases(databases: SharedDatabases) -> DraftSource:
-    """Return ``db`` with its databases named, without that of logits, which a log does not have."""
+    """Return ``db`` with its databases listed, except that of logits, which logs lack."""
     stored = [name for name in STORED if name in databases.present]
     return DraftSource(DATABASE, ("context", *stored))
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterMaker:
-    """Makes the drafters of a request.
+    """Factory of the drafters of a request.
 
     Attributes:
-        sources: by name.
-        databases: shared by all.
+        sources: the draft sources by name.
+        databases: the databases that all drafters share.
         eos: the tokens that end a text.
-        costs: of verification; ``None``: cost stopping off.
-        temperature: of all requests; ``None``: of each.
+        costs: the costs of verification; ``None``: no cost stopping.
+        temperature: the temperature of all requests; ``None``: that of each request.
     """
 
     sources: Mapping[str, DraftSource]
@@ -101,17 +101,17 @@ class DrafterMaker:
     temperature: float | None
 
     def temperature_of(self, request: LoggedRequest) -> float:
-        """Return the temperature of a request, 0 where nothing states it."""
+        """Return the temperature of a request; 0 if it is unknown."""
         if self.temperature is not None:
             return self.temperature
         return request.temperature or 0.0
 
     def database_for(self, request: LoggedRequest) -> Drafter:
-        """Return a new drafter of all databases, made for the temperature of the request."""
+        """Return a new drafter of all databases for the temperature of the request."""
         return self._made(_stored_databases(self.databases), request)
 
     def drafters_for(self, request: LoggedRequest) -> dict[str, Drafter]:
-        """Return a new drafter of each source, made for the temperature of the request."""
+        """Return a new drafter of each source for the temperature of the request."""
         return {name: self._made(source, request) for name, source in self.sources.items()}
 
     def _made(self, source: DraftSource, request: LoggedRequest) -> Drafter:

@@ -1,4 +1,4 @@
-"""What was read of a log."""
+"""Counts of the entries of a log."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.records.entries import BrokenEntry
 
-#: Broken entries that are reported one by one.
+#: Maximum number of broken entries that are reported individually.
 EXAMPLES = 20
 
 
 @dataclass(slots=True)
 class LogFacts:
-    """What was read of a log so far.
+    """Counts of the entries that were read so far.
 
     Attributes:
         name: the name of the file.
-        requests: requests that were replayed.
-        prompt_tokens: tokens of their prompts.
-        output_tokens: tokens of their outputs.
-        broken: entries that could not be used.
-        cut: requests longer than the limit.
-        encoded: outputs that were text and were encoded again.
-        sampled: requests of a temperature above 0.
-        parts: outputs with ``reasoning`` and with ``tool calls``.
-        examples: the first :data:`EXAMPLES` broken entries: number and reason.
+        requests: the number of replayed requests.
+        prompt_tokens: the number of tokens of their prompts.
+        output_tokens: the number of tokens of their outputs.
+        broken: the number of unusable entries.
+        cut: the number of requests longer than the limit.
+        encoded: the number of outputs that were text and were encoded again.
+        sampled: the number of requests with a temperature above 0.
+        parts: the numbers of outputs with ``reasoning`` and with ``tool calls``.
+        examples: the first :data:`EXAMPLES` broken entries, as (number, reason).
     """
 
     name: str
@@ -40,13 +40,13 @@ class LogFacts:
     examples: list[tuple[int, str]] = field(default_factory=list)
 
     def add_broken(self, entry: BrokenEntry) -> None:
-        """Count an entry that could not be used."""
+        """Count an unusable entry."""
         self.broken += 1
         if len(self.examples) < EXAMPLES:
             self.examples.append((entry.number, entry.why))
 
     def add(self, request: LoggedRequest, temperature: float) -> None:
-        """Count a request that was replayed."""
+        """Count a replayed request."""
         self.requests += 1
         self.prompt_tokens += len(request.text.prompt)
         self.output_tokens += len(request.text.output)

@@ -1,4 +1,4 @@
-"""The figures of a replay as values, and their JSON data."""
+"""The figures of a replay, with their conversion to JSON."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hsd_viz.results.estimate import Estimate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySettings:
-    """How a log was replayed.
+    """The settings of a replay.
 
     Attributes:
         drafters: the draft sources, as in a stack.
-        budget: the most draft tokens per round; None: each drafter's own.
+        budget: the maximum number of draft tokens per round; ``None``: that of each drafter.
         verify_cost: the cost of verifying draft tokens, as text.
-        temperature: of the sampling; None: of each request.
-        limit: the most requests; None: all.
-        tokenizer: its name; "" or None without one.
-        databases: their folder; "" for the shipped ones.
+        temperature: the sampling temperature; ``None``: that of each request.
+        limit: the maximum number of requests; ``None``: all.
+        tokenizer: the name of the tokenizer; "" or ``None``: none.
+        databases: the folder of the databases; "": the shipped ones.
     """
 
     drafters: tuple[str, ...]
@@ -34,12 +34,12 @@ class ReplaySettings:
 
 
 class Pays(StrEnum):
-    """Whether a drafter pays, as in JSON data.
+    """Whether a drafter pays, with the values in JSON data.
 
     Attributes:
-        YES: the whole interval of its speed-up is above 1.
-        UNCLEAR: its speed-up may be above 1.
-        NO: it is not.
+        YES: the whole interval of the speed-up is above 1.
+        UNCLEAR: the speed-up may be above 1.
+        NO: the speed-up is not above 1.
     """
 
     YES = "yes"
@@ -48,9 +48,9 @@ class Pays(StrEnum):
 
     @classmethod
     def at(cls, speedup: Estimate) -> Pays:
-        """Return whether a drafter of this speed-up pays.
+        """Return whether a drafter with this speed-up pays.
 
-        Few requests have no interval: then it does not, or is unclear.
+        With few requests there is no interval; then the result is ``NO`` or ``UNCLEAR``.
         """
         if speedup.interval is None:
             return cls.UNCLEAR if (speedup.value or 0.0) > 1 else cls.NO
@@ -62,20 +62,20 @@ class Pays(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterFigures:
-    """What a drafter would have brought, over all requests.
+    """The figures of a drafter over all requests.
 
     Attributes:
-        name: the draft source.
-        tokens: emitted tokens.
-        rounds: forward passes of the target.
-        drafted: draft tokens.
-        accepted: accepted draft tokens.
-        mean_acceptance_length: tokens per forward pass of the target.
-        acceptance_rate: accepted over drafted tokens.
-        speedup: predicted by the cost of verification; drafting is not counted.
-        pays: whether it certainly is faster than plain decoding.
-        drafted_by_position: by position k (from 1) the rounds whose draft reached that depth.
-        accepted_by_position: the rounds that accepted k or more.
+        name: the name of the draft source.
+        tokens: the number of emitted tokens.
+        rounds: the number of forward passes of the target.
+        drafted: the number of draft tokens.
+        accepted: the number of accepted draft tokens.
+        mean_acceptance_length: the tokens per forward pass of the target.
+        acceptance_rate: the accepted over the drafted tokens.
+        speedup: the speed-up predicted from the cost of verification, without that of drafting.
+        pays: whether the drafter is certainly faster than plain decoding.
+        drafted_by_position: the number of rounds whose draft reached position k, for k = 1, 2, ...
+        accepted_by_position: the number of rounds that accepted k or more tokens.
     """
 
     name: str
@@ -113,13 +113,13 @@ class DrafterFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokensAbove:
-    """Tokens per forward pass of the requests whose verifications are recorded.
+    """The tokens per forward pass of the requests whose verifications are recorded.
 
     Attributes:
-        recorded: as they were.
-        least: at least, with a database above the recorded drafter.
-        most: at most.
-        by_database: the share of the rounds in which the database drafts.
+        recorded: the recorded value.
+        least: the lower bound with a database above the recorded drafter.
+        most: the upper bound with that database.
+        by_database: the share of rounds in which the database drafts.
     """
 
     recorded: Estimate
@@ -130,14 +130,14 @@ class TokensAbove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveFigures:
-    """What a database above the recorded drafter would bring
+    """The figures of a database above the recorded drafter
     (:mod:`hsd_viz.measure.replay.above`).
 
     Attributes:
-        requests: the requests of which it is known.
-        refused: those of which it is not.
-        why: the most frequent reason.
-        tokens: the figures; None without a request of which it is known.
+        requests: the number of requests with recorded verifications.
+        refused: the number of requests without usable verifications.
+        why: the most frequent reason against these.
+        tokens: the tokens per forward pass; ``None``: no request has recorded verifications.
     """
 
     requests: int
@@ -146,7 +146,7 @@ class AboveFigures:
     tokens: TokensAbove | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data; what is not known is left out."""
+        """Return JSON data, without unknown figures."""
         data: dict[str, Any] = {"requests": self.requests, "refused": self.refused}
         if self.refused:
             data["why"] = self.why

@@ -30,13 +30,13 @@ PROMPT_IDS = ("prompt_ids", "prompt_token_ids", "input_ids")
 
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """What a model wrote.
+    """The answer of a model.
 
     Attributes:
-        content: text or token ids.
-        parts: of what it consists: ``text``, ``reasoning``, ``tool calls``.
-        served: whether its response has figures of speculative decoding.
-        rounds: its verifications, where its response reports each of them.
+        content: the text or the token ids.
+        parts: the kinds of parts: ``text``, ``reasoning``, ``tool calls``.
+        served: whether the response has figures of speculative decoding.
+        rounds: the verifications, if the response reports each of them.
     """
 
     content: str | Sequence[int]
@@ -47,11 +47,11 @@ class LoggedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoggedExchange:
-    """A prompt and what a model wrote after it.
+    """A prompt and the answer of a model.
 
     Attributes:
-        prompt: text or token ids.
-        answer: what the model wrote.
+        prompt: the text or the token ids.
+        answer: the answer.
     """
 
     prompt: str | Sequence[int]
@@ -62,7 +62,7 @@ def exchanges(entry: Any) -> list[LoggedExchange]:
     """Return the exchanges of an entry of a log.
 
     Raises:
-        UserError: if it has no accepted form.
+        UserError: if the entry has none of the accepted forms.
     """
     if not isinstance(entry, Mapping):
         raise UserError(f"a request must be a JSON object with {_FORMS}")
@@ -78,13 +78,13 @@ def exchanges(entry: Any) -> list[LoggedExchange]:
 
 
 def _body_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a response without the frame of a batch API."""
+    """Return a response without the envelope of a batch API."""
     body = response.get("body")
     return body if isinstance(body, Mapping) else response
 
 
 def _given(entry: Mapping[str, Any], name: str) -> str | list[int]:
-    """Return a text or the token ids of an entry; ids come first."""
+    """Return the token ids of an entry if it has them, else the text."""
     value = entry.get(f"{name}_ids") or entry.get(name)
     if isinstance(value, list):
         return _token_ids(value, name)
@@ -106,9 +106,9 @@ class _Choice(msgspec.Struct):
     """A choice of a response.
 
     Attributes:
-        text: of a completion.
-        message: of a chat.
-        token_ids: its token ids.
+        text: the text of a completion.
+        message: the message of a chat.
+        token_ids: the token ids of the answer.
     """
 
     text: str | None = None
@@ -120,9 +120,9 @@ class _Response(msgspec.Struct):
     """A response.
 
     Attributes:
-        choices: the first one is read.
-        output_ids: the token ids, of SGLang.
-        text: the text, of SGLang.
+        choices: the choices, of which the first is used.
+        output_ids: the token ids, in responses of SGLang.
+        text: the text, in responses of SGLang.
     """
 
     choices: list[_Choice] | None = None
@@ -134,7 +134,7 @@ def _of_response(entry: Mapping[str, Any], body: Mapping[str, Any]) -> LoggedExc
     """Return the exchange of a response.
 
     Args:
-        entry: has the request, too.
+        entry: the entry, which also contains the request.
         body: the response.
     """
     return LoggedExchange(_prompt_of(entry, body), _answer_of(body))
@@ -200,18 +200,18 @@ class _Function(msgspec.Struct):
     """A function that a model calls.
 
     Attributes:
-        name: its name.
-        arguments: as JSON text, or as an object.
+        name: the name of the function.
+        arguments: the arguments, as JSON text or as an object.
     """
 
     name: str | None = None
     arguments: Any = None
 
     def line(self) -> str:
-        """Return the call as models write it: a JSON object.
+        """Return the call in the form in which models write it: a JSON object.
 
         Raises:
-            UserError: if its arguments are nested too deeply.
+            UserError: if the arguments are nested too deeply.
         """
         arguments = self.arguments
         if not isinstance(arguments, str):
@@ -240,15 +240,15 @@ class _Message(msgspec.Struct):
     """A message of a conversation. Fields that may be of any type are checked where they are read.
 
     Attributes:
-        role: who wrote it.
-        sender: the same, of ShareGPT.
-        content: text, or a list of parts; the text ones count.
-        value: the text, of ShareGPT.
-        reasoning_content: reasoning, by one of its names.
-        reasoning: the same.
-        thinking: the same.
-        tool_calls: the tools that it calls.
-        function_call: the same, of older versions.
+        role: the role of the writer.
+        sender: the role, in ShareGPT.
+        content: the text, or a list of parts, of which the texts are used.
+        value: the text, in ShareGPT.
+        reasoning_content: the reasoning, in one of its fields.
+        reasoning: the reasoning, in another field.
+        thinking: the reasoning, in a third field.
+        tool_calls: the tool calls.
+        function_call: the function call, in older versions.
     """
 
     role: str | None = None
@@ -262,7 +262,7 @@ class _Message(msgspec.Struct):
     function_call: _Function | None = None
 
     def answer(self) -> LoggedAnswer:
-        """Return what the message contains: reasoning, text, and tool calls.
+        """Return the contents of the message: reasoning, text, and tool calls.
 
         Raises:
             UserError: if its content is not text.
@@ -291,7 +291,7 @@ class _Message(msgspec.Struct):
         return content or ""
 
     def _tool_calls(self) -> str:
-        """Return names and arguments of tool calls, one per line."""
+        """Return the names and arguments of tool calls, one per line."""
         calls: Sequence[_Function] = self.tool_calls or ()
         if not calls and self.function_call is not None:
             calls = [self.function_call]
@@ -299,7 +299,7 @@ class _Message(msgspec.Struct):
 
 
 def _text_of_part(part: Any) -> str:
-    """Return the text of a part of a content, "" for an image."""
+    """Return the text of a part of a content; "" for an image."""
     text = part.get("text") if isinstance(part, Mapping) else part
     if not isinstance(text, str | None):
         raise UserError("the content of a message must be text")
@@ -311,7 +311,7 @@ class _Conversation(msgspec.Struct):
 
     Attributes:
         messages: the messages.
-        conversations: the same, of ShareGPT.
+        conversations: the messages, in ShareGPT.
     """
 
     messages: list[_Message] | None = None
@@ -323,8 +323,8 @@ class _Turn:
     """A message of a conversation.
 
     Attributes:
-        role: who wrote it.
-        answer: what it contains.
+        role: the role of the writer.
+        answer: the contents of the message.
     """
 
     role: str

@@ -1,4 +1,4 @@
-"""The tokenizer of a log: text as token ids."""
+"""The tokenizer of a log, which encodes texts as token ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LogTokenizer:
     """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a GGUF file, a family,
     a model of the family ``code``, or a hub id.
 
-    Files work in a process of their own (:mod:`hsd_viz.models.tokenizer_process`), which
+    Tokenizer files are used in a separate process (:mod:`hsd_viz.models.tokenizer_process`), which
     :meth:`close` ends.
     """
 
@@ -41,10 +41,10 @@ class LogTokenizer:
             self._encoder.close()
 
     def ids(self, value: str | Sequence[int], what: str = "text") -> Sequence[int]:
-        """Return the token ids of a text (without special tokens around it) or of ids.
+        """Return the token ids of a text (without special tokens around it), or check given ids.
 
         Raises:
-            UserError: for an id outside the vocabulary, or text without a tokenizer.
+            UserError: if an id is outside the vocabulary, or if there is text but no tokenizer.
         """
         if not isinstance(value, str):
             if wrong := [token for token in value if not 0 <= token < self.size]:
@@ -62,7 +62,7 @@ class LogTokenizer:
 
 
 class _Encoder(Protocol):
-    """What a log needs of a tokenizer."""
+    """The interface of tokenizers for logs."""
 
     vocabulary: dict[str, int]
 
@@ -84,7 +84,7 @@ class _OwnEncoder:
         """Return the token ids of a text.
 
         Raises:
-            BadFile: if the tokenizer does not take it.
+            BadFile: if the tokenizer cannot encode it.
         """
         with no_panics("the tokenizer does not take this text"):
             return self._backend.encode(text, add_special_tokens=False).ids
@@ -94,7 +94,7 @@ class _OwnEncoder:
 
 
 def _load(name: str) -> tuple[_Encoder, str]:
-    """Return a tokenizer and the token that ends a text."""
+    """Load a tokenizer; return it with the token that ends a text."""
     if name in CODE.models:
         from tokenizers import Tokenizer
 
@@ -118,7 +118,7 @@ class _SpecialToken(msgspec.Struct):
     """A special token of a tokenizer's configuration.
 
     Attributes:
-        content: its text.
+        content: the text of the token.
     """
 
     content: str | None = None
@@ -135,7 +135,7 @@ class _TokenizerConfig(msgspec.Struct):
 
 
 def _end_token(file: Path) -> str:
-    """Return the token that ends a text, from the configuration beside a tokenizer; "" without."""
+    """Return the token that ends a text, from the configuration beside a tokenizer; "": unknown."""
     try:
         config = read_text(file.with_name("tokenizer_config.json"), "tokenizer", MOST_JSON)
         end = msgspec.json.decode(config, type=_TokenizerConfig).eos_token

@@ -1,4 +1,4 @@
-"""The result of :func:`hsd_viz.replay`: what drafters would have brought on a log."""
+"""The result of :func:`hsd_viz.replay`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hsd_viz.text import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Drafters that serving engines have, by their names there.
+#: Methods of serving engines, by the drafter that they correspond to.
 SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
 
 
@@ -32,12 +32,12 @@ class ReplayReport(Result):
     """The result of :func:`~hsd_viz.measure.replay.api.replay`.
 
     Attributes:
-        log: what was read.
-        settings: how it was replayed.
-        drafters: what each would have brought, the best first; ratios have 95 % intervals.
-        refused: why a drafter was not replayed.
+        log: the counts of the log's entries.
+        settings: the settings of the replay.
+        drafters: the figures of the drafters, best first; ratios have 95 % intervals.
+        refused: the reasons why drafters were not replayed, by name.
         complete: whether the whole log was replayed.
-        above: what a database above the recorded drafters would bring; None where nothing of it is
+        above: the figures of a database above the recorded drafter; ``None``: no verifications are
             recorded.
     """
 
@@ -66,19 +66,19 @@ class ReplayReport(Result):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per drafter."""
+        """Return a data frame with a row per drafter."""
         import pandas as pd
 
         return pd.DataFrame(self.to_dict()["drafters"]).set_index("name")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per drafter."""
+        """Return a data frame with a row per drafter."""
         return self.frame
 
     @property
     def flags(self) -> dict[str, str]:
-        """Return the settings of the best drafter that serving engines have; off where it does not
-        certainly pay.
+        """Return the settings of engines for the best drafter that they support; off unless it
+        certainly pays.
         """
         for drafter in self.drafters:
             method = method_of(drafter)
@@ -92,7 +92,7 @@ class ReplayReport(Result):
     # --- words
 
     def headline(self) -> str:
-        """Return the best drafter as a sentence."""
+        """Describe the best drafter in a sentence."""
         if not self.drafters:
             return "no drafter was replayed"
         best = self.drafters[0]
@@ -106,16 +106,16 @@ class ReplayReport(Result):
         )
 
     def lines(self) -> list[str]:
-        """Return what was read, the best drafter, and what was wrong or is missing."""
+        """Return lines on what was read, on the best drafter, and on problems."""
         best = [self.headline()] if self.drafters else []
         return [self._log_line(), *best, *self._remarks()]
 
     def record_lines(self) -> list[str]:
-        """Return what was read, and what was wrong or is missing."""
+        """Return lines on what was read, and on problems."""
         return [self._log_line(), *self._remarks()]
 
     def _log_line(self) -> str:
-        """Return what was read."""
+        """Describe what was read."""
         log = self.log
         return (
             f"{log.name}: {counted(log.requests, 'request')}, "
@@ -124,7 +124,7 @@ class ReplayReport(Result):
         )
 
     def _remarks(self) -> list[str]:
-        """Return under which conditions figures hold, and what was wrong or is missing."""
+        """Return lines on the conditions of the figures, and on problems."""
         log = self.log
         lines = [*self._output_lines(), *self._above_lines()]
         if log.broken:
@@ -140,7 +140,7 @@ class ReplayReport(Result):
         return lines
 
     def _output_lines(self) -> list[str]:
-        """Return what the outputs consist of, and whether counts are exact."""
+        """Return lines on the parts of the outputs, and on whether counts are exact."""
         log = self.log
         lines = []
         for part, outputs in log.parts.items():
@@ -164,7 +164,7 @@ class ReplayReport(Result):
         return lines
 
     def _above_lines(self) -> list[str]:
-        """Return what a database above the recorded drafter would bring."""
+        """Return lines on a database above the recorded drafter."""
         if self.above is None:
             return []
         lines = []
@@ -220,7 +220,7 @@ class ReplayReport(Result):
         )
 
     def _positions_tables(self) -> Iterator[Table]:
-        """Yield acceptance by position; nothing where no drafter drafted."""
+        """Yield the acceptance by position; nothing if no drafter drafted."""
         deepest = max(len(drafter.accepted_by_position) for drafter in self.drafters)
         depth = min(MOST_POSITIONS, deepest)
         if not depth:
@@ -250,7 +250,7 @@ def _above_table(tokens: TokensAbove) -> Table:
 
 
 def method_of(drafter: DrafterFigures) -> str | None:
-    """Return the method of serving engines that drafts as a drafter does; None: they have none."""
+    """Return the method of serving engines that corresponds to a drafter; ``None``: none does."""
     return SERVED.get(drafter.name.split(",")[0])
 
 

@@ -18,9 +18,9 @@ from hsd_viz.measure.replay.text_replay import Text
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.sample import RecordedVerification
 
-#: Most tokens of a request that are used: the end of the prompt, then the start of the output.
+#: Maximum number of used tokens of a request: the end of the prompt and the start of the output.
 MOST_TOKENS = 32_768
-#: The limit of an output that ended by itself.
+#: Token limit for an output that ended before its limit.
 _NO_LIMIT = 2**31
 
 
@@ -29,14 +29,14 @@ class LoggedRequest:
     """A request.
 
     Attributes:
-        text: prompt and output as token ids.
-        limit: its max new tokens, at least what was written.
+        text: the prompt and the output as token ids.
+        limit: the maximum number of new tokens, at least the length of the output.
         cut: whether tokens were cut off.
-        temperature: of its sampling, ``None`` if the log does not report it.
-        encoded: whether the output was text, which was encoded again.
-        parts: of what the output consists: ``text``, ``reasoning``, ``tool calls``.
+        temperature: the sampling temperature; ``None``: not reported by the log.
+        encoded: whether the output was text that was encoded again.
+        parts: the kinds of parts of the output: ``text``, ``reasoning``, ``tool calls``.
         served: whether the response has figures of speculative decoding.
-        rounds: its verifications, where the response reports each of them.
+        rounds: the verifications, if the response reports each of them.
     """
 
     text: Text
@@ -79,9 +79,9 @@ def _request(
     """Return an exchange as token ids.
 
     Args:
-        exchange: prompt and answer.
-        entry: the entry of the log, with its settings.
-        tokenizer: of the log.
+        exchange: the prompt and the answer.
+        entry: the entry of the log, which contains the settings.
+        tokenizer: the tokenizer of the log.
 
     Raises:
         UserError: if text cannot be encoded, or the output is empty.
@@ -107,7 +107,7 @@ def _request(
 
 
 def _limit(entry: Mapping[str, Any], ended: bool) -> int:
-    """Return the max new tokens of an entry; without one, an output that ended has no limit."""
+    """Return the token limit of an entry; if it states none, an output that ended has no limit."""
     limit = entry.get("max_new_tokens")
     if type(limit) is int and limit > 0:
         return limit
@@ -115,7 +115,7 @@ def _limit(entry: Mapping[str, Any], ended: bool) -> int:
 
 
 def _temperature(entry: Mapping[str, Any]) -> float | None:
-    """Return the temperature of an entry or of its request, ``None`` if it states none."""
+    """Return the temperature of an entry or of its request; ``None``: not stated."""
     asked = entry.get("request")
     places = [entry, *([asked] if isinstance(asked, Mapping) else [])]
     for place in places:

@@ -1,4 +1,4 @@
-"""Counts of a replay, and the figures of each drafter that follow from them."""
+"""Counts of a replay, and the figures of each drafter computed from them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import Estimate
 
-#: Resampled units per drafter: requests, in groups where there are more of them.
+#: Maximum number of resampled units per drafter: requests, or groups of requests.
 GROUPS = 200
-#: Rounds of a drafter by (group of requests, tokens, drafted, depth, accepted).
+#: Number of rounds of a drafter by (group of requests, tokens, drafted, depth, accepted).
 Shapes = Counter[tuple[int, ...]]
 
 
@@ -32,10 +32,10 @@ class Tally:
     """Counts of a replay so far.
 
     Attributes:
-        log: what was read of the log.
-        shapes: rounds by drafter, by group of requests and shape.
-        recorded: what a database above the recorded drafter brings, by request.
-        without_rounds: requests by the reason why that is not known.
+        log: the counts of the log's entries.
+        shapes: the number of rounds by group of requests and shape, by drafter.
+        recorded: the rounds with a database above the recorded drafter, per request.
+        without_rounds: the number of requests without usable verifications, by reason.
     """
 
     log: LogFacts
@@ -46,7 +46,7 @@ class Tally:
     def add(
         self, request: LoggedRequest, replayed: Mapping[str, Replayed], temperature: float
     ) -> None:
-        """Add a request as a whole: an interrupted replay has whole requests."""
+        """Add a complete request, so that an interrupted replay has only complete requests."""
         group = self.log.requests % GROUPS
         for name, rounds in replayed.items():
             for shape, count in rounds.shapes.items():
@@ -54,7 +54,7 @@ class Tally:
         self.log.add(request, temperature)
 
     def drafters(self, cost: np.ndarray) -> tuple[DrafterFigures, ...]:
-        """Return what each drafter brought, the best first; ``cost``: of 0, 1, 2, ... draft
+        """Return the figures of each drafter, best first; ``cost``: the cost of 0, 1, 2, ... draft
         tokens.
         """
         drafters = []
@@ -65,8 +65,8 @@ class Tally:
         return tuple(drafters)
 
     def above(self) -> AboveFigures | None:
-        """Return what a database above the recorded drafter brings; None where nothing of it is
-        recorded.
+        """Return the figures of a database above the recorded drafter; ``None`` if no verifications
+        are recorded.
         """
         refused = sum(self.without_rounds.values())
         if not self.recorded and not refused:
@@ -80,7 +80,7 @@ class Tally:
 
 
 def _tokens_above(requests: list[Above]) -> TokensAbove:
-    """Return tokens per forward pass as recorded, at least and at most, with their intervals."""
+    """Return the recorded tokens per forward pass and their two bounds, with intervals."""
     weights = resample(len(requests))
     tokens = weights @ np.array([request.tokens for request in requests])
 
@@ -98,7 +98,7 @@ def _tokens_above(requests: list[Above]) -> TokensAbove:
 
 
 def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
-    """Return the figures of a drafter, from the shapes of its rounds by group of requests."""
+    """Return the figures of a drafter from the shapes of its rounds."""
     group, tokens, drafted, depth, accepted = np.array(list(shapes)).T
     rounds = np.array(list(shapes.values()))
     units = int(group.max()) + 1
@@ -112,7 +112,7 @@ def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
     all_rounds = total(np.ones_like(tokens))
     all_drafted = total(drafted)
     all_accepted = total(accepted)
-    # A round costs what verifying all of its draft costs.
+    # The cost of a round is that of verifying its draft.
     all_costs = total(cost[drafted])
     speedup = estimate(ratio(all_tokens, all_costs), units)
     positions = range(1, depth.max() + 1)
@@ -132,5 +132,5 @@ def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
 
 
 def _reaching(positions: range, reached: np.ndarray, rounds: np.ndarray) -> tuple[int, ...]:
-    """Return how many rounds reached each position."""
+    """Return the number of rounds that reached each position."""
     return tuple(int(rounds[reached >= position].sum()) for position in positions)

@@ -1,9 +1,8 @@
-"""Replay a text without a model: the rounds that a drafter would have needed for it.
+"""Replays a text without a model: the rounds that a drafter would have needed for it.
 
 A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the
-most likely tokens, and draws are keyed by position. So the rounds that it would have needed follow
-from a text of the target alone. Drafters that read the target's rows (:mod:`hsd_viz.drafting.tree`)
-cannot be replayed.
+most likely tokens, and draws are keyed by position. Its rounds therefore follow from a text of the
+target. Drafters that read the target's rows (:mod:`hsd_viz.drafting.tree`) cannot be replayed.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ class Text:
 
     Attributes:
         category: the kind of the text.
-        prompt: its tokens.
-        output: the tokens after it.
+        prompt: the token ids of the prompt.
+        output: the token ids of the output.
     """
 
     category: str
@@ -32,15 +31,15 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """What a drafter would have brought.
+    """The counts of a replayed drafter.
 
     Attributes:
-        tokens: emitted tokens.
-        rounds: of the target.
-        drafted: nodes of its drafts.
-        examined: nodes whose parent was accepted, by (source, key length).
-        accepted: accepted nodes, by (source, key length).
-        shapes: rounds by (tokens, nodes, depth of the tree, accepted tokens).
+        tokens: the number of emitted tokens.
+        rounds: the number of rounds of the target.
+        drafted: the number of nodes of the drafts.
+        examined: the number of nodes whose parent was accepted, by (source, key length).
+        accepted: the number of accepted nodes, by (source, key length).
+        shapes: the number of rounds by (tokens, nodes, depth of the tree, accepted tokens).
     """
 
     tokens: int = 0
@@ -51,13 +50,13 @@ class Replayed:
     shapes: Counter = field(default_factory=Counter)
 
     def add(self, other: Replayed) -> None:
-        """Add another text's counts."""
+        """Add the counts of another text."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def can_replay(drafter: Drafter) -> bool:
-    """Return whether the drafter reads nothing but the text."""
+    """Return whether a drafter reads only the text."""
     return drafter.state_depth is None and not isinstance(drafter, Observer | LogitsObserver)
 
 
@@ -68,8 +67,8 @@ def replay(
     eos: frozenset[int] = frozenset(),
     limit: int | None = None,
 ) -> Replayed:
-    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all
-    written).
+    """Replay a drafter on ``text``. ``limit`` is the maximum number of new tokens of the decode
+    (default: the length of the output).
     """
     if not can_replay(drafter):
         raise UserError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
