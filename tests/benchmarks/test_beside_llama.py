@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-sys.path.append(str(Path(__file__).parent.parent / "models"))
-from make_gguf import write_gguf
-
 from benchmarks import beside_llama, memory
 from hsd_viz.native.build import default_build
+from tests.models.make_gguf import write_gguf
 from tests.rows import column, select
 
 

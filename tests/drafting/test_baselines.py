@@ -8,7 +8,6 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from corpora import Exact, check, make, paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfol
 from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
+from tests.drafting.corpora import Exact, check, make, paths
 from tests.rows import column
 
 # --- the registry ---------------------------------------------------------------------------------

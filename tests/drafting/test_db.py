@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from corpora import bottom, check
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.drafting.trust import MOST_RATE
+from tests.drafting.corpora import bottom, check
 from tests.rows import column
 
 EOS = 0

@@ -3,7 +3,6 @@ from functools import partial
 from itertools import chain, product
 
 import pytest
-from corpora import Exact, paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from hsd_viz.drafting.index.build import build_fivegrams
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import DraftSource, parse
+from tests.drafting.corpora import Exact, paths
 from tests.rows import column
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from corpora import bottom
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context_database import LogitsDatabase
@@ -11,6 +10,7 @@ from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver, spell
 from hsd_viz.drafting.trust import GREEDY, SAMPLED, priors
 from hsd_viz.stack import StackError, parse
+from tests.drafting.corpora import bottom
 from tests.rows import column
 
 

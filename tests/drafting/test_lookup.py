@@ -1,7 +1,7 @@
-from corpora import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drafting.corpora import make
 from tests.rows import column
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from corpora import Exact, make
 
 from hsd_viz.drafting.baselines.ngrams import DynamicCache
+from tests.drafting.corpora import Exact, make
 from tests.rows import column
 
 

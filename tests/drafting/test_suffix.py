@@ -1,11 +1,11 @@
 from collections import Counter
 
 import pytest
-from corpora import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.baselines.suffix import SuffixTree
+from tests.drafting.corpora import make
 from tests.rows import column
 
 texts = st.lists(st.integers(0, 3), max_size=30)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from checkpoints import save_model
 from safetensors.torch import load_file, save_file
 
 from hsd_viz.engine import load_engine
+from tests.engine.checkpoints import save_model
 
 
 class Bomb:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from checkpoints import save_model, save_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.decoding.sampling import Sampling
@@ -13,6 +12,7 @@ from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace
+from tests.engine.checkpoints import save_model, save_tokenizer
 from tests.rows import column
 
 pytestmark = pytest.mark.skipif(

@@ -11,11 +11,11 @@ from itertools import product
 
 import pytest
 import torch
-from checkpoints import save_model
 
 from hsd_viz.engine import load_engine
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.identities import check
+from tests.engine.checkpoints import save_model
 from tests.rows import column, select
 
 

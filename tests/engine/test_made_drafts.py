@@ -7,7 +7,6 @@ import random
 
 import pytest
 import torch
-from checkpoints import save_tokenizer
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -18,6 +17,7 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
 from hsd_viz.models.families import CODE
 from hsd_viz.trace.identities import check
+from tests.engine.checkpoints import save_tokenizer
 from tests.rows import column
 
 PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"

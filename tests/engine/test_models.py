@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model
 from transformers import AutoModelForCausalLM
 
 from hsd_viz.engine import load_engine
 from hsd_viz.trace.identities import check
+from tests.engine.checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model
 from tests.rows import column
 
 

@@ -6,7 +6,6 @@ import json
 import shutil
 
 import pytest
-from checkpoints import save_model, save_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.decoding.sampling import Sampling
@@ -18,6 +17,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage
+from tests.engine.checkpoints import save_model, save_tokenizer
 
 
 class FakeBuild:

@@ -1,17 +1,15 @@
-"""The helpers of this folder are modules beside the tests; answers have more time on a busy
-machine; a decode of a lesson is the same in every edition, so each is run once.
+"""Answers have more time on a busy machine, and a decode of a lesson, the same in every edition, is
+run once.
 """
 
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from hsd_viz.exercises import check
 from hsd_viz.exercises.lesson_model import LiveModel
 
-sys.path.insert(0, str(Path(__file__).parent))
 sys.modules[check.__module__].SECONDS = 120.0
 decode = LiveModel.run
 

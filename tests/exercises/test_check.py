@@ -13,8 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from right_answers import RIGHT, drafts, fastest_of, in_database, law, normalized
-from wrong_answers import WRONG
 
 from hsd_viz.errors import UserError
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt, lab_log
@@ -22,6 +20,8 @@ from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
 from hsd_viz.measure.audit.faults import FAULTS
+from tests.exercises.right_answers import RIGHT, drafts, fastest_of, in_database, law, normalized
+from tests.exercises.wrong_answers import WRONG
 
 
 @pytest.mark.parametrize(("number", "answer"), RIGHT)

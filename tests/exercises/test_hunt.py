@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from inspect import getsource
 
-import lessons
 import pytest
 
 from hsd_viz.exercises import hunt
 from hsd_viz.exercises.check import TEXTS
+from tests.exercises import lessons
 
 TARGET, DRAFT = hunt.toy_models()
 #: What each edit of the decoder replaces, by the name of the edit.

@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import lessons
 import nbformat
 import pytest
 
@@ -27,6 +26,7 @@ from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import Program
 from hsd_viz.exercises.prediction import Prediction
 from hsd_viz.figures.charts import in_common_form
+from tests.exercises import lessons
 from tests.rows import column
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"

@@ -7,12 +7,12 @@ from __future__ import annotations
 from functools import cache
 from itertools import product
 
-import lessons
 import pytest
 
 from hsd_viz.exercises import editions, lesson_model
 from hsd_viz.exercises.lesson_model import LiveModel, live_model
 from hsd_viz.models.families import FAMILIES, SMOLLM2, PackagedFile
+from tests.exercises import lessons
 
 MISSING = "the family smollm2 is not installed: run `hsd-viz models install smollm2` (98 MB)"
 DECODING = ("1", "2", "5", "7", "8")

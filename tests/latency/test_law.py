@@ -8,10 +8,10 @@ import random
 
 import numpy as np
 import pytest
-import random_stacks
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
 from hsd_viz.latency.law import NOTHING, look_up, predict, repeat, verify
+from tests.latency import random_stacks
 
 
 def test_tokens_from_a_database_survive_by_their_own_rate():

@@ -10,7 +10,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from random_stacks import chain_tier, random_calibration
 
 from hsd_viz.latency.hierarchies import hierarchies, split
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
@@ -18,6 +17,7 @@ from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import fill, select
 from hsd_viz.latency.shortest import shortest_path
 from hsd_viz.stack import parse
+from tests.latency.random_stacks import chain_tier, random_calibration
 from tests.rows import column
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from itertools import combinations
 
 import pytest
-from ladders import bundled_prompts, ladder_engine, needs_native
 
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
@@ -18,6 +17,7 @@ from hsd_viz.latency.stored import decide, fastest
 from hsd_viz.models.families import find_family
 from hsd_viz.stack import parse
 from hsd_viz.trace.identities import check
+from tests.lossless.ladders import bundled_prompts, ladder_engine, needs_native
 from tests.rows import column
 
 NAMES = ("nano", "small", "target")

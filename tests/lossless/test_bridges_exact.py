@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_tokenizers import make_draft, make_translator
-from test_chi_square import LEVEL, p_value
 
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
@@ -16,6 +14,8 @@ from hsd_viz.measure.audit.exact import exact
 from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.settings.engine_choices import BRIDGES
 from hsd_viz.stack import parse
+from tests.lossless.random_tokenizers import make_draft, make_translator
+from tests.lossless.test_chi_square import LEVEL, p_value
 from tests.lossless.toys import Markov, V, models, sample
 
 TOLERANCE = 1e-12

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import mutants
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -17,6 +16,7 @@ from scipy.stats import chi2
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
+from tests.lossless import mutants
 from tests.lossless.toys import Guesser, V, loop_of, models, sample
 
 TOKENS = 8_000

@@ -7,7 +7,6 @@ database that drafts trees. Two and three levels, all rules, end tokens, limits 
 
 from __future__ import annotations
 
-import mutants
 import numpy as np
 import pytest
 
@@ -18,6 +17,7 @@ from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.measure.audit import enumeration
 from hsd_viz.measure.audit.stacks import EnumeratedDraws, ToySession
 from hsd_viz.trace.tables import RULES
+from tests.lossless import mutants
 
 TOLERANCE = 1e-12
 #: Random instances in each part; the parts are of 216 in all.

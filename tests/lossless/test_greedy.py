@@ -12,12 +12,19 @@ from functools import partial
 
 import pytest
 import torch
-from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
 
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
+from tests.lossless.ladders import (
+    NEAR_TIE,
+    bundled_prompts,
+    ladder_engine,
+    needs_native,
+    random_model,
+    top_gap,
+)
 from tests.lossless.toys import levels_of
 
 STACKS = [

@@ -12,10 +12,6 @@ import functools
 import numpy as np
 import pytest
 import torch
-from ladders import bundled_prompts, native_of, needs_native, random_module
-from mutants import MiddleSamplesItsRow
-from test_chi_square import LEVEL, SHAPED, p_value
-from test_greedy import run
 
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import SampledChain
@@ -28,6 +24,10 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
 from hsd_viz.trace.tables import RULES
+from tests.lossless.ladders import bundled_prompts, native_of, needs_native, random_module
+from tests.lossless.mutants import MiddleSamplesItsRow
+from tests.lossless.test_chi_square import LEVEL, SHAPED, p_value
+from tests.lossless.test_greedy import run
 from tests.lossless.toys import V, levels_of, sample
 
 pytestmark = needs_native

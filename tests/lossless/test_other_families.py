@@ -9,8 +9,6 @@ from itertools import chain
 
 import pytest
 import torch
-from ladders import native_of, needs_native
-from test_greedy import run
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
 from hsd_viz.decoding.sampling import Sampling
@@ -20,6 +18,8 @@ from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel
 from hsd_viz.stack import DraftSource
+from tests.lossless.ladders import native_of, needs_native
+from tests.lossless.test_greedy import run
 from tests.lossless.toys import levels_of
 
 pytestmark = needs_native

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 from unittest.mock import patch
 
-import mutants
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from hsd_viz.measure.audit.exact import exact
 from hsd_viz.measure.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
+from tests.lossless import mutants
 from tests.lossless.toys import Guesser, levels_of, loop_of, models, sample
 
 TOLERANCE = 1e-12

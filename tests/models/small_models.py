@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-sys.path.append(str(Path(__file__).parent.parent / "engine"))
-from checkpoints import TEMPLATE, TOKENS, save_tokenizer
+from tests.engine.checkpoints import TEMPLATE, TOKENS, save_tokenizer
 
 SIZES = {
     "vocab_size": TOKENS,

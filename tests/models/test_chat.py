@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from small_models import save_form
 from transformers import AutoTokenizer
 
 from hsd_viz.decoding.conversation import check_conversation
 from hsd_viz.errors import UserError
 from hsd_viz.models.chat import render
 from hsd_viz.models.tokenizer import load_tokenizer
+from tests.models.small_models import save_form
 
 CONVERSATION = [
     {"role": "system", "content": "Be brief."},

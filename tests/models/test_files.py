@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from small_models import FORMS, save_form
 
 from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.config import read_config
 from hsd_viz.models.files import cached_folder, open_model, weights_hash
 from hsd_viz.models.safetensors import weight_files
 from hsd_viz.torch_models.llama_modules import load_module
+from tests.models.small_models import FORMS, save_form
 
 TEXT = torch.tensor([[3, 141, 59, 26, 53, 58, 97, 93, 23, 84, 62, 64]])
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
-from make_gguf import random_blocks, write_gguf
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -25,6 +24,7 @@ from hsd_viz.models.gguf_model import GGUFTensors, read_form
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.rotary import llama3_factors
 from hsd_viz.models.tensors import check_shapes
+from tests.models.make_gguf import random_blocks, write_gguf
 
 SIZES = {
     "vocab_size": 96,

@@ -10,8 +10,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Kind
-from make_gguf import write_gguf
-from small_models import make_model, save_form
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from hsd_viz.engine import load_engine
@@ -19,6 +17,8 @@ from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.models.files import open_model
 from hsd_viz.models.gguf import GGUFFile
 from hsd_viz.models.safetensors import SafetensorsFile, SafetensorsTensors, weight_files
+from tests.models.make_gguf import write_gguf
+from tests.models.small_models import make_model, save_form
 
 MUTATIONS = 30
 #: A mutated file may ask for this much more memory than it has bytes, in bytes.

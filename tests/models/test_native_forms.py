@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
-from make_gguf import write_gguf
 from safetensors.numpy import save_file
-from small_models import FORMS, SIZES, make_model, save_form, small
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.engine import load_engine
@@ -19,6 +17,8 @@ from hsd_viz.models.blocks import FORMATS
 from hsd_viz.models.files import open_model
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.build import default_build
+from tests.models.make_gguf import write_gguf
+from tests.models.small_models import FORMS, SIZES, make_model, save_form, small
 from tests.rows import column
 
 PROMPT = [3, 141, 59, 26, 53, 58, 97, 93, 23, 84]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from small_models import save_form
 
 from hsd_viz.engine import load_engine
 from hsd_viz.errors import BadFile
@@ -23,6 +22,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
 from hsd_viz.torch_models.llama_modules import load_module
+from tests.models.small_models import save_form
 
 HEAD_TOKENS = np.arange(3, 200, 2)
 PROMPT = [3, 141, 59, 26, 53, 58, 97, 93, 23, 84]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from small_models import save_form
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
 from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.gguf_tokenizer import read_ends, read_tokenizer
 from hsd_viz.models.tokenizer import load_tokenizer
+from tests.models.small_models import save_form
 
 TEXTS = (
     "Why is the sky blue?",

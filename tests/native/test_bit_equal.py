@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from models import HEAD_TOKENS, eager, weights_of
 
 from hsd_viz.models.config import form_of
 from hsd_viz.models.families import CODE
@@ -21,6 +20,7 @@ from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
 from hsd_viz.native.weights import ArrayTensors, Weights, load
+from tests.native.models import HEAD_TOKENS, eager, weights_of
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"

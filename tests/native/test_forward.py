@@ -12,7 +12,16 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from models import (
+
+from hsd_viz.errors import UserError
+from hsd_viz.models.config import form_of
+from hsd_viz.native import model as model_module
+from hsd_viz.native import weights as weights_module
+from hsd_viz.native.build import Build, default_build, kernels
+from hsd_viz.native.model import NativeBatch, NativeModel
+from hsd_viz.native.rounding import rounded_rows
+from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights
+from tests.native.models import (
     CONFIGS,
     FORMS,
     HEAD_TOKENS,
@@ -25,15 +34,6 @@ from models import (
     random_tree,
     weights_of,
 )
-
-from hsd_viz.errors import UserError
-from hsd_viz.models.config import form_of
-from hsd_viz.native import model as model_module
-from hsd_viz.native import weights as weights_module
-from hsd_viz.native.build import Build, default_build, kernels
-from hsd_viz.native.model import NativeBatch, NativeModel
-from hsd_viz.native.rounding import rounded_rows
-from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights
 from tests.rows import column
 
 pytestmark = pytest.mark.skipif(

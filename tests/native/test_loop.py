@@ -10,8 +10,6 @@ from itertools import chain
 
 import pytest
 import torch
-from models import REDUCED, VOCAB, ids, native
-from test_native_drafter import habits, write
 
 from hsd_viz.decoding.decode import Decode
 from hsd_viz.decoding.levels import Level
@@ -24,6 +22,8 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.trace.tables import RULES, TABLES
+from tests.native.models import REDUCED, VOCAB, ids, native
+from tests.native.test_native_drafter import habits, write
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import eager
 
 from hsd_viz.models.config import form_of
 from hsd_viz.native import packed as packed_module
 from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.weights import ArrayTensors, Weights
+from tests.native.models import eager
 
 
 @pytest.fixture

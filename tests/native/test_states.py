@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from models import FORMS, eager, ids, native, random_tree, weights_of
 
 from hsd_viz.decoding.session import Session
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
 from hsd_viz.torch_models.eager import HFModel
+from tests.native.models import FORMS, eager, ids, native, random_tree, weights_of
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import eager, ids, weights_of
 
 from hsd_viz.engine.tab import WASM
 from hsd_viz.models.matrix import GroupedMatrix
@@ -20,6 +19,7 @@ from hsd_viz.native.packed import packed_weights
 from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.rounding import GROUP
 from hsd_viz.native.weights import SLOTS, ArrayTensors, Weights, angles
+from tests.native.models import eager, ids, weights_of
 
 pytestmark = pytest.mark.skipif(
     not default_build().wait() or shutil.which("node") is None,

@@ -1,10 +1,10 @@
 """An engine of the shipped models, and a service over it."""
 
 import pytest
-from serving import serving
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.serve.requests import decode_with
+from tests.serve.serving import serving
 
 
 @pytest.fixture(scope="session")

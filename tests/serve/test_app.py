@@ -8,7 +8,6 @@ import time
 
 import httpx
 import pytest
-from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import connect
 from hsd_viz.errors import UserError
@@ -16,6 +15,7 @@ from hsd_viz.serve.requests import decode_with
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
+from tests.serve.serving import Slow, post, serving
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
 

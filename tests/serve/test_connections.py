@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import httpx
 import pytest
-from serving import Slow, serving
 
 from hsd_viz.serve import connections
 from hsd_viz.serve.settings import ServerSettings
+from tests.serve.serving import Slow, serving
 
 
 class Peer:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from serving import Slow, post, serving
 
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.serve.requests import decode_with
@@ -14,6 +13,7 @@ from hsd_viz.serve.service import Service
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
+from tests.serve.serving import Slow, post, serving
 
 
 def test_closing_the_generator_cancels_within_half_a_second():

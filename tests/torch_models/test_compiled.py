@@ -11,7 +11,6 @@ import random
 import numpy as np
 import pytest
 import torch
-from families import CONFIGS, VOCABULARY, text_of
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
 from hsd_viz.decoding.levels import Level
@@ -22,6 +21,7 @@ from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
 from hsd_viz.torch_models.decode import DeviceDecode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
+from tests.torch_models.families import CONFIGS, VOCABULARY, text_of
 
 #: One width: each one is compiled by itself, which takes seconds.
 WIDTH = 8

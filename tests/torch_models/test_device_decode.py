@@ -12,8 +12,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from device_queue import DeviceQueue
-from devices import VOCABULARY, Guesser, Watcher, decode, differences, eager, llama, on_device
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hsd_viz.decoding.levels import Level
@@ -32,6 +30,17 @@ from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import Board
 from tests.rows import column
+from tests.torch_models.device_queue import DeviceQueue
+from tests.torch_models.devices import (
+    VOCABULARY,
+    Guesser,
+    Watcher,
+    decode,
+    differences,
+    eager,
+    llama,
+    on_device,
+)
 
 #: By name the noise of each model, the target's last, and the lookaheads below it.
 STACKS = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import CONFIGS, VOCABULARY, module, text_of
 
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
@@ -15,6 +14,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.suitable import check_config, check_forward
+from tests.torch_models.families import CONFIGS, VOCABULARY, module, text_of
 
 PROMPT = text_of(12)
 TOKENS = 40

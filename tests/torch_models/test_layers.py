@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import CONFIGS, text_of
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -14,6 +13,7 @@ from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import Graph
 from hsd_viz.torch_models.layers import repeated_layers, separate_layers, share_layers
+from tests.torch_models.families import CONFIGS, text_of
 
 LAYERS = 4
 

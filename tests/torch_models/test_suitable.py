@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from families import module, text_of
 from transformers import (
     AutoModelForCausalLM,
     BertConfig,
@@ -26,6 +25,7 @@ from transformers.models.llama4 import Llama4TextConfig
 
 from hsd_viz.torch_models.eager import HFModel, context
 from hsd_viz.torch_models.suitable import check_config, check_forward
+from tests.torch_models.families import module, text_of
 
 REFUSED = [
     (MambaConfig(), "cannot be rolled back"),

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_smollm2_drafts import options_of, school  # noqa: F401
 
 from hsd_viz.models import files as files_module
+from tests.training.test_smollm2_drafts import options_of, school  # noqa: F401
 from training.smollm2 import designs as designs_module
 from training.smollm2.designs import Design, best, compare
 

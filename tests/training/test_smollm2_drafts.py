@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -12,15 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).parent.parent / "models"))
-from small_models import save_form
-
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.models import files as files_module
 from hsd_viz.models.files import open_model
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
+from tests.models.small_models import save_form
 from tests.rows import column
 from training.smollm2 import learn as learn_module
 from training.smollm2.databases import build_own_text, counted_outputs, outputs

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fake_page import Page
 
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.views import lessons
+from tests.views.fake_page import Page
 
 
 @pytest.fixture

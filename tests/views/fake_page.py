@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import threading
 
-from make_trace import META, STEPS
-
 from hsd_viz.trace import Finished, Stage, Started, Trace
 from hsd_viz.views.app.dashboard import App
+from tests.views.make_trace import META, STEPS
 
 REQUEST = {
     "prompt": "def f",

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from fake_page import parts
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.latency import stored as store
@@ -17,6 +16,7 @@ from hsd_viz.latency.basis import recorded
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import suites
 from tests.rows import column, keyed, select
+from tests.views.fake_page import parts
 
 
 def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):

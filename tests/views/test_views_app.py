@@ -9,8 +9,6 @@ import threading
 from itertools import chain
 
 import pytest
-from fake_page import REQUEST, Engine, Page
-from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
@@ -18,6 +16,8 @@ from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
 from hsd_viz.views.app.messages import decode_request
 from hsd_viz.views.page_data import offered
 from tests.rows import column
+from tests.views.fake_page import REQUEST, Engine, Page
+from tests.views.make_trace import make_trace
 
 
 def test_the_page_knows_its_recordings_and_opens_without_models(page):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_page import REQUEST, Engine, Page
-from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz.views.app.server import ENGINE_URL
 from tests.changes import change_row
 from tests.rows import column
+from tests.views.fake_page import REQUEST, Engine, Page
+from tests.views.make_trace import make_trace
 
 
 def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(monkeypatch):

@@ -9,7 +9,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from make_trace import make_trace
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import Trace
@@ -17,6 +16,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
 from tests.rows import column
+from tests.views.make_trace import make_trace
 
 STRANGE = (
     *(

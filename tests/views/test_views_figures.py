@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 
-from make_trace import make_trace
-
 from hsd_viz import figures as charts
 from hsd_viz.views.view import PLOTLY_MIME, Chart, show_figure
+from tests.views.make_trace import make_trace
 
 
 def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_away():

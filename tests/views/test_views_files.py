@@ -7,13 +7,13 @@ import json
 import re
 
 import pytest
-from make_trace import make_trace
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page
 from hsd_viz.views.page_data import offered, recorded_runs
+from tests.views.make_trace import make_trace
 
 RUNS = [*offered()]
 

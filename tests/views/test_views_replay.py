@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from make_trace import make_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import TraceError
+from tests.views.make_trace import make_trace
 
 
 @pytest.fixture

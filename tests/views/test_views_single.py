@@ -11,7 +11,6 @@ from functools import partial
 import ipywidgets as widgets
 import pytest
 import traitlets
-from make_trace import make_trace
 
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import load_bundled
@@ -22,6 +21,7 @@ from hsd_viz.latency.select import select
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
 from tests.rows import column, keyed
+from tests.views.make_trace import make_trace
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_page import Page, parts
 
 import hsd_viz as hsd
 from hsd_viz.views import view as view_module
+from tests.views.fake_page import Page, parts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
 EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[

@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.result import measure_stacks
 from hsd_viz.measure.bench.settings import BenchSettings
+from tests.measure.bench.test_bench_runner import SUITE, FakeEngine
 
 STACKS = ["db > target", "target"]
 SETTINGS = BenchSettings(max_new_tokens=4, repeats=2)
