@@ -1,1 +1,1 @@
-"""Records of serving engines: what they write, as series of counts. Imports no torch."""
+"""Readers of the records that serving engines write, as series of counts. Does not import torch."""

@@ -29,7 +29,7 @@ class _Measurement(msgspec.Struct):
     """A figure.
 
     Attributes:
-        value: in the unit beside it.
+        value: the value, in the unit that the record states.
     """
 
     value: Number | None = None
@@ -39,9 +39,9 @@ class _Metrics(msgspec.Struct):
     """The metrics of a request.
 
     Attributes:
-        time_to_first_token: ms of the prefill.
-        request_latency: ms of the whole request.
-        output_sequence_length: emitted tokens.
+        time_to_first_token: the duration of the prefill in milliseconds.
+        request_latency: the duration of the request in milliseconds.
+        output_sequence_length: the number of emitted tokens.
     """
 
     time_to_first_token: _Measurement | None = None
@@ -50,7 +50,7 @@ class _Metrics(msgspec.Struct):
 
 
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
-    """Return the sample of a line of the file with its form."""
+    """Return the sample of a line of the file, with its form."""
     if not isinstance(value.get("spec_decode_acceptance"), Mapping):
         return None
     figures = typed(value["spec_decode_acceptance"], VLLMAcceptance)

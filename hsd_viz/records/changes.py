@@ -1,4 +1,4 @@
-"""A series in time: where acceptance, speed or the number of running requests changed."""
+"""Detection of changes within a series: of acceptance, speed or the number of running requests."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy as np
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
 
-#: Samples on each side of a change.
+#: Minimum number of samples on each side of a change.
 LEAST = 3
-#: Standard errors by which the two sides differ, and the least relative difference.
+#: Minimum difference between the two sides in standard errors, and relative to their mean.
 CERTAIN = 4.5
 RELATIVE = 0.25
-#: Changes of one figure that are reported.
+#: Maximum number of reported changes per figure.
 MOST_CHANGES = 4
-#: Median of the squared difference of two draws from one normal distribution, over its variance.
+#: Median of the squared difference of two draws from a normal distribution, over its variance.
 _MEDIAN_OF_DIFFERENCES = 0.9099
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure that changed in the middle of a series.
+    """A change of a figure within a series.
 
     Attributes:
         figure: ``acceptance``, ``speed`` or ``running requests``.
-        number: the first sample after the change, from 1.
+        number: the number of the first sample after the change, from 1.
         samples: the number of samples of the series.
-        line: its line in the file.
-        clock: its time as it is written.
-        before: the mean before, from the change before it on.
-        after: the mean after, up to the next change.
+        line: the line of this sample in the file.
+        clock: the time of this sample, as written.
+        before: the mean between the previous change and this one.
+        after: the mean between this change and the next one.
     """
 
     figure: str
@@ -58,7 +58,9 @@ class Change:
 
 
 def acceptance_of(sample: Sample) -> float | None:
-    """Return accepted per draft token; of a length without counts, per configured draft token."""
+    """Return the acceptance rate; without counts, that of the length and configured draft
+    tokens.
+    """
     if sample.rate is not None:
         return sample.rate
     if sample.length is not None and sample.draft_length:
@@ -67,7 +69,7 @@ def acceptance_of(sample: Sample) -> float | None:
 
 
 def speed_of(sample: Sample) -> float | None:
-    """Return tokens per second of one request."""
+    """Return the tokens per second of one request."""
     if sample.seconds and sample.tokens:
         return sample.tokens / sample.seconds
     if sample.speed and sample.running:
@@ -107,7 +109,7 @@ def changes(series: Series) -> list[Change]:
 
 
 def _noise(sample: Sample, figure: str) -> float:
-    """Return the variance of an acceptance rate that its draft tokens alone imply."""
+    """Return the variance of an acceptance rate due to its number of draft tokens."""
     rate = sample.rate
     if figure != "acceptance" or rate is None or not sample.drafted:
         return 0.0
@@ -118,9 +120,9 @@ class Split(NamedTuple):
     """A change of a series.
 
     Attributes:
-        first: index of the first value after it.
-        before: mean of the part before.
-        after: mean of the part after.
+        first: the index of the first value after the change.
+        before: the mean of the part before the change.
+        after: the mean of the part after the change.
     """
 
     first: int
@@ -131,9 +133,9 @@ class Split(NamedTuple):
 def splits(values: np.ndarray, noise: np.ndarray) -> list[Split]:
     """Return the changes of a series, in order.
 
-    The series is divided at the place where the means of both sides differ by most standard
-    errors, and again on each side. The variance is that of neighbouring differences, which a
-    change does not enlarge, and at least what the counts alone imply.
+    The series is split where the means of both sides differ by most standard errors, and then
+    recursively on each side. The variance is estimated from differences of neighbours, which a
+    change does not enlarge, and is at least that implied by the counts.
     """
     differences = np.diff(values) ** 2
     variance = float(np.median(differences)) / _MEDIAN_OF_DIFFERENCES if len(differences) else 0.0
@@ -163,7 +165,7 @@ def _differs(before: float, after: float) -> bool:
 
 
 def _best_cut(values: np.ndarray, variance: float) -> int | None:
-    """Return where a part is divided, ``None`` where nothing certainly changed."""
+    """Return the index at which to split a part; ``None``: there is no certain change."""
     number = len(values)
     if number < 2 * LEAST:
         return None
@@ -184,7 +186,7 @@ def _best_cut(values: np.ndarray, variance: float) -> int | None:
 
 
 def _refined(values: np.ndarray, cut: int) -> int:
-    """Return the place near ``cut`` that leaves the least squares: parts may be short there."""
+    """Return the index near ``cut`` with the smallest sum of squares, also for short parts."""
     squares = {}
     for k in range(max(1, cut - LEAST), min(len(values) - 1, cut + LEAST) + 1):
         before = values[:k]
@@ -194,10 +196,10 @@ def _refined(values: np.ndarray, cut: int) -> int:
 
 
 def trend(contexts: Sequence[float], rates: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return the rate at the shorter and at the longer contexts, and the standard errors between.
+    """Return the rate at short and at long contexts, and their difference in standard errors.
 
-    A line through rate against the logarithm of the context; its ends are at the 10 % and the 90 %
-    quantile of the contexts. ``None`` with fewer than ten values, or of one context.
+    The rates are those of a line fitted against the logarithm of the context, at the 10 % and the
+    90 % quantile of the contexts. ``None`` with fewer than ten values or only one context.
     """
     if len(contexts) < 10 or min(contexts) <= 0:
         return None

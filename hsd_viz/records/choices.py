@@ -1,4 +1,4 @@
-"""What a response reports beside the text of each of its choices."""
+"""Figures of the choices of a response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fields = TypeVar("Fields")
 
 
 def of_choices(response: Mapping[str, Any], name: str, kind: type[Fields]) -> list[Fields]:
-    """Return the objects of a name in the choices of a response.
+    """Return the object with a name in each choice of a response.
 
     Raises:
         BadFile: if a field has another type.

@@ -20,11 +20,11 @@ class Group:
     Attributes:
         form: the form of the records.
         single: whether each sample is one request.
-        model: the served model, "" where it is not named.
-        method: the drafter, by its name here.
+        model: the served model; "": not named.
+        method: the drafter, by its name in this package.
         draft_model: the model of the drafter.
         samples: the samples.
-        remarks: what is to be said of them.
+        remarks: remarks on the samples.
     """
 
     form: Form
@@ -38,13 +38,13 @@ class Group:
 
 @dataclass(slots=True)
 class Collected:
-    """The samples of a file by series.
+    """The samples of a file, by series.
 
     Attributes:
-        context: what the file has said so far.
+        context: the state of the file so far.
         groups: the series by engine, form and model.
-        by_form: records by the name of their form.
-        refused: (line, reason) of records that are damaged or impossible.
+        by_form: the number of records by the name of their form.
+        refused: (line, reason) of damaged or impossible records.
     """
 
     context: Context = field(default_factory=Context)
@@ -53,15 +53,15 @@ class Collected:
     refused: list[tuple[int, str]] = field(default_factory=list)
 
     def count(self, form: Form) -> None:
-        """Count a record of a form, whether or not it has a sample."""
+        """Count a record of a form, also if it has no sample."""
         self.by_form[form.name] += 1
 
     def refuse(self, line: int, error: UserError) -> None:
-        """Note a record that is damaged or impossible."""
+        """Store a damaged or impossible record with the reason."""
         self.refused.append((line, str(error)))
 
     def group(self, form: Form, model: str, single: bool = False) -> Group:
-        """Return the group of a form and a model, a new one if there is none."""
+        """Return the group of a form and a model, created if necessary."""
         key = (form.engine, form.name, model)
         return self.groups.setdefault(key, Group(form, single, model))
 

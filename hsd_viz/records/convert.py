@@ -20,7 +20,7 @@ from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.engine_settings import ENGINES
 from hsd_viz.records.sample import at_least
 
-#: Quantity -> what it is. Counts are of one request or pooled over requests.
+#: Descriptions of quantities. Counts are of one request or pooled over requests.
 QUANTITIES = {
     "tokens": "emitted tokens, the first one (of the prefill) included",
     "forwards": "forward passes of the target that emitted tokens, with or without a draft",
@@ -36,11 +36,11 @@ QUANTITIES = {
     "length_forwards": "tokens / forwards",
     "length_tokens": "tokens / verifications",
 }
-#: Engine -> its metrics, and the quantity that each is.
+#: Metrics of each engine, with the quantity that each denotes.
 VOCABULARIES: dict[str, dict[str, str]] = {
     name: own["metrics"] for name, own in ENGINES.items() if "metrics" in own
 }
-#: Quantity, what it needs, and how it follows.
+#: Rules: a quantity, the quantities that it follows from, and the formula.
 _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("emitted", ("emitted_less_one",), lambda matches: [n + 1 for n in matches]),
     ("emitted_less_one", ("emitted",), lambda emitted: [n - 1 for n in emitted]),
@@ -84,10 +84,10 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
 
 
 def complete(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all quantities that follow from ``known`` ones; ``None`` is unknown.
+    """Return all quantities that follow from the ``known`` ones; ``None``: unknown.
 
-    Each forward pass emits one token of its own, so ``tokens = forwards + accepted``: exact unless
-    the last draft was cut.
+    Each forward pass emits one token of the target, so ``tokens = forwards + accepted``. This is
+    exact unless the last draft was cut.
     """
     quantities = {name: value for name, value in known.items() if value is not None}
     before = -1
@@ -101,7 +101,7 @@ def complete(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> dict[str, Any]:
-    """Return metrics of the vocabulary ``source`` in that of ``target``; ``None``: not determined.
+    """Convert metrics of the vocabulary ``source`` to that of ``target``; ``None``: not determined.
 
     Raises:
         UserError: for an unknown vocabulary or metric.

@@ -1,7 +1,7 @@
-"""The settings of serving engines: how a drafter and its draft tokens are set in each.
+"""The settings of a drafter and its number of draft tokens in serving engines.
 
-``engines.json`` has, for each engine, the names of its metrics and its settings, with the version
-in whose documentation they were checked.
+``engines.json`` has the names of the metrics and the settings of each engine, with the version in
+whose documentation they were checked.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ENGINES: dict[str, dict[str, Any]] = json.loads(
 )
 #: Drafters of serving engines.
 METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suffix")
-#: Drafters that copy text, and all whose time does not grow with the length of the draft.
+#: Drafters that copy text; their time does not grow with the length of the draft.
 NGRAMS = ("lookup", "suffix")
 PARALLEL = (*NGRAMS, "dflash", "medusa")
 #: Largest batch of a schedule.
 LARGEST = 512
-#: Settings of a drafter that copies text draft as many tokens as one round in so many reaches.
+#: For a drafter that copies text, the draft length is that which one in this many rounds reaches.
 USUAL = 20
 _SAME = {
     "ngram": "lookup",
@@ -57,13 +57,13 @@ def method_of(name: str) -> str:
 def settings_to_paste(
     method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()
 ) -> dict[str, str]:
-    """Return the settings of each engine that has a drafter, by engine and version.
+    """Return the settings of each engine that supports a drafter, by engine and version.
 
     Args:
         method: the drafter; ``plain``: none.
-        tokens: draft tokens per draft.
-        model: the draft model.
-        by_batch: (batch size, draft tokens from it on), for engines that change them.
+        tokens: the number of draft tokens per draft.
+        model: the name of the draft model.
+        by_batch: (batch size, draft tokens from this size on), for engines with a schedule.
     """
     cells = _schedule(by_batch)
     by_engine = {}
@@ -73,7 +73,7 @@ def settings_to_paste(
             continue
         if len(cells) > 1:
             text = _with_schedule(engine, method, text, tokens, cells)
-        # The last token of the text is verified as well.
+        # The last token of the text is also verified.
         text = text.replace("TOKENS", str(tokens)).replace("VERIFIED", str(tokens + 1))
         escaped = json.dumps(model, ensure_ascii=False)[1:-1] if '{"' in text else model
         by_engine[f"{name} {engine['settings_version']}"] = text.replace("MODEL", escaped)
@@ -87,7 +87,7 @@ def _with_schedule(
     tokens: int,
     cells: Sequence[Sequence[int]],
 ) -> str:
-    """Return the settings of an engine with draft tokens by batch size, where it has them."""
+    """Return the settings with draft tokens by batch size, if the engine supports a schedule."""
     schedule = engine.get("schedule")
     if schedule is None or method not in schedule["methods"] or not tokens:
         return text
@@ -116,7 +116,7 @@ def _schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def batch_costs(relative: Sequence[float]) -> str:
-    """Return costs of verifying 1, 2, ... tokens as llama.cpp takes them: per token, of one token.
+    """Convert the costs of verifying 1, 2, ... tokens to the format of llama.cpp.
 
     ``relative`` are c(1), c(2), ... in forward passes over one token. llama.cpp's profile-guided
     drafting reads ``GGML_BATCH_COSTS``: the cost of each token of a batch of n, n = 1, 2, ...

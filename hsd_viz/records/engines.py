@@ -1,6 +1,6 @@
-"""The serving engines whose records are read: what each module brings is listed here, once.
+"""The registry of serving engines: lists the readers of each module.
 
-A new engine has a module of its own and its entries in these lists.
+A new engine has its own module and its entries in these lists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hsd_viz.records.sample import Sample
 
 #: The metrics of a model in one scrape.
 Values = Mapping[Key, float]
-#: Reads the metrics of an engine; ``None`` where they are of another one.
+#: A reader of an engine's metrics; returns ``None`` for those of another engine.
 ReadsMetrics = Callable[[Values], tuple[Sample, Form] | None]
 
 #: Patterns of log lines, in the order in which they are tried.
@@ -44,19 +44,19 @@ PATTERNS: tuple[LinePattern, ...] = (
     *llama_cpp_statistics.LINES,
     *tensorrt_llm.LINES,
 )
-#: What only the whole file shows, in the order in which it is kept.
+#: Finishers, in the order in which their samples are added.
 FINISHERS: tuple[Finisher, ...] = (
     *llama_cpp_lines.FINISHERS,
     *llama_cpp_statistics.FINISHERS,
     *vllm.FINISHERS,
     *tensorrt_llm.FINISHERS,
 )
-#: What only a whole file shows of the samples of an engine.
+#: Completions of samples by facts of the whole file.
 COMPLETIONS: tuple[SampleCompletion, ...] = (
     *sglang_lines.COMPLETIONS,
     *llama_cpp_statistics.COMPLETIONS,
 )
-#: What reads a response: tried in this order.
+#: Readers of responses, in the order in which they are tried.
 RESPONSES = (
     aiperf.response,
     vllm.response,
@@ -67,12 +67,12 @@ RESPONSES = (
     fastdeploy.response,
     lm_studio.response,
     mlc.response,
-    # Last: other engines report more beside these fields.
+    # Last, because other engines report these fields and others.
     openai.response,
 )
-#: What reads the state of a server or the result of a benchmark.
+#: Readers of the state of a server or the result of a benchmark.
 RESULTS = (sglang_bench.bench_json, sglang_bench.server_info, sglang_bench.batch_result)
-#: What reads a scrape of counters.
+#: Readers of counters in a scrape.
 COUNTERS: tuple[ReadsMetrics, ...] = (
     vllm.metrics,
     llama_cpp.metrics,
@@ -80,5 +80,5 @@ COUNTERS: tuple[ReadsMetrics, ...] = (
     lmdeploy.metrics,
     tgi.metrics,
 )
-#: What reads a scrape of gauges.
+#: Readers of gauges in a scrape.
 GAUGES: tuple[ReadsMetrics, ...] = (sglang.metrics,)

@@ -1,8 +1,7 @@
-"""Entries of a file of any size, one at a time: lines, JSON lines or one JSON array, plain or
-gzipped.
+"""Reads the entries of a file of any size one at a time: lines, JSON lines or one JSON array, plain
+or gzipped.
 
-Nothing in a file is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an
-exception.
+Nothing in a file is executed. An unusable entry becomes a :class:`BrokenEntry`, not an exception.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, BinaryIO
 from hsd_viz.disk import Unpacked
 from hsd_viz.errors import INVALID_JSON, BadFile
 
-#: Bytes of the longest line or array element that is read; memory is about ten times that.
+#: Maximum size of a line or array element in bytes; memory use is about ten times that.
 MOST_BYTES = 8 * 2**20
 _BETWEEN = frozenset(" \t\r\n,")
 _BEFORE = (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf")
@@ -25,10 +24,10 @@ _BEFORE = (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf")
 
 @dataclass(frozen=True, slots=True)
 class BrokenEntry:
-    """An entry that cannot be used.
+    """An unusable entry.
 
     Attributes:
-        number: its number in the file, from 1.
+        number: the number of the entry in the file, from 1.
         why: the reason.
     """
 
@@ -37,7 +36,7 @@ class BrokenEntry:
 
 
 class _CountedFile(io.FileIO):
-    """A file or a pipe. Its position is the number of bytes read: a pipe has none of its own."""
+    """A file or a pipe whose position is the number of bytes read, since pipes have no position."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -58,7 +57,7 @@ class _CountedFile(io.FileIO):
 
 
 class _Resumed(io.RawIOBase):
-    """Bytes that were read of a file, and then the rest of it."""
+    """A stream of bytes that were already read of a file, followed by the rest of the file."""
 
     def __init__(self, content: bytes, file: BinaryIO) -> None:
         self._content = io.BytesIO(content)
@@ -76,7 +75,7 @@ class _Resumed(io.RawIOBase):
 
 
 class EntryReader:
-    """Yields the numbered entries of a file; ``kind`` is what messages call it.
+    """Reader of the numbered entries of a file; ``kind`` names the file in messages.
 
     Raises:
         BadFile: if the file cannot be opened.
@@ -99,7 +98,7 @@ class EntryReader:
 
     @property
     def done(self) -> int:
-        """The bytes read so far."""
+        """The number of bytes read so far."""
         return self._raw.tell()
 
     def close(self) -> None:
@@ -123,7 +122,9 @@ class EntryReader:
             yield number, line if isinstance(line, BrokenEntry) else _parse(number, line)
 
     def lines(self, start: bytes = b"") -> Iterator[tuple[int, bytes | BrokenEntry]]:
-        """Yield (number, line or broken entry) of lines that are not empty, after ``start``."""
+        """Yield (number, line or broken entry) of the non-empty lines, the first after
+        ``start``.
+        """
         number = 0
         while line := start + self._file.readline(MOST_BYTES):
             number += 1
@@ -135,19 +136,19 @@ class EntryReader:
                 yield number, line
 
     def array(self) -> Iterator[tuple[int, Any]]:
-        """Yield the numbered elements of a JSON array whose bracket was read."""
+        """Yield the numbered elements of a JSON array whose opening bracket was read."""
         yield from enumerate_array(self._file)
 
     def rest(self, most: int = -1) -> bytes:
-        """Return what was not yet read, at most ``most`` bytes."""
+        """Return the unread rest, at most ``most`` bytes."""
         return self._file.read(most)
 
     def peek(self, bytes_: int) -> bytes:
-        """Return the next bytes without reading them."""
+        """Return the next bytes without consuming them."""
         return self._file.peek(bytes_)[:bytes_]  # type: ignore[attr-defined]
 
     def put_back(self, content: bytes) -> None:
-        """Read ``content`` again: it was read last."""
+        """Put back ``content``, which was read last."""
         self._file = io.BufferedReader(_Resumed(content, self._file))
 
     def _skip_line(self) -> None:

@@ -31,10 +31,10 @@ class _Metrics(msgspec.Struct):
     """The figures of speculative decoding of a choice.
 
     Attributes:
-        accepted_tokens: emitted tokens.
-        rejected_tokens: rejected draft tokens.
-        accepted_tokens_per_head: emitted tokens by their place in a verification.
-        average_accept_length: emitted tokens per verification.
+        accepted_tokens: the number of emitted tokens.
+        rejected_tokens: the number of rejected draft tokens.
+        accepted_tokens_per_head: the number of emitted tokens by position in a verification.
+        average_accept_length: the emitted tokens per verification.
     """
 
     accepted_tokens: Number | None = None
@@ -46,11 +46,11 @@ class _Metrics(msgspec.Struct):
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form.
 
-    Its accepted tokens are all emitted ones: the first of a verification, its head 0, is the
-    target's own.
+    FastDeploy counts all emitted tokens as accepted; the first token of a verification (head 0)
+    is the target's own.
 
     Raises:
-        BadFile: if its figures contradict each other.
+        BadFile: if the figures contradict each other.
     """
     metrics = of_choices(value, "speculate_metrics", _Metrics)
     emitted = sum_over_choices(one.accepted_tokens for one in metrics)
@@ -80,7 +80,7 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
 
 
 def _verifications(metrics: Sequence[_Metrics]) -> float | None:
-    """Return the verifications that the mean lengths of the choices imply."""
+    """Return the number of verifications implied by the mean lengths of the choices."""
     drafts = 0.0
     for one in metrics:
         length = one.average_accept_length

@@ -1,8 +1,8 @@
-"""Typed values of the JSON that other programs write.
+"""Typed access to JSON written by other programs.
 
-A reader declares the fields that it needs of an object as a :class:`msgspec.Struct`; other fields
-are ignored. :func:`typed` checks all of them before anything is computed, so that a field of
-another type is a fault of the record and any later exception is one of this package.
+A reader declares the fields that it uses as a :class:`msgspec.Struct`; other fields are ignored.
+:func:`typed` validates all of them before anything is computed. A field of a wrong type is thus a
+fault of the record, and any later exception is a fault of this package.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hsd_viz.errors import BadFile
 
 Fields = TypeVar("Fields")
 Value = TypeVar("Value")
-#: A count or a time, as it is written: a whole number stays one. Beyond the limit it has no float.
+#: A count or a time, as written; integers stay integers, up to a limit that floats can represent.
 Number = Annotated[int, msgspec.Meta(le=10**15)] | float
-#: A time that is rounded: neither infinite nor nan.
+#: A time that will be rounded, so that it must be finite.
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-#: Where msgspec found a value of another type: the first name of its path.
+#: Matches the first name of the path in an error of msgspec.
 _FIRST_NAME = re.compile(r"at (?:key in )?`\$\.(\w+)")
 
 
@@ -30,7 +30,7 @@ class ResponseUsage(msgspec.Struct):
     """The ``usage`` of a response.
 
     Attributes:
-        completion_tokens: tokens that were emitted.
+        completion_tokens: the number of emitted tokens.
     """
 
     completion_tokens: Number | None = None
@@ -40,7 +40,7 @@ class _WithUsage(msgspec.Struct):
     """A response.
 
     Attributes:
-        usage: its tokens.
+        usage: the token counts.
     """
 
     usage: ResponseUsage | None = None
@@ -50,7 +50,7 @@ def typed(value: Mapping[str, Any], kind: type[Fields]) -> Fields:
     """Return the fields of a JSON object.
 
     Raises:
-        BadFile: if a field has another type, or a text is not valid Unicode.
+        BadFile: if a field has a wrong type, or a text is not valid Unicode.
     """
     try:
         return msgspec.convert(value, kind, str_keys=True)
@@ -65,17 +65,17 @@ def typed(value: Mapping[str, Any], kind: type[Fields]) -> Fields:
 
 
 def completion_tokens(response: Mapping[str, Any]) -> Number | None:
-    """Return the emitted tokens that a response reports in its usage.
+    """Return the number of emitted tokens that a response reports in its usage.
 
     Raises:
-        BadFile: if they are not a number.
+        BadFile: if it is not a number.
     """
     usage = typed(response, _WithUsage).usage
     return None if usage is None else usage.completion_tokens
 
 
 def first_known(*values: Value | None) -> Value | None:
-    """Return the first value that is not ``None``, of those that versions gave several names."""
+    """Return the first value that is not ``None``, for fields whose name differs by version."""
     return next((value for value in values if value is not None), None)
 
 

@@ -1,5 +1,5 @@
-"""What a file has said so far: settings, speeds of neighbouring lines, the last cumulative
-counts.
+"""The state of a file while it is read: settings, speeds of neighbouring lines, and the last
+cumulative counts.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import MOST_COUNT, Sample
 
-#: A number in a line of a log.
+#: Pattern of a number in a line of a log.
 NUMBER = r"([\d.]+|nan)"
 Notes = TypeVar("Notes")
-#: Characters of a damaged number in a message.
+#: Maximum length of a damaged number in a message, in characters.
 MOST_DIGITS = 40
 
 
@@ -25,16 +25,16 @@ class Context:
     """The state of one file.
 
     Attributes:
-        line: the present line.
-        clock: its time as it is written, "" without one.
-        versions: the version of an engine that the file names.
-        model: the model that the file names.
-        method: the drafter that the file names, by its name here.
+        line: the number of the present line.
+        clock: the time of the line, as written; "": none.
+        versions: the versions of engines that the file states.
+        model: the served model that the file names.
+        method: the drafter that the file names, by its name in this package.
         draft_model: the model of the drafter that the file names.
         draft_length: the configured number of draft tokens.
-        speed: tokens per second of all requests, of the line before.
-        running: running requests, of the line before.
-        notes: what each reader keeps, by the class of its notes.
+        speed: the tokens per second of all requests, from the previous line.
+        running: the number of running requests, from the previous line.
+        notes: the notes of readers, by the class of the notes.
     """
 
     line: int = 0
@@ -49,7 +49,7 @@ class Context:
     notes: dict[type, object] = field(default_factory=dict)
 
     def take_speed(self) -> tuple[float | None, float | None]:
-        """Return speed and running requests of the line before, and forget them."""
+        """Return and clear the speed and the running requests of the previous line."""
         speed = self.speed
         running = self.running
         self.speed = None
@@ -57,7 +57,7 @@ class Context:
         return speed, running
 
     def notes_of(self, kind: type[Notes]) -> Notes:
-        """Return the notes of a reader: a value of its class, empty at the start of a file."""
+        """Return the notes of a reader, an instance of ``kind`` that is empty at the start."""
         notes = self.notes.get(kind)
         if not isinstance(notes, kind):
             notes = kind()
@@ -67,12 +67,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class LinePattern:
-    """A line of a log.
+    """A pattern of log lines.
 
     Attributes:
-        form: the form that it belongs to; ``None``: it only changes the context.
-        regex: searched in the line.
-        read: returns the sample of a match, ``None`` where it only changes the context.
+        form: the form of the lines; ``None``: they only change the context.
+        regex: the regular expression to search in a line.
+        read: the function that returns the sample of a match; ``None``: it only changes the
+            context.
         single: whether a line is one request.
     """
 
@@ -84,11 +85,11 @@ class LinePattern:
 
 @dataclass(frozen=True, slots=True)
 class SampleCompletion:
-    """What a whole file adds to each sample of an engine.
+    """A completion of an engine's samples by facts of the whole file.
 
     Attributes:
-        engine: the engine.
-        complete: returns the samples with what is added.
+        engine: the name of the engine.
+        complete: the function that returns the completed samples.
         form: the form of the samples; ``None``: all forms of the engine.
     """
 
@@ -97,7 +98,7 @@ class SampleCompletion:
     form: Form | None = None
 
     def applies_to(self, form: Form) -> bool:
-        """Return whether samples of this form are completed."""
+        """Return whether the completion applies to samples of a form."""
         return form.engine == self.engine and self.form in (None, form)
 
 
@@ -107,15 +108,16 @@ def _no_remarks(_context: Context) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Finisher:
-    """What only a whole file shows: records whose end is not marked, or that lines add up to.
+    """A reader of records that are complete only at the end of the file: their end is not marked,
+    or several lines form them.
 
     Attributes:
         form: the form of these records.
-        read: returns their samples.
-        remarks: returns what is to be said of them.
+        read: the function that returns their samples.
+        remarks: the function that returns remarks on them.
         single: whether each sample is one request.
         counted: whether the samples count as records of the form.
-        instead_of: the forms whose records say more: it is left out where the file has one.
+        instead_of: more detailed forms; if the file has one of them, this reader is skipped.
     """
 
     form: Form
@@ -127,17 +129,17 @@ class Finisher:
 
 
 def note_model(match: re.Match[str], context: Context) -> None:
-    """Note the served model, which a line names."""
+    """Store the served model that a line names."""
     context.model = match[1]
 
 
 def note_draft_model(match: re.Match[str], context: Context) -> None:
-    """Note the model of the drafter, which a line names."""
+    """Store the model of the drafter that a line names."""
     context.draft_model = match[1]
 
 
 def number(text: str | None) -> float | None:
-    """Return a number as it is written, ``None`` for none and for nan.
+    """Parse a number; ``None`` for a missing one and for nan.
 
     Raises:
         BadFile: if it is damaged.
@@ -163,9 +165,9 @@ def figure(text: str) -> float:
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Return the numbers of a list as it is written: ``0.8, 0.6``.
+    """Parse a list of numbers such as ``0.8, 0.6``.
 
     Raises:
-        BadFile: if one is damaged.
+        BadFile: if a number is damaged.
     """
     return tuple(figure(part) for part in text.split(",") if part.strip())

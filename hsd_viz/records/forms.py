@@ -1,7 +1,7 @@
-"""The forms of records that are read: what wrote them, the version they were seen in, the source.
+"""The forms of records that can be read, with their engine, versions and source.
 
-Every reader of an engine declares its forms here. The reference page *Forms of records* and the
-message about a file without a record are made from this table.
+The reader of each engine declares its forms. The reference page *Forms of records* and the message
+about a file without a record are generated from this table.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ Kind = Literal["log line", "response", "metrics", "summary", "iteration"]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a record.
+    """A form of records.
 
     Attributes:
         engine: the program that writes it.
-        name: what it is called in messages.
-        kind: how it is written.
-        seen_in: the versions whose text was compared with the reader.
-        source: the address of the thread or the source file that shows it.
-        sample: the start of the text, or the keys, by which it is recognized.
-        reports: what it reports.
+        name: the name in messages.
+        kind: the kind of text or data.
+        seen_in: the versions against which the reader was checked.
+        source: the address of a thread or source file that shows the form.
+        sample: the beginning of the text, or the keys, that identify the form.
+        reports: the reported figures.
     """
 
     engine: str
@@ -55,7 +55,7 @@ def declare(
     return form
 
 
-#: The order in which engines are listed; others follow.
+#: Order in which engines are listed; others follow.
 ORDER = (
     "vllm",
     "sglang",

@@ -1,4 +1,4 @@
-"""Records of another engine as a result: their traces, and what was read, skipped and refused."""
+"""The result of an import: the traces of records, and what was read, skipped and refused."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FORMATS: dict[str, NumberFormat] = {
 
 
 class ImportResult(Result, Sequence[Trace]):
-    """The traces of a record: one per request, or one per series; a sequence of them.
+    """A sequence of the traces of a record: one per request, or one per series.
 
     Attributes:
-        reading: what the file contains.
+        reading: the contents of the file.
     """
 
     title = "Imported records"
@@ -61,7 +61,9 @@ class ImportResult(Result, Sequence[Trace]):
         return iter(self.traces)
 
     def lines(self) -> list[str]:
-        """Return each series with its figures, and what was read, skipped and refused."""
+        """Return lines on each series with its figures, and on what was read, skipped and
+        refused.
+        """
         lines = []
         for series in self.reading.series:
             lines += series_lines(series)
@@ -75,11 +77,11 @@ class ImportResult(Result, Sequence[Trace]):
         return [Table("Series", rows, formats=_FORMATS)]
 
     def parts(self) -> list[str | Table]:
-        """Return the lines: they have all figures of the table."""
+        """Return only the lines, which have all figures of the table."""
         return list(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was read as JSON data."""
+        """Return the reading as JSON data."""
         return self.reading.to_dict()
 
 

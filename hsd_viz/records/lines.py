@@ -1,7 +1,8 @@
-"""Lines of a record as their engine wrote them: without colours, container wrappers and prefixes.
+"""Restores the lines that an engine wrote: removes colours, container wrappers and prefixes.
 
-A file is text, JSON lines, a JSON array, one JSON object over many lines, or the events of a
-stream (``data: {...}``). :func:`documents` yields each as text or as a JSON value, with its line.
+A file consists of text, JSON lines, a JSON array, one JSON object over several lines, or the events
+of a stream (``data: {...}``). :func:`documents` yields each as text or as a JSON value, with its
+line.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from typing import Any
 from hsd_viz.errors import CUT_SHORT, INVALID_JSON
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
-#: Bytes of a JSON object over many lines that are read.
+#: Maximum size of a JSON object over several lines, in bytes.
 MOST_OBJECT = 64 * 2**20
-#: Successive elements of an array other than objects; the rest of such an array is not read.
+#: Maximum number of successive array elements that are not objects, before the array is skipped.
 MOST_OTHERS = 10_000
 #: Fields of a wrapped line that hold the text, and those that hold its time: Docker, CRI-O, Loki,
 #: Fluent Bit, Google Cloud, journald, structlog.
 TEXT_FIELDS = ("log", "message", "msg", "line", "textPayload", "MESSAGE", "event", "body", "text")
 TIME_FIELDS = ("time", "timestamp", "ts", "@timestamp", "date")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]")
-#: What is left of colours where a viewer dropped the escape character.
+#: Matches the rest of colour codes whose escape character was dropped by a viewer.
 _BARE_COLOURS = re.compile(r"(?<!\w)\[(?:\d{1,3}(?:;\d{1,3})*)m")
 #: 2026-11-20 09:00:08,123
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?")
@@ -45,11 +46,11 @@ class Document:
     """A line, or a JSON value.
 
     Attributes:
-        line: the number of the line, or of the element of an array, from 1.
+        line: the number of the line or of the array element, from 1.
         text: the line without colours and wrappers; "" for a JSON value.
         value: the JSON value; ``None`` for a line.
-        clock: the time that a wrapper states.
-        event: whether it is an event of a stream.
+        clock: the time stated by a wrapper.
+        event: whether the value is an event of a stream.
     """
 
     line: int
@@ -67,7 +68,7 @@ def clean(text: str) -> str:
 
 
 def clock_of(text: str) -> str:
-    """Return the time of a line as it is written, "" without one."""
+    """Return the time of a line, as written; "": none."""
     match = _DATE.search(text) or _SHORT_DATE.search(text)
     if match is not None:
         return match[0]
@@ -129,7 +130,7 @@ def _array_or_lines(reader: EntryReader) -> Iterator[Document | BrokenEntry]:
 
 
 def _whole_object(content: bytes) -> Any:
-    """Return the JSON object that a whole file is, ``None`` if it is not one."""
+    """Parse a file as one JSON object; ``None`` if it is not one."""
     first, _, more = content.partition(b"\n")
     if more.strip() and _is_json(first):
         return None
@@ -148,7 +149,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def document_of(number: int, line: str) -> Document:
-    """Return a line as the engine wrote it: text, or the JSON value of a response or an event."""
+    """Return a line as text, or as the JSON value of a response or an event."""
     text = clean(line)
     stripped = text.strip()
     event = stripped.startswith("data:")

@@ -126,13 +126,13 @@ class _Timings(msgspec.Struct):
     """The ``timings`` of a response.
 
     Attributes:
-        prompt_ms: ms of the prefill.
-        predicted_ms: ms from then on.
-        predicted_n: emitted tokens.
-        draft_n: draft tokens.
-        draft_n_accepted: accepted draft tokens.
-        draft_n_verif_steps: verifications.
-        draft_rounds: the same of mlx-vlm.
+        prompt_ms: the duration of the prefill in milliseconds.
+        predicted_ms: the duration after the prefill in milliseconds.
+        predicted_n: the number of emitted tokens.
+        draft_n: the number of draft tokens.
+        draft_n_accepted: the number of accepted draft tokens.
+        draft_n_verif_steps: the number of verifications.
+        draft_rounds: the number of verifications, in mlx-vlm.
     """
 
     prompt_ms: Number | None = None
@@ -158,8 +158,8 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
     rounds = timings.draft_rounds
     passes = None
     if rounds is not None:
-        # mlx-vlm counts accepted tokens past the end of the text: they do not determine forward
-        # passes.
+        # mlx-vlm also counts accepted tokens after the end of the text, which do not determine
+        # the number of forward passes.
         passes = rounds + 1
     elif tokens is not None and accepted is not None:
         passes = max(0, tokens - accepted)

@@ -28,10 +28,10 @@ from hsd_viz.records.sample import (
 
 @dataclass(slots=True)
 class _Notes:
-    """What was read of the lines before. A task is a request of a slot.
+    """The state from previous lines. A task is a request of a slot.
 
     Attributes:
-        task: the last task that a line named.
+        task: the last task named by a line.
         timings: the figures of each task, by name.
         rounds: the verifications of each task.
         simple: the figures of the summary of ``llama-speculative``, by name.
@@ -44,13 +44,13 @@ class _Notes:
 
 
 def _task(text: str) -> str:
-    """Return the task that the prefix of a line names: lines of several slots are interleaved."""
+    """Return the task named by the prefix of a line, since lines of slots are interleaved."""
     match = re.search(r"id +(\d+) +\| +task +(-?\d+)", text)
     return f"{match[1]}:{match[2]}" if match else ""
 
 
 def _timings(context: Context, text: str) -> dict[str, float]:
-    """Return what was read of the task of a line; a line without a prefix is of the last one."""
+    """Return the figures of a line's task; a line without a prefix belongs to the last task."""
     notes = context.notes_of(_Notes)
     notes.task = _task(text) or notes.task
     return notes.timings.setdefault(notes.task, {})
@@ -106,9 +106,10 @@ def _acceptance(match: re.Match[str], context: Context) -> Sample | None:
 def _drafts(
     accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
 ) -> float | None:
-    """Return the number of verifications that rounded figures imply, ``None`` without them.
+    """Return the number of verifications implied by rounded figures; ``None``: there are none.
 
-    Versions before 24536 print none: it is unknown how many forward passes had a draft.
+    Versions before 24536 print no such figures, so that it is unknown how many forward passes had
+    a draft.
     """
     if length is None or length <= 1:
         return None
@@ -121,7 +122,7 @@ def _drafts(
 
 
 def _round(match: re.Match[str], context: Context) -> None:
-    """Keep a verification until the end of its request; before 18211 the draft length is 0."""
+    """Store a verification until the end of its request; before 18211 the draft length is 0."""
     accepted = int(figure(match[1]))
     drafted = int(figure(match[2]))
     if drafted >= accepted:
@@ -130,13 +131,13 @@ def _round(match: re.Match[str], context: Context) -> None:
 
 
 def unfinished(context: Context) -> list[Sample]:
-    """Return the requests of a verbose log whose end is missing, by their verifications."""
+    """Return the requests of a verbose log whose end is missing, from their verifications."""
     rounds = context.notes_of(_Notes).rounds
     return [of_verifications(tuple(rows)) for rows in rounds.values() if rows]
 
 
 def of_verifications(rows: tuple[RecordedVerification, ...]) -> Sample:
-    """Return the sample of a request of which every verification is known."""
+    """Return the sample of a request with all its verifications."""
     drafted = [row.drafted for row in rows]
     accepted = [row.accepted for row in rows]
     longest = max(drafted)

@@ -1,4 +1,4 @@
-"""Statistics of ``llama-server``: what each drafter counted since the start of the server."""
+"""Statistics of ``llama-server``: the counts of each drafter since the start of the server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from hsd_viz.text import counted
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What a drafter of a server has counted, since the start or in between.
+    """The counts of a drafter, since the start of the server or between two lines.
 
     Attributes:
-        calls: how often it was asked for a draft: once before each forward pass.
-        drafts: drafts.
-        drafted: draft tokens.
-        accepted: accepted draft tokens.
-        by_position: drafts whose first k tokens were accepted, from rounded rates; () if unknown.
+        calls: the number of requests for a draft, one before each forward pass.
+        drafts: the number of drafts.
+        drafted: the number of draft tokens.
+        accepted: the number of accepted draft tokens.
+        by_position: the number of drafts whose first k tokens were accepted, from rounded rates;
+            (): unknown.
     """
 
     calls: float = 0.0
@@ -39,7 +40,7 @@ class _Counts:
     by_position: tuple[float, ...] = ()
 
     def since(self, before: _Counts) -> _Counts:
-        """Return what was added to ``before``; all of it where the server was restarted."""
+        """Return the difference to ``before``; all counts if the server was restarted."""
         if self.drafts < before.drafts or self.drafted < before.drafted:
             return self
         earlier = before.by_position or (0.0,) * len(self.by_position)
@@ -55,14 +56,14 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Statistics:
-    """The statistics that a log has.
+    """The statistics in a log.
 
     Attributes:
-        last: the cumulative counts of each drafter.
+        last: the last cumulative counts of each drafter.
         whole: all counts of each drafter, over restarts of the server.
-        block: what the lines of the present block added, by drafter.
-        place: line and clock of the block.
-        samples: the blocks so far.
+        block: the counts added by the lines of the present block, by drafter.
+        place: the line and the time of the block.
+        samples: the samples of the blocks so far.
     """
 
     last: dict[str, _Counts] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class _Statistics:
     samples: list[Sample] = field(default_factory=list)
 
     def add(self, name: str, counts: _Counts, context: Context) -> None:
-        """Add a line. A drafter that comes again starts the next block."""
+        """Add a line. A drafter that is already in the block starts the next block."""
         if name in self.block:
             self.end_block()
         added = counts.since(self.last.get(name, _Counts()))
@@ -82,7 +83,7 @@ class _Statistics:
         self.place = (context.line, context.clock)
 
     def end_block(self) -> None:
-        """Add the sample of the present block: each round is of one of its drafters."""
+        """Add the sample of the present block, in which each round belongs to one drafter."""
         rows = list(self.block.values())
         self.block = {}
         calls = max((row.calls for row in rows), default=0.0)
@@ -110,8 +111,8 @@ class _Drafting:
     """The drafting of a drafter since the start of the server.
 
     Attributes:
-        drafts: the drafts.
-        ms: the milliseconds that they took.
+        drafts: the number of drafts.
+        ms: the total duration in milliseconds.
     """
 
     drafts: float = 0.0
@@ -120,12 +121,12 @@ class _Drafting:
 
 @dataclass(slots=True)
 class _Notes:
-    """What was read of the lines before.
+    """The state from previous lines.
 
     Attributes:
-        statistics: what the drafters counted.
+        statistics: the statistics of the drafters.
         drafting: the drafting of each drafter.
-        draft_ms: milliseconds per draft, of each line that shows them.
+        draft_ms: the milliseconds per draft of each line that reports them.
     """
 
     statistics: _Statistics = field(default_factory=_Statistics)
@@ -149,7 +150,7 @@ def _count(name: str, text: str, context: Context) -> None:
     rates = _RATES.search(text)
     drafts = figure(match["drafts"])
     counts = _Counts(
-        # Begun requests, drafts asked for, accepted ones; older versions print the second alone.
+        # Started requests, requested drafts, accepted drafts; older versions print only the second.
         calls=figure(calls[1] if len(calls) == 3 else calls[0]),
         drafts=drafts,
         drafted=figure(match["drafted"]),
@@ -160,14 +161,14 @@ def _count(name: str, text: str, context: Context) -> None:
 
 
 def by_statistics(context: Context) -> list[Sample]:
-    """Return the samples of the statistics of a log."""
+    """Return the samples of the statistics in a log."""
     statistics = context.notes_of(_Notes).statistics
     statistics.end_block()
     return statistics.samples
 
 
 def several_drafters(context: Context) -> list[str]:
-    """Return what each of several drafters did by the statistics of a log, as a remark."""
+    """Return remarks on each of several drafters in the statistics of a log."""
     statistics = context.notes_of(_Notes).statistics
     if not statistics.samples or len(statistics.whole) < 2:
         return []
@@ -181,7 +182,7 @@ def several_drafters(context: Context) -> list[str]:
 
 
 def _statistics(match: re.Match[str], context: Context) -> None:
-    """Read the drafter, its counts, and the time of drafting; all are cumulative."""
+    """Read a drafter, its counts, and its time of drafting, which are cumulative."""
     name = match[1]
     drafts = figure(match[2])
     _count(name, match.string, context)
@@ -201,7 +202,7 @@ def _statistics(match: re.Match[str], context: Context) -> None:
 
 
 def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
-    """Return the requests of a log with the mean time of drafting that its statistics state."""
+    """Return the requests of a log with the mean time of drafting from its statistics."""
     times = context.notes_of(_Notes).draft_ms
     if not times:
         return list(samples)

@@ -28,16 +28,16 @@ class _Stats(msgspec.Struct):
     """The ``stats`` of a response, in the names of the REST API and of the SDK.
 
     Attributes:
-        total_draft_tokens_count: draft tokens.
-        totalDraftTokensCount: the same.
-        accepted_draft_tokens_count: accepted draft tokens.
-        acceptedDraftTokensCount: the same.
-        predicted_tokens_count: emitted tokens.
-        predictedTokensCount: the same.
-        tokens_per_second: the speed.
-        tokensPerSecond: the same.
-        time_to_first_token: seconds of the prefill.
-        timeToFirstTokenSec: the same.
+        total_draft_tokens_count: the number of draft tokens (REST).
+        totalDraftTokensCount: the number of draft tokens (SDK).
+        accepted_draft_tokens_count: the number of accepted draft tokens (REST).
+        acceptedDraftTokensCount: the number of accepted draft tokens (SDK).
+        predicted_tokens_count: the number of emitted tokens (REST).
+        predictedTokensCount: the number of emitted tokens (SDK).
+        tokens_per_second: the tokens per second (REST).
+        tokensPerSecond: the tokens per second (SDK).
+        time_to_first_token: the duration of the prefill in seconds (REST).
+        timeToFirstTokenSec: the duration of the prefill in seconds (SDK).
     """
 
     total_draft_tokens_count: Number | None = None

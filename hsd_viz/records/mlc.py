@@ -34,8 +34,8 @@ class _Counts(msgspec.Struct):
     """The counts of an engine by position.
 
     Attributes:
-        draft_count: verifications of at least k + 1 tokens.
-        accept_count: verifications that emitted at least k + 1 tokens.
+        draft_count: the number of verifications of at least k + 1 tokens.
+        accept_count: the number of verifications that emitted at least k + 1 tokens.
     """
 
     draft_count: list[Number]
@@ -46,7 +46,7 @@ class _Engine(msgspec.Struct):
     """The metrics of an engine.
 
     Attributes:
-        decode_tokens_per_s: its speed.
+        decode_tokens_per_s: the tokens per second.
     """
 
     decode_tokens_per_s: Number | None = None

@@ -1,4 +1,4 @@
-"""Servers that report drafts in the fields of OpenAI's predicted outputs: usage alone."""
+"""Servers that report drafts only in the usage fields of OpenAI's predicted outputs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RESPONSE = declare(
 
 
 class _Details(msgspec.Struct):
-    """The parts of the completion tokens of a response.
+    """Details of the completion tokens of a response.
 
     Attributes:
-        accepted_prediction_tokens: accepted draft tokens.
-        rejected_prediction_tokens: rejected draft tokens.
+        accepted_prediction_tokens: the number of accepted draft tokens.
+        rejected_prediction_tokens: the number of rejected draft tokens.
     """
 
     accepted_prediction_tokens: int | None = None
@@ -37,9 +37,9 @@ class _Details(msgspec.Struct):
 
 
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
-    """Return the sample of a response with its form; ``None`` where nothing was predicted.
+    """Return the sample of a response with its form; ``None`` if nothing was predicted.
 
-    The tokens of the response are left out: OpenAI counts rejected ones among them.
+    The number of tokens of the response is left out, because OpenAI includes rejected ones.
 
     Raises:
         BadFile: if a count is damaged.

@@ -1,8 +1,8 @@
-"""Texts of ``/metrics``: scrapes, series by label, differences of counters.
+"""Parses texts of ``/metrics``: scrapes, series by label, and differences of counters.
 
-A counter counts since the start of its server. One scrape reports all of that; two scrapes of one
-server report what was counted between them. A counter that falls was reset: the server restarted,
-and the later value is what it counted since then.
+A counter counts from the start of its server. One scrape reports the total; two scrapes of one
+server determine the counts between them. A counter that falls was reset by a restart of the server,
+and its value counts from then on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ METRIC = re.compile(
     r"(?:\s+\d{9,})?\s*(?:\|\s*)?$"
 )
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-#: Ranks that report the same figures, of which one counts.
+#: Labels of ranks that report the same figures, of which only one is counted.
 COPIES = ("tp_rank", "pp_rank", "moe_ep_rank")
 MODEL_LABELS = ("model_name", "model", "served_model_name")
 
@@ -31,11 +31,11 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(slots=True)
 class Scrape:
-    """The metrics of one moment.
+    """The metrics of one scrape.
 
     Attributes:
-        values: value by name and labels.
-        first_line: the first line of the file that belongs to it.
+        values: the values by name and labels.
+        first_line: the first line of the scrape in the file.
     """
 
     values: dict[Key, float] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Scrapes:
     """The scrapes of a file.
 
     Attributes:
-        scrapes: in order: a metric that appears again starts the next one.
+        scrapes: the scrapes in order. A metric that appears again starts the next scrape.
     """
 
     scrapes: list[Scrape] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Scrapes:
         self.scrapes[-1].values[key] = value
 
     def models(self) -> list[str]:
-        """Return the names of the models, in order; "" where there is no label."""
+        """Return the names of the models in order; "": metrics without a model label."""
         names: dict[str, None] = {}
         for scrape in self.scrapes:
             names |= dict.fromkeys(map(model_of, scrape.values))
@@ -68,7 +68,7 @@ class Scrapes:
 
 
 def metric_of(text: str) -> tuple[str, str, float] | None:
-    """Return name, labels and value of a line, ``None`` if it is not a metric."""
+    """Return the name, the labels and the value of a line; ``None`` if it is not a metric."""
     match = METRIC.match(text)
     if match is None:
         return None
@@ -80,18 +80,18 @@ def metric_of(text: str) -> tuple[str, str, float] | None:
 
 
 def model_of(key: Key) -> str:
-    """Return the model that the labels of a metric name, "" for none."""
+    """Return the model in the labels of a metric; "": none."""
     labels = dict(key[1])
     return next((labels[name] for name in MODEL_LABELS if name in labels), "")
 
 
 def label(key: Key, name: str) -> str:
-    """Return a label of a metric, "" without one."""
+    """Return a label of a metric; "": none."""
     return dict(key[1]).get(name, "")
 
 
 def of_model(scrape: Scrape, model: str) -> dict[Key, float]:
-    """Return the metrics of a model; those without a model label belong to every model."""
+    """Return the metrics of a model, including those without a model label."""
     kept = {}
     for key, value in scrape.values.items():
         if model_of(key) in (model, "") and isfinite(value):
@@ -117,7 +117,7 @@ def counter_sum(values: Mapping[Key, float], names: Iterable[str]) -> float | No
 
 
 def by_position(values: Mapping[Key, float], name: str) -> list[float] | None:
-    """Return the sums of a counter by its label ``position`` (0, 1, ...), ``None`` without one."""
+    """Return the sums of a counter by its label ``position`` (0, 1, ...); ``None``: missing."""
     plain = name.removesuffix("_total")
     sums: dict[int, float] = {}
     for key, value in _without_copies(values).items():
@@ -130,27 +130,27 @@ def by_position(values: Mapping[Key, float], name: str) -> list[float] | None:
 
 
 def gauge(values: Mapping[Key, float], name: str) -> float | None:
-    """Return the mean of a gauge over the parts of a service, ``None`` without one."""
+    """Return the mean of a gauge over the parts of a service; ``None``: missing."""
     gauges = [value for key, value in values.items() if key[0] == name]
     return sum(gauges) / len(gauges) if gauges else None
 
 
 def _without_copies(values: Mapping[Key, float]) -> dict[Key, float]:
-    """Return the metrics of the first rank where ranks report the same figures."""
+    """Return the metrics without those of ranks that repeat the figures of the first rank."""
     return {key: value for key, value in values.items() if _is_first_rank(key)}
 
 
 def _is_first_rank(key: Key) -> bool:
-    """Return whether a metric is of the first rank, or of none."""
+    """Return whether a metric belongs to the first rank, or has no rank."""
     return all(label(key, name) in ("", "0") for name in COPIES)
 
 
 def difference(
     before: Mapping[Key, float], after: Mapping[Key, float]
 ) -> tuple[dict[Key, float], list[str]]:
-    """Return what counters counted between two scrapes, and the counters that were reset.
+    """Return the counts between two scrapes, and the counters that were reset.
 
-    The counters of one part of a service (its labels but the position) are reset together.
+    The counters of one part of a service (equal labels except the position) are reset together.
     """
     reset = [key for key, value in after.items() if value < before.get(key, 0.0)]
     restarted = {_part(key) for key in reset}
@@ -162,7 +162,7 @@ def difference(
 
 
 def _part(key: Key) -> tuple[tuple[str, str], ...]:
-    """Return the labels of a metric that name a part of a service."""
+    """Return the labels of a metric that identify a part of a service."""
     return tuple((name, value) for name, value in key[1] if name != "position")
 
 
@@ -172,7 +172,7 @@ def spec_decode(values: Mapping[Key, float], prefix: str) -> Sample | None:
 
     Args:
         values: a scrape, or the difference of two.
-        prefix: what comes before the names.
+        prefix: the prefix of the names.
     """
     drafts = counter_sum(values, [f"{prefix}num_drafts_total"])
     if drafts is None:

@@ -1,4 +1,4 @@
-"""Read a record of any engine: a log, responses, a stream, a summary or a copy of ``/metrics``."""
+"""Reads a record of any engine: a log, responses, a stream, a summary or a copy of ``/metrics``."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from hsd_viz.records.responses import (
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.scraped import keep_scrapes
 
-#: Names of metrics of serving engines.
+#: Matches names of metrics of serving engines.
 _METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
-#: A line that may be a record of a form that is not known.
+#: Matches a line that may be a record of an unknown form.
 _MAY_BE = re.compile(
     r"spec\w*.?decod\w*.{0,40}\d|draft\w* (?:tokens?|acceptance).{0,30}\d|accept\w*.{0,20}\d",
     re.IGNORECASE,
 )
-#: Lines of an engine that have such words and no figures of a run.
+#: Matches lines of settings, which have such words but no figures of a run.
 _SETTINGS = re.compile(
     r"speculative_config|SpeculativeConfig|ServerArgs|args|_created\{|# (?:HELP|TYPE)|n-max|n_max"
     r"|Capturing|draft_model|Loading|GET /|POST /",
@@ -51,9 +51,9 @@ def read(path: str | Path, engine: str | None = None, since: str | Path | None =
     """Return the series of a file.
 
     Args:
-        path: responses, a log, a stream, a summary or a copy of ``/metrics``.
-        engine: only this engine.
-        since: an earlier copy of ``/metrics`` of the same server: counters are counted from it.
+        path: the path of responses, a log, a stream, a summary or a copy of ``/metrics``.
+        engine: the only engine to read; ``None``: all.
+        since: an earlier copy of ``/metrics`` of the same server, from which counters count.
 
     Raises:
         UserError: if the engine is unknown.
@@ -118,9 +118,9 @@ class _Chunk:
     """The last chunk of a stream.
 
     Attributes:
-        sample: its figures, which are cumulative.
+        sample: the figures, which are cumulative.
         form: the form of the response.
-        model: the model that it names.
+        model: the named model.
     """
 
     sample: Sample
@@ -129,7 +129,7 @@ class _Chunk:
 
 
 class _Reader:
-    """Reads one file."""
+    """Reader of one file."""
 
     def __init__(self) -> None:
         self.collected = Collected()
@@ -140,16 +140,16 @@ class _Reader:
         self.superseded = 0
         self.unknown: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
-        #: The last chunk of every stream by the id of its request.
+        #: The last chunk of every stream, by the id of its request.
         self.streams: dict[str, _Chunk] = {}
-        #: The rows of a printed summary whose end was not reached.
+        #: The rows of a printed summary whose end is not reached yet.
         self.summary: dict[str, str] | None = None
 
     def read(self, path: Path) -> None:
         """Read a file.
 
         Raises:
-            BadFile: if it cannot be opened.
+            BadFile: if the file cannot be opened.
         """
         for document in documents(path):
             self.lines += 1
@@ -164,7 +164,9 @@ class _Reader:
             self._keep_stream(chunk)
 
     def finish(self, before: prometheus.Scrapes | None) -> None:
-        """Add what only the whole file shows; counters are counted from ``before``."""
+        """Add the records that are complete at the end of the file. Counters count from
+        ``before``.
+        """
         keep_scrapes(self.collected, self.scrapes, before)
         for finisher in FINISHERS:
             self._finish(finisher)
@@ -187,7 +189,7 @@ class _Reader:
             self._unmatched(document)
 
     def _any_pattern(self, text: str) -> bool:
-        """Read a line by the patterns that match: up to the first that belongs to a form."""
+        """Read a line with the matching patterns, up to the first one that belongs to a form."""
         matched = False
         for pattern in PATTERNS:
             match = pattern.regex.search(text)
@@ -224,7 +226,7 @@ class _Reader:
     # --- printed summaries
 
     def _is_of_a_summary(self, text: str) -> bool:
-        """Return whether a line belongs to a printed summary, whose rows are kept."""
+        """Return whether a line belongs to a printed summary, and store its row."""
         if summaries.begins(text):
             self._end_summary()
             self.summary = {}
@@ -271,7 +273,7 @@ class _Reader:
             self.collected.refuse(document.line, error)
 
     def _iteration(self, value: Mapping[str, Any]) -> bool:
-        """Return whether a value is the statistics of an iteration, which are kept."""
+        """Return whether a value is the statistics of an iteration, and store its sample."""
         entry = without_request(value)
         if not tensorrt_llm.is_iteration(entry):
             return False
@@ -284,7 +286,7 @@ class _Reader:
         return True
 
     def _response(self, value: Mapping[str, Any], event: bool) -> bool:
-        """Return whether a value is a response or a result, which is kept."""
+        """Return whether a value is a response or a result, and store its sample."""
         entry = without_request(value)
         response = sample_of(entry, request_of({**value, **entry}))
         if response is None:
@@ -302,7 +304,7 @@ class _Reader:
         return True
 
     def _add_chunk(self, request_id: str, chunk: _Chunk) -> None:
-        """Keep the last chunk of every stream: their counts are cumulative."""
+        """Store the last chunk of every stream, since counts are cumulative."""
         before = self.streams.get(request_id)
         if before is not None:
             if request_id or continues(before.sample, chunk.sample):
@@ -317,7 +319,7 @@ class _Reader:
     # --- what only the whole file shows
 
     def _finish(self, finisher: Finisher) -> None:
-        """Keep what a finisher reads, unless the file has records that say more."""
+        """Add the samples of a finisher, unless the file has more detailed records."""
         groups = self.collected.groups.values()
         if any(group.form in finisher.instead_of for group in groups):
             return

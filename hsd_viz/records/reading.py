@@ -1,4 +1,4 @@
-"""What a record contains: its series, and what was read, skipped and refused, and why."""
+"""The contents of a record: its series, and what was read, skipped and refused, with reasons."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.series import Series
 from hsd_viz.text import counted
 
-#: Lines of which the message quotes the text, and characters of it.
+#: Maximum number of lines quoted in a message, and length of each in characters.
 EXAMPLES = 3
 QUOTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file contains.
+    """The contents of a file.
 
     Attributes:
         name: the name of the file.
-        series: by engine, form and model, in the order of the file.
-        lines: lines and JSON values that were read.
-        by_form: how many of them were records, by the name of the form.
-        other: how many have no figures of speculative decoding.
-        superseded: chunks of streams that a later chunk of the same request continues.
+        series: the series by engine, form and model, in the order of the file.
+        lines: the number of lines and JSON values read.
+        by_form: the number of records, by the name of the form.
+        other: the number of lines and values without figures of speculative decoding.
+        superseded: the number of chunks that a later chunk of the same stream continues.
         unknown: (line, text) of lines that may be records of an unknown form.
-        refused: (line, reason) of records that are damaged or impossible.
+        refused: (line, reason) of damaged or impossible records.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Reading:
     refused: tuple[tuple[int, str], ...] = ()
 
     def notes(self) -> list[str]:
-        """Return what was read, skipped and refused, and the remarks of each series, as lines."""
+        """Return lines on what was read, skipped and refused, and the remarks of each series."""
         lines = self.read_notes()
         for series in self.series:
             lines += [f"{series.name}: {remark}" for remark in series.remarks]
         return lines
 
     def read_notes(self) -> list[str]:
-        """Return what was read, skipped and refused, as lines."""
+        """Return lines on what was read, skipped and refused."""
         lines = [f"read {counted(self.lines, 'line')}, {self._found()}"]
         if self.other:
             lines.append(f"skipped {self.other:,} without figures of speculative decoding")
@@ -68,7 +68,7 @@ class Reading:
         return lines
 
     def _found(self) -> str:
-        """Return how many lines are records, and of which forms."""
+        """Describe the number of records and their forms."""
         if not self.by_form:
             return "none with figures of speculative decoding"
         forms = list(self.by_form)
@@ -90,12 +90,12 @@ class Reading:
         }
 
     def one(self, model: str | None = None) -> Series:
-        """Return the series of a model; without a name, the only one.
+        """Return the series of a model; without a name, the only series.
 
         Lines of an older form of the same engine and model are left out, with a remark.
 
         Raises:
-            UserError: if there are several models or engines, or none of this name.
+            UserError: if there are several models or engines, or no model of this name.
         """
         chosen = self.series if model is None else self._of_model(model)
         engines = sorted({series.engine for series in chosen})
@@ -129,7 +129,7 @@ def _models(series: Sequence[Series]) -> list[str]:
 
 
 def _rate_of(series: Sequence[Series], model: str) -> str:
-    """Return the acceptance of a model as text."""
+    """Format the acceptance of a model."""
     for one in series:
         whole = one.pooled()
         if one.model == model and whole.rate is not None:
@@ -138,7 +138,7 @@ def _rate_of(series: Sequence[Series], model: str) -> str:
 
 
 def _richest(series: Sequence[Series]) -> Series:
-    """Return the series with most samples that report positions; the others become remarks."""
+    """Return the series with most samples that report positions; add remarks on the others."""
     if len(series) == 1:
         return series[0]
     best = max(series, key=_worth)
@@ -152,11 +152,11 @@ def _richest(series: Sequence[Series]) -> Series:
 
 
 def _worth(series: Series) -> tuple[bool, int]:
-    """Return what ranks a series: whether it reports positions, then its samples."""
+    """Return the sort key of a series: whether it reports positions, then its number of samples."""
     positions = any(sample.by_position is not None for sample in series.samples)
     return positions, len(series.samples)
 
 
 def accepted_words(rate: float | None) -> str:
-    """Return an acceptance rate as the end of a remark, "" where it is not reported."""
+    """Format an acceptance rate as the end of a remark; "" if it is not reported."""
     return "" if rate is None else f", {rate:.1%} accepted"

@@ -1,4 +1,4 @@
-"""Responses of serving engines: what reads them, their requests, and chunks of streams."""
+"""Reads responses of serving engines, their requests, and chunks of streams."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hsd_viz.records.engines import RESPONSES, RESULTS
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import RecordedRequest, Sample
 
-#: Characters of a category, and the largest number that is taken of a request.
+#: Maximum length of a category in characters, and largest accepted number of a request.
 MOST_NAME = 40
 LARGEST_NUMBER = 1e12
-#: Numbers of a request -> where records have them.
+#: Numeric fields of a request, with their paths in records.
 REQUEST_NUMBERS = {
     "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
     "cached": (
@@ -22,16 +22,16 @@ REQUEST_NUMBERS = {
     ),
     "temperature": ("temperature", "metadata.temperature", "request.temperature"),
 }
-#: Where records have the kind of the prompt.
+#: Paths of the prompt's category in records.
 CATEGORY = ("category", "metadata.category")
 
 
 def sample_of(entry: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
-    """Return the sample of a response or a result with its form, ``None`` if it has none.
+    """Return the sample of a response or a result with its form; ``None``: it has none.
 
     Args:
-        entry: the JSON object, without the request that it answers.
-        request: that request.
+        entry: the JSON object, without its request.
+        request: the request.
 
     Raises:
         BadFile: if its figures are impossible.
@@ -48,7 +48,7 @@ def sample_of(entry: Mapping[str, Any], request: RecordedRequest) -> tuple[Sampl
 
 
 def response_of(value: Mapping[str, Any]) -> Sample | None:
-    """Return what a response says of speculative decoding, ``None`` if it says nothing.
+    """Return the figures of speculative decoding of a response; ``None``: it has none.
 
     Raises:
         BadFile: if its figures are impossible.
@@ -62,7 +62,7 @@ def response_of(value: Mapping[str, Any]) -> Sample | None:
 
 
 def without_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the response of an entry that has the request beside it."""
+    """Return the response of an entry that may also contain the request."""
     response = value.get("response")
     if isinstance(response, Mapping):
         body = response.get("body")
@@ -74,7 +74,7 @@ def without_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def request_of(entry: Mapping[str, Any]) -> RecordedRequest:
-    """Return what a record says of its request; what is not a usable value is left out."""
+    """Return the facts of a record's request, without unusable values."""
     numbers: dict[str, float] = {}
     for name, places in REQUEST_NUMBERS.items():
         for place in places:
@@ -83,7 +83,7 @@ def request_of(entry: Mapping[str, Any]) -> RecordedRequest:
                 numbers.setdefault(name, value)
     context = numbers.get("context")
     if context is not None and "timings" in entry:
-        # llama.cpp counts the tokens of the prompt that it computed.
+        # llama.cpp counts only the prompt tokens that it computed.
         context += numbers.get("cached", 0)
     return RecordedRequest(
         context=context,
@@ -94,7 +94,7 @@ def request_of(entry: Mapping[str, Any]) -> RecordedRequest:
 
 
 def _category(entry: Mapping[str, Any]) -> str:
-    """Return the kind of the prompt, "" where it is not named."""
+    """Return the category of the prompt; "": not named."""
     for place in CATEGORY:
         name = _at(entry, place)
         if isinstance(name, str) and name:
@@ -103,7 +103,7 @@ def _category(entry: Mapping[str, Any]) -> str:
 
 
 def _at(entry: Any, place: str) -> Any:
-    """Return the value at a path of keys, ``None`` where there is none."""
+    """Return the value at a path of keys; ``None``: there is none."""
     for key in place.split("."):
         entry = entry.get(key) if isinstance(entry, Mapping) else None
     return entry
@@ -113,7 +113,7 @@ def _at(entry: Any, place: str) -> Any:
 
 
 def is_chunk(entry: Mapping[str, Any]) -> bool:
-    """Return whether a JSON value is a part of a streamed response that is not finished."""
+    """Return whether a JSON value is a chunk of an unfinished streamed response."""
     if str(entry.get("object", "")).endswith(".chunk"):
         return True
     if entry.get("stop") is False and "content" in entry:
@@ -123,14 +123,14 @@ def is_chunk(entry: Mapping[str, Any]) -> bool:
 
 
 def id_of(entry: Mapping[str, Any]) -> str:
-    """Return the id of the request of a response, "" without one."""
+    """Return the request id of a response; "": none."""
     meta = entry.get("meta_info")
     inner = meta.get("id") if isinstance(meta, Mapping) else None
     return str(entry.get("id") or inner or "")
 
 
 def continues(before: Sample, after: Sample) -> bool:
-    """Return whether a chunk without an id continues the one before: no count is smaller."""
+    """Return whether a chunk without an id continues the previous one: no count decreases."""
     if (before.tokens or 0) > (after.tokens or 0):
         return False
     if (before.drafted or 0) > (after.drafted or 0):

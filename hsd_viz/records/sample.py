@@ -1,6 +1,6 @@
-"""What was counted: one sample per log line, response or pair of scrapes.
+"""Samples: the counts of one log line, response or pair of scrapes.
 
-A sample holds what its source reports and nothing else: what is not reported is ``None``.
+A sample contains only what its source reports; other fields are ``None``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hsd_viz.errors import BadFile
 from hsd_viz.records.fields import Number
 from hsd_viz.settings.ranges import check_range
 
-#: Limits of a record: beyond them it is damaged.
+#: Limits of a record; one that exceeds them is damaged.
 MOST_DRAFT = 1024
 MOST_COUNT = 10**15
-#: A count of emitted tokens may be this much below the number of forward passes: the first token
-#: comes from the prefill, and the last round may have been cut.
+#: Allowed amount by which emitted tokens are fewer than forward passes: the first token comes from
+#: the prefill, and the last round may have been cut.
 SLACK = 1.0
 
 
@@ -28,9 +28,9 @@ class RecordedVerification(NamedTuple):
     """One forward pass of the target over a draft.
 
     Attributes:
-        drafted: draft tokens.
-        accepted: accepted draft tokens.
-        nanoseconds: its time, where the source reports it.
+        drafted: the number of draft tokens.
+        accepted: the number of accepted draft tokens.
+        nanoseconds: the duration; ``None``: not reported.
     """
 
     drafted: int
@@ -40,13 +40,13 @@ class RecordedVerification(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """What a record says of its request.
+    """The facts of a record's request.
 
     Attributes:
-        context: tokens of the prompt, the cached ones included.
-        cached: tokens of the prompt that came from a cache.
-        temperature: of the sampling.
-        category: the kind of the prompt.
+        context: the number of prompt tokens, including cached ones.
+        cached: the number of cached prompt tokens.
+        temperature: the sampling temperature.
+        category: the category of the prompt.
     """
 
     context: Number | None = None
@@ -57,30 +57,31 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one line, response or pair of scrapes reports.
+    """The figures of one log line, response or pair of scrapes.
 
     Attributes:
-        line: line of the file, from 1; 0: no line of its own.
-        clock: the time as it is written.
-        drafts: verifications of a draft.
-        drafted: draft tokens.
-        accepted: accepted draft tokens.
-        by_position: drafts whose first k tokens were all accepted, k = 1, 2, ...
-        reached: drafts of at least k tokens, k = 1, 2, ...; ``None``: lengths are unknown.
-        histogram: drafts of which exactly j tokens were accepted, j = 0, 1, ...
+        line: the line of the file, from 1; 0: not of a single line.
+        clock: the time, as written.
+        drafts: the number of verified drafts.
+        drafted: the number of draft tokens.
+        accepted: the number of accepted draft tokens.
+        by_position: the number of drafts whose first k tokens were all accepted, k = 1, 2, ...
+        reached: the number of drafts of at least k tokens, k = 1, 2, ...; ``None``: lengths are
+            unknown.
+        histogram: the number of drafts of which exactly j tokens were accepted, j = 0, 1, ...
         verifications: every verification, in order.
-        tokens: emitted tokens.
-        passes: passes of the target that emitted tokens, with a draft or without.
-        length: tokens per verification as reported, where there are no counts.
-        prefill_seconds: time to the first token.
-        seconds: time from then on.
-        speed: tokens per second of all requests together.
-        running: requests that were decoded together.
+        tokens: the number of emitted tokens.
+        passes: the number of passes of the target that emitted tokens, with or without a draft.
+        length: the reported tokens per verification, if there are no counts.
+        prefill_seconds: the time to the first token in seconds.
+        seconds: the time after the first token in seconds.
+        speed: the tokens per second of all requests together.
+        running: the number of requests decoded together.
         draft_length: the configured number of draft tokens.
-        draft_ms: milliseconds of drafting per verification.
-        engine_rate: the acceptance rate as this version of the engine counts it, where it differs.
-        request: what the record says of its request.
-        derived: the names of fields that follow from rounded figures.
+        draft_ms: the milliseconds of drafting per verification.
+        engine_rate: the acceptance rate by the definition of this engine version, if different.
+        request: the facts of the request.
+        derived: the names of fields derived from rounded figures.
     """
 
     line: int = 0
@@ -118,20 +119,20 @@ class Sample:
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """Emitted tokens per forward pass of the target, with a draft or without."""
+        """Emitted tokens per forward pass of the target, over passes with and without a draft."""
         if self.tokens is not None and self.passes:
             return self.tokens / self.passes
         return None
 
     @property
     def tokens_per_verification(self) -> float | None:
-        """Tokens per verification of a draft: accepted draft tokens and one of the target."""
+        """Tokens per verification: accepted draft tokens and one token of the target."""
         if self.accepted is not None and self.drafts:
             return 1 + self.accepted / self.drafts
         return self.length
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that are known, as JSON data."""
+        """Return the known fields as JSON data."""
         data: dict[str, Any] = {}
         for name, value in asdict(self).items():
             if value not in (None, (), "", frozenset()):
@@ -202,7 +203,7 @@ def _check_counts(sample: Sample) -> None:
 
 
 def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
-    """Return the drafts of which k or more tokens were accepted, k = 1, 2, ...
+    """Return the number of drafts of which k or more tokens were accepted, k = 1, 2, ...
 
     Raises:
         UserError: if the longest draft is out of range.
@@ -212,19 +213,19 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
 
 
 def at_least(histogram: Sequence[float]) -> list[float]:
-    """Return how many are k or more, k = 1, 2, ..., of a histogram that begins with those of 0."""
+    """Return the sums of a histogram from k on, k = 1, 2, ...; its first count is that of 0."""
     return [sum(histogram[k:]) for k in range(1, len(histogram))]
 
 
 def rates_at(counts: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the acceptance at each position from the drafts that accepted its token, and those
-    that reached it; 0 where none did.
+    """Return the acceptance at each position from the numbers of drafts that accepted its token and
+    that reached it; 0 if none reached it.
     """
     return [accepted / reached if reached else 0.0 for accepted, reached in counts]
 
 
 def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
-    """Return how many of the counts are k or more, k = 1, 2, ..., ``longest``.
+    """Return the number of counts that are k or more, k = 1, 2, ..., ``longest``.
 
     Raises:
         UserError: if the longest draft is out of range.
@@ -236,12 +237,12 @@ def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
     return tuple(reached)
 
 
-#: Draft tokens per draft that may be missing of drafts of one length: cut at the ends of requests.
+#: Draft tokens per draft that may be missing from drafts of one length, because requests end.
 CUT = 0.02
 
 
 def with_fixed_length(sample: Sample) -> Sample:
-    """Return the sample with ``reached`` where its counts show that all drafts have one length.
+    """Return the sample with ``reached`` if its counts show that all drafts have one length.
 
     Drafts of n positions have one length exactly if the draft tokens are n times the drafts. The
     last draft of a request may be cut at the token limit: up to :data:`CUT` draft tokens per draft

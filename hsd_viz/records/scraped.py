@@ -1,4 +1,4 @@
-"""Series of ``/metrics``: gauges of each scrape, and what counters counted between scrapes."""
+"""Series of ``/metrics``: the gauges of each scrape, and the counts between scrapes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COUNTER_NAME = re.compile(r"_total$|spec_decode_num_|skipped_tokens_(?:sum|coun
 
 
 def keep_scrapes(collected: Collected, scrapes: Scrapes, before: Scrapes | None) -> None:
-    """Add the series of ``/metrics`` to what was collected, model by model.
+    """Add the series of ``/metrics`` to the collected samples, model by model.
 
     Args:
-        collected: where the samples go.
+        collected: the collection to which samples are added.
         scrapes: the scrapes of the file.
-        before: an earlier copy of ``/metrics``: counters are counted from its last scrape.
+        before: an earlier copy of ``/metrics``, from whose last scrape counters count.
     """
     models = [name for name in scrapes.models() if name] or [""]
     for model in models:
@@ -42,10 +42,10 @@ def keep_scrapes(collected: Collected, scrapes: Scrapes, before: Scrapes | None)
 
 
 class _ScrapeOfModel(NamedTuple):
-    """The metrics of one model at one moment.
+    """The metrics of one model in one scrape.
 
     Attributes:
-        line: the first line of the scrape; 0: of another file.
+        line: the first line of the scrape; 0: the scrape is of another file.
         values: the metrics.
     """
 
@@ -67,10 +67,10 @@ class _ScrapesOfModel:
     """The scrapes of one model.
 
     Attributes:
-        collected: where the samples go.
-        model: the model, "" where it is not named.
-        scrapes: those that have metrics of it.
-        earlier: the last one of an earlier copy.
+        collected: the collection to which samples are added.
+        model: the model; "": not named.
+        scrapes: the scrapes that have metrics of the model.
+        earlier: the last scrape of an earlier copy.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class _ScrapesOfModel:
                 self._keep(replace(sample, line=scrape.line), form)
 
     def keep_counters(self, reads: ReadsMetrics) -> None:
-        """Add what counters counted: since the start in one scrape, else between scrapes."""
+        """Add the counts between scrapes; with only one scrape, those since the start."""
         chain = []
         samples = []
         for scrape in self._with_the_earlier():
@@ -130,9 +130,9 @@ class _ScrapesOfModel:
         """Add a sample per pair of successive scrapes.
 
         Args:
-            reads: reads the counters.
-            chain: the scrapes.
-            first: what was counted before the first one.
+            reads: the reader of the counters.
+            chain: the scrapes in order.
+            first: the counts before the first scrape.
         """
         form: Form | None = None
         remarks = []
@@ -158,7 +158,7 @@ class _ScrapesOfModel:
 
 
 def _before_the_first(sample: Sample, scrapes: int) -> str:
-    """Return the remark on what a server had counted before the first scrape."""
+    """Return a remark on the counts of a server before the first scrape."""
     return (
         f"{scrapes} scrapes of one server: counted is what was added between them; before "
         f"the first one {sample.drafted or 0:,.0f} draft tokens{accepted_words(sample.rate)}"

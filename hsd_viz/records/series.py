@@ -1,6 +1,6 @@
-"""Series of samples: those of one model served by one engine in one form of record, and their sums.
+"""Series: the samples of one model, engine and form of record, and their sums.
 
-Only a series is pooled.
+Only samples of one series are pooled.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class Series:
     """The samples of one model, engine and form of record.
 
     Attributes:
-        engine: the program that wrote them.
-        version: the version that the record names, else those that the form was seen in.
+        engine: the program that wrote the records.
+        version: the version stated by the record, else the versions in which the form was seen.
         form: the name of the form.
-        model: the served model, where the record names it.
-        samples: in the order of the file.
+        model: the served model; "": not named.
+        samples: the samples in the order of the file.
         single: whether a sample is one request.
-        method: the drafter, by its name here, where the record names it.
-        draft_model: the model of the drafter, where the record names it.
-        remarks: what was left out, and why.
+        method: the drafter, by its name in this package; ``None``: not named.
+        draft_model: the model of the drafter; "": not named.
+        remarks: remarks on what was left out, with the reason.
     """
 
     engine: str
@@ -88,7 +88,7 @@ class Series:
 
 
 class _SavedSeries(msgspec.Struct):
-    """The data of :meth:`Series.to_dict`; the attributes are those of a series."""
+    """The data of :meth:`Series.to_dict`, with the attributes of a series."""
 
     engine: str
     version: str
@@ -102,7 +102,7 @@ class _SavedSeries(msgspec.Struct):
 
 
 def pooled(samples: Sequence[Sample]) -> Sample:
-    """Return the samples as one.
+    """Combine samples to one.
 
     Counts are added where all samples have them. Acceptance by position is added over the samples
     that report it, each position over the drafts that reached it. Lengths without counts are
@@ -134,13 +134,13 @@ def pooled(samples: Sequence[Sample]) -> Sample:
 
 
 def _sum(samples: Sequence[Sample], name: str) -> float | None:
-    """Return the sum of a field, ``None`` unless all samples have it."""
+    """Return the sum of a field; ``None`` unless all samples have it."""
     values = [getattr(sample, name) for sample in samples]
     return None if None in values or not values else sum(values)
 
 
 def _added(samples: Sequence[Sample], name: str) -> tuple[float, ...] | None:
-    """Return the sums of a field of several places, ``None`` unless all samples have it."""
+    """Return the sums of a field by position; ``None`` unless all samples have it."""
     rows = []
     for sample in samples:
         row = getattr(sample, name)
@@ -151,24 +151,24 @@ def _added(samples: Sequence[Sample], name: str) -> tuple[float, ...] | None:
 
 
 def position_drafts(samples: Iterable[Sample]) -> float:
-    """Return the drafts of the samples that report acceptance by position."""
+    """Return the number of drafts of the samples that report acceptance by position."""
     return sum(one.drafts or 0.0 for one in samples if one.by_position is not None)
 
 
 def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Return the sums of rows of different lengths, by place."""
+    """Return the sums of rows of different lengths, by index."""
     return tuple(sum(column) for column in zip_longest(*rows, fillvalue=0.0))
 
 
 def _all_verifications(samples: Sequence[Sample]) -> tuple[RecordedVerification, ...]:
-    """Return all verifications where every sample that drafted lists its own."""
+    """Return all verifications, if every sample with drafts lists its own; else ()."""
     if any(one.drafted and not one.verifications for one in samples):
         return ()
     return tuple(chain.from_iterable(sample.verifications for sample in samples))
 
 
 def _mean_length(samples: Sequence[Sample]) -> float | None:
-    """Return the mean of reported lengths, by running requests; ``None`` where there are counts."""
+    """Return the mean of reported lengths, weighted by running requests; ``None``: counts exist."""
     if any(one.length is None for one in samples):
         return None
     weights = [one.running or 1.0 for one in samples]
@@ -184,5 +184,5 @@ def _weighted(samples: Sequence[Sample], name: str) -> float | None:
 
 
 def _same(values: Sequence[int | None]) -> int | None:
-    """Return the value that all share, ``None`` where they differ."""
+    """Return the common value; ``None`` if values differ."""
     return values[0] if len(set(values)) == 1 else None

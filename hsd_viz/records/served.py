@@ -1,9 +1,9 @@
-"""A served request as a run: what the page and views show of an imported trace.
+"""Converts an imported trace of a served request to a run that views can show.
 
-A record with rounds says how many tokens were drafted and accepted in each of them, not which. The
-run has a placeholder in place of each token, without probabilities, and the drafter and the target
-of the engine as its levels. Rounds without a recorded time share what the request took, else they
-last equally long; the run says so.
+A record with rounds reports how many tokens each round drafted and accepted, but not which. The run
+has a placeholder for each token, without probabilities, and the drafter and the target of the
+engine as its levels. Rounds without a recorded time share that of the request, or else have a
+nominal duration; the run states which.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from hsd_viz.stack import TARGET
 from hsd_viz.text import counted
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 
-#: The placeholders of a token of the text and of one that was drafted and not emitted, by their id.
+#: Placeholders (id, text) of an emitted token, and of a draft token that was not emitted.
 EMITTED = (0, "·")
 DROPPED = (1, "×")
-#: What a round lasts where nothing is known of times.
+#: Duration of a round in nanoseconds if no times are known.
 NOMINAL_NS = 1_000_000
 
 
 class _Imported(msgspec.Struct):
-    """What a trace notes of its import.
+    """The facts of an import in a trace.
 
     Attributes:
         engine: the engine that wrote the record.
-        method: the drafter.
+        method: the name of the drafter.
     """
 
     engine: str
@@ -41,13 +41,13 @@ class _Imported(msgspec.Struct):
 
 
 class _ServedMeta(msgspec.Struct):
-    """The meta of an imported trace, as far as it is used here.
+    """The meta fields of an imported trace that are used here.
 
     Attributes:
-        imported: the notes of the import.
-        prefill_ns: ns of the prefill.
-        decode_ns: ns from then on.
-        created: when the run was made.
+        imported: the facts of the import.
+        prefill_ns: the duration of the prefill in nanoseconds.
+        decode_ns: the duration after the prefill in nanoseconds.
+        created: the time of the run.
     """
 
     imported: _Imported
@@ -57,11 +57,11 @@ class _ServedMeta(msgspec.Struct):
 
 
 def served_run(trace: Trace) -> Trace:
-    """Return an imported trace as a run that can be shown; one that is such a run stays.
+    """Return an imported trace as a run that can be shown; other traces are returned unchanged.
 
     Raises:
-        BadFile: if its notes are damaged.
-        Unsupported: if its record has no rounds.
+        BadFile: if the facts of the import are damaged.
+        Unsupported: if the record has no rounds.
     """
     if len(trace):
         return trace
@@ -93,7 +93,7 @@ def served_run(trace: Trace) -> Trace:
         "prompt_ids": [],
         "prefill_ns": prefill,
         "wall_ns": starts[-1],
-        # The page says what rules of its own keep; an engine's is quoted and called unchecked.
+        # The page states the guarantees of this package's rules; it marks an engine's as unchecked.
         "sampling": {"rule": engine},
         "clock": clock,
         "created": about.created or "",
@@ -102,11 +102,11 @@ def served_run(trace: Trace) -> Trace:
 
 
 def _times(trace: Trace, decode: int | None) -> tuple[list[int], str]:
-    """Return what each round took in ns, and how that is known.
+    """Return the duration of each round in nanoseconds, and the origin of these times.
 
     Args:
-        trace: has the rounds.
-        decode: what all of them took in ns; ``None`` if unknown.
+        trace: the trace with the rounds.
+        decode: the total duration of the rounds in nanoseconds; ``None``: unknown.
     """
     rounds = trace.round_rows
     recorded = [row.duration_ns for row in rounds if row.duration_ns is not None]
@@ -118,7 +118,7 @@ def _times(trace: Trace, decode: int | None) -> tuple[list[int], str]:
 
 
 def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
-    """Return the draft token of a round at a place from 0."""
+    """Return the draft token of a round at an index from 0."""
     accepted = place < row.accepted
     token, text = EMITTED if accepted else DROPPED
     verdict = "accepted"
@@ -141,8 +141,8 @@ def _draft(row: RoundRow, place: int, drafter: str) -> DraftRow:
 
 
 def _token(row: RoundRow, place: int, index: int, drafter: str) -> TokenRow:
-    """Return the token of a round at a place from 0: accepted draft tokens, then the target's
-    own.
+    """Return the emitted token of a round at an index from 0: accepted draft tokens, then the
+    target's own.
     """
     accepted = place < row.accepted
     token, text = EMITTED

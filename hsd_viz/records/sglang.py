@@ -135,7 +135,7 @@ FINISHED = declare(
 
 
 def below_one(rate: float | None) -> float | None:
-    """Return a rate as printed; versions before 0.5.4 print rates above 1, which mean nothing."""
+    """Return a printed rate; ``None`` for one above 1, as versions before 0.5.4 print."""
     return None if rate is None or rate > 1 else rate
 
 
@@ -158,19 +158,19 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
 
 
 class SGLangCounts(msgspec.Struct):
-    """The counts of a request; versions gave a count several names, the oldest first.
+    """The counts of a request. Names of a count differ by version; the oldest is first.
 
     Attributes:
-        spec_verify_ct: verifications.
-        spec_draft_token_num: draft tokens.
-        spec_proposed_drafts: the same.
-        spec_num_proposed_drafts: the same.
-        spec_accept_token_num: accepted draft tokens.
-        spec_accepted_drafts: the same.
-        spec_num_correct_drafts: the same.
-        spec_accept_histogram: verifications that accepted exactly j draft tokens.
-        spec_correct_drafts_histogram: the same.
-        completion_tokens: emitted tokens.
+        spec_verify_ct: the number of verifications.
+        spec_draft_token_num: the number of draft tokens.
+        spec_proposed_drafts: the number of draft tokens, in a later version.
+        spec_num_proposed_drafts: the number of draft tokens, in the latest version.
+        spec_accept_token_num: the number of accepted draft tokens.
+        spec_accepted_drafts: the number of accepted draft tokens, in a later version.
+        spec_num_correct_drafts: the number of accepted draft tokens, in the latest version.
+        spec_accept_histogram: the number of verifications that accepted exactly j draft tokens.
+        spec_correct_drafts_histogram: this histogram, in the latest version.
+        completion_tokens: the number of emitted tokens.
     """
 
     spec_verify_ct: Number | None = None
@@ -186,31 +186,31 @@ class SGLangCounts(msgspec.Struct):
 
     @property
     def drafted(self) -> Number | None:
-        """Draft tokens."""
+        """The number of draft tokens."""
         return first_known(
             self.spec_draft_token_num, self.spec_proposed_drafts, self.spec_num_proposed_drafts
         )
 
     @property
     def accepted(self) -> Number | None:
-        """Accepted draft tokens."""
+        """The number of accepted draft tokens."""
         return first_known(
             self.spec_accept_token_num, self.spec_accepted_drafts, self.spec_num_correct_drafts
         )
 
     @property
     def histogram(self) -> tuple[Number, ...] | None:
-        """Verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
+        """The number of verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
         counts = first_known(self.spec_accept_histogram, self.spec_correct_drafts_histogram)
         return tuple(counts) if counts else None
 
 
 class _Lengths(msgspec.Struct):
-    """Every verification of a request.
+    """The verifications of a request.
 
     Attributes:
-        verify_lengths: the verified tokens, the last token of the text included.
-        accept_lengths: the tokens that a verification added, one of the target included.
+        verify_lengths: the verified tokens of each, including the last token of the text.
+        accept_lengths: the emitted tokens of each, including one of the target.
     """
 
     verify_lengths: list[int] | None = None
@@ -237,7 +237,7 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
 
 
 def counted(counts: SGLangCounts, tokens: float | None, request: RecordedRequest) -> Sample:
-    """Return the sample of the counts of a request. A request without verifications counts 0."""
+    """Return the sample of a request's counts, which are 0 without verifications."""
     histogram = counts.histogram
     accepted = counts.accepted
     by_position = None
@@ -247,7 +247,7 @@ def counted(counts: SGLangCounts, tokens: float | None, request: RecordedRequest
             accepted = sum(by_position)
     drafts = counts.spec_verify_ct
     if accepted is None and tokens is not None and drafts is not None:
-        # The first token is of the prefill; each verification adds one token of the target.
+        # The prefill emits the first token; each verification emits one token of the target.
         accepted = max(0, tokens - 1 - drafts)
     passes = None
     if tokens is not None and accepted is not None:

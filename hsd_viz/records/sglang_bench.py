@@ -1,4 +1,4 @@
-"""What SGLang reports of a whole server: ``/get_server_info``, ``bench_one_batch_server`` and
+"""SGLang's figures of a whole server: ``/get_server_info``, ``bench_one_batch_server`` and
 ``bench_serving``.
 """
 
@@ -20,8 +20,8 @@ class _State(msgspec.Struct):
     """The state of a rank of a server.
 
     Attributes:
-        avg_spec_accept_length: tokens per verification since the start.
-        last_gen_throughput: tokens per second.
+        avg_spec_accept_length: the tokens per verification since the start.
+        last_gen_throughput: the tokens per second.
     """
 
     avg_spec_accept_length: Number | None = None
@@ -32,7 +32,7 @@ class _ServerInfo(msgspec.Struct):
     """The state of a server.
 
     Attributes:
-        internal_states: the states of its ranks; other values among them are ignored.
+        internal_states: the states of the ranks; other values in the list are ignored.
         speculative_num_steps: the configured steps of a draft.
         speculative_eagle_topk: the branches of a draft; 1: a chain.
     """
@@ -67,9 +67,9 @@ class _BatchResult(msgspec.Struct):
     """A line of ``bench_one_batch_server``.
 
     Attributes:
-        batch_size: requests that were decoded together.
-        last_gen_throughput: tokens per second; -1: not known.
-        output_throughput: the same.
+        batch_size: the number of requests decoded together.
+        last_gen_throughput: the tokens per second; -1: unknown.
+        output_throughput: the tokens per second, by another name.
     """
 
     batch_size: Number | None
@@ -93,7 +93,7 @@ def batch_result(value: Mapping[str, Any]) -> tuple[Sample, Form] | None:
 
 
 def summary_rows(rows: Mapping[str, str]) -> Sample | None:
-    """Return the sample of the rows of a printed summary, ``None`` without an accept length."""
+    """Return the sample of the rows of a printed summary; ``None`` without an accept length."""
     length = number(rows.get("Accept length"))
     if not length:
         return None
@@ -108,9 +108,9 @@ class _Serving(msgspec.Struct):
 
     Attributes:
         concurrency: the mean number of requests at a time.
-        max_concurrency: the most.
-        median_tpot_ms: time per output token, the median over requests.
-        mean_tpot_ms: the mean.
+        max_concurrency: the maximum number of requests at a time.
+        median_tpot_ms: the median time per output token in milliseconds.
+        mean_tpot_ms: the mean time per output token in milliseconds.
     """
 
     concurrency: Number | None = None

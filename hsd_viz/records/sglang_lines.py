@@ -59,14 +59,14 @@ def _algorithm(match: re.Match[str], context: Context) -> None:
 
 
 def _steps(match: re.Match[str], context: Context) -> None:
-    """Take the draft length from the steps of a chain; a tree of several branches has none."""
+    """Set the draft length from the steps of a chain; a tree with several branches has none."""
     branches = re.search(r"speculative_eagle_topk=(\d+)", match.string)
     if branches is None or branches[1] == "1":
         context.draft_length = int(figure(match[1]))
 
 
 def _draft_tokens(match: re.Match[str], context: Context) -> None:
-    """Take the draft length from the verified tokens where no steps are named."""
+    """Set the draft length from the verified tokens if no steps are named."""
     if context.draft_length is None and "speculative_num_steps=None" in match.string:
         context.draft_length = int(figure(match[1])) - 1
 
@@ -75,8 +75,8 @@ class _PrintedCounts(SGLangCounts):
     """The counts of a finished request.
 
     Attributes:
-        prompt_tokens: tokens of the prompt.
-        cached_tokens: tokens of the prompt that came from a cache.
+        prompt_tokens: the number of prompt tokens.
+        cached_tokens: the number of cached prompt tokens.
     """
 
     prompt_tokens: Number | None = None
@@ -123,12 +123,12 @@ LINES = (
 )
 
 
-#: Difference of a printed rate from the one that a length implies: both are rounded to 0.01.
+#: Allowed difference between a printed rate and that implied by a length, both rounded to 0.01.
 ROUNDED = 0.0085
 
 
 def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Sample]:
-    """Return the lines of a log with the draft length that length and rate imply together.
+    """Return the lines of a log with the draft length implied by length and rate together.
 
     Before 0.5.9 the rate is length / (n + 1), of n draft tokens and the target's own; from then on
     it is (length - 1) / n. A draft length is taken where exactly one of both fits every line.

@@ -1,4 +1,4 @@
-"""Summaries that benchmarks of serving engines print: a title, rows of names and values, an end."""
+"""Printed summaries of benchmarks of serving engines: a title, rows of names and values, an end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ends(text: str) -> bool:
 
 
 def row_of(text: str) -> tuple[str, str] | None:
-    """Return name and value of a row, ``None`` if a line is not one."""
+    """Return the name and the value of a row; ``None`` if the line is not a row."""
     row = _ROW.match(text)
     return None if row is None else (row[1].strip(), row[2])
 
@@ -34,10 +34,10 @@ def is_inside(text: str) -> bool:
 
 
 def sample_of(rows: dict[str, str]) -> tuple[Sample, Form] | None:
-    """Return the sample of the rows of a summary, ``None`` if it has no figures of drafts.
+    """Return the sample of the rows of a summary; ``None`` if it has no figures of drafts.
 
     Raises:
-        BadFile: if they are impossible.
+        BadFile: if the figures are impossible.
     """
     sample = vllm_bench.summary_rows(rows)
     if sample is not None:

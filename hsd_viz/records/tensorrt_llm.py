@@ -25,7 +25,7 @@ from hsd_viz.records.sample import (
 )
 
 NAME = "tensorrt-llm"
-#: The key of an iteration's counts.
+#: Key of an iteration's counts.
 STATISTICS = "specDecodingStats"
 
 ITERATION = declare(
@@ -67,7 +67,7 @@ BENCH = declare(
     sample="[DT] AVERAGE: 96.00 / [ADT] AVERAGE: 41.20 / [AL] AVERAGE: 2.60",
     reports="draft tokens and accepted tokens of a request, tokens per verification, speed",
 )
-#: What a line of the summary reports -> its name here.
+#: Figures of the summary, with their names in this package.
 BENCH_ROWS = {
     "[DT] AVERAGE": "drafted",
     "[ADT] AVERAGE": "accepted",
@@ -80,17 +80,17 @@ BENCH_ROWS = {
 
 @dataclass(slots=True)
 class _BenchNotes:
-    """What trtllm-bench printed.
+    """The state from previous lines of trtllm-bench.
 
     Attributes:
-        summaries: the figures of each summary by name.
+        summaries: the figures of each summary, by name.
     """
 
     summaries: list[dict[str, float]] = field(default_factory=lambda: [{}])
 
 
 def _bench_row(match: re.Match[str], context: Context) -> None:
-    """Keep a figure of a summary; one that comes again starts the next summary."""
+    """Store a figure of a summary. A figure that appears again starts the next summary."""
     blocks = context.notes_of(_BenchNotes).summaries
     name = BENCH_ROWS[match[1]]
     if name in blocks[-1]:
@@ -108,7 +108,7 @@ LINES = (
 
 
 def benches(context: Context) -> list[Sample]:
-    """Return the summaries that a file has; averages are over requests."""
+    """Return the samples of the summaries in a file; averages are over requests."""
     samples = []
     for block in context.notes_of(_BenchNotes).summaries:
         if not block.get("length") or not block.get("drafted"):
@@ -138,9 +138,9 @@ class _Statistics(msgspec.Struct):
     """The counts of an iteration.
 
     Attributes:
-        numDraftTokens: draft tokens.
-        numAcceptedTokens: accepted draft tokens.
-        numRequestsWithDraftTokens: verifications: one of each request that had a draft.
+        numDraftTokens: the number of draft tokens.
+        numAcceptedTokens: the number of accepted draft tokens.
+        numRequestsWithDraftTokens: the number of verifications, one per request with a draft.
     """
 
     numDraftTokens: Number | None = None
@@ -152,8 +152,8 @@ class _Iteration(msgspec.Struct):
     """An iteration.
 
     Attributes:
-        iterLatencyMS: its ms.
-        numActiveRequests: the running requests.
+        iterLatencyMS: the duration in milliseconds.
+        numActiveRequests: the number of running requests.
     """
 
     iterLatencyMS: Milliseconds | None = None
@@ -161,7 +161,7 @@ class _Iteration(msgspec.Struct):
 
 
 def iteration(value: Mapping[str, Any]) -> Sample | None:
-    """Return the sample of an iteration; ``None`` of one without drafts."""
+    """Return the sample of an iteration; ``None`` if it has no drafts."""
     if not isinstance(value.get(STATISTICS), Mapping):
         return None
     statistics = typed(value[STATISTICS], _Statistics)
@@ -189,10 +189,10 @@ class _Decoding(msgspec.Struct):
     """The figures of speculative decoding of a choice.
 
     Attributes:
-        num_spec_steps: verifications.
-        total_draft_tokens: draft tokens.
-        total_accepted_draft_tokens: accepted draft tokens.
-        acceptance_histogram: verifications that accepted exactly j draft tokens.
+        num_spec_steps: the number of verifications.
+        total_draft_tokens: the number of draft tokens.
+        total_accepted_draft_tokens: the number of accepted draft tokens.
+        acceptance_histogram: the number of verifications that accepted exactly j draft tokens.
         num_spec_tokens: the configured number of draft tokens.
     """
 
@@ -204,7 +204,7 @@ class _Decoding(msgspec.Struct):
 
 
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
-    """Return the sample of a response with its form; choices are added."""
+    """Return the sample of a response with its form; the counts of choices are added."""
     decodings = of_choices(value, "speculative_decoding", _Decoding)
     drafted = sum_over_choices(one.total_draft_tokens for one in decodings)
     if not drafted:

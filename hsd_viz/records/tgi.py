@@ -52,7 +52,7 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
 
 
 def _buckets(values: Mapping[prometheus.Key, float]) -> dict[int, float]:
-    """Return how many steps emitted at most k tokens beyond the first, by k."""
+    """Return the number of steps that emitted at most k tokens beyond the first, by k."""
     buckets: dict[int, float] = {}
     for key, value in values.items():
         if key[0] != f"{HISTOGRAM}_bucket":

@@ -1,4 +1,4 @@
-"""TokenSpeed: responses with the counts of SGLang's, under names of its own."""
+"""TokenSpeed: responses with the counts of SGLang under other names."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class _Counts(msgspec.Struct):
     """The counts of a request.
 
     Attributes:
-        spec_verify_ct: verifications.
-        spec_draft_tokens: draft tokens.
-        spec_accepted_tokens: accepted draft tokens.
-        completion_tokens: emitted tokens.
+        spec_verify_ct: the number of verifications.
+        spec_draft_tokens: the number of draft tokens.
+        spec_accepted_tokens: the number of accepted draft tokens.
+        completion_tokens: the number of emitted tokens.
     """
 
     spec_verify_ct: Number | None = None

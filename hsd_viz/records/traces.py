@@ -1,4 +1,4 @@
-"""Series of records as traces: what a source does not report is *not observed*, ``None``.
+"""Converts series of records to traces. Figures that a source does not report are ``None``.
 
 An imported trace has no tokens or drafts; it has rounds only where the source reports each
 verification. Its meta has ``counts`` (:data:`~hsd_viz.records.convert.QUANTITIES`), and under
@@ -21,9 +21,9 @@ from hsd_viz.records.series import Series
 from hsd_viz.text import counted
 from hsd_viz.trace import RoundRow, Trace
 
-#: What an importer looks for; the other quantities follow.
+#: Quantities that an importer looks for; the others follow.
 COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
-#: Fields of a sample -> quantities.
+#: Quantities of the fields of a sample.
 _QUANTITIES = {
     "drafts": "verifications",
     "drafted": "drafted",
@@ -37,7 +37,7 @@ _QUANTITIES = {
 
 
 def traces_of(series: Series) -> list[Trace]:
-    """Return a trace per request of a series, or one of all its samples."""
+    """Return a trace per request of a series, or one trace of all samples."""
     if not series.single:
         return [trace_of(series)]
     return [trace_of(replace(series, samples=(sample,))) for sample in series.samples]
@@ -73,7 +73,7 @@ def trace_of(series: Series) -> Trace:
 def _notes(
     series: Series, known: dict[str, Any], counts: dict[str, Any], derived: set[str]
 ) -> dict[str, Any]:
-    """Return what the meta says of the import."""
+    """Return the facts of the import for the meta."""
     follow = [name for name in COUNTS if name in counts and name not in known]
     notes: dict[str, Any] = {
         "engine": series.engine,
@@ -90,7 +90,7 @@ def _notes(
 
 
 def known_quantities(sample: Sample) -> dict[str, Any]:
-    """Return the quantities that a sample has; without a draft there is no rate by position."""
+    """Return the quantities of a sample, without rates by position if there are no drafts."""
     quantities: dict[str, Any] = {}
     for name, quantity in _QUANTITIES.items():
         value = getattr(sample, name)
@@ -133,10 +133,10 @@ def round_rows(sample: Sample) -> list[RoundRow]:
 
 
 def series_of(traces: Sequence[Trace]) -> Series:
-    """Return the series of imported traces as one.
+    """Combine the series of imported traces to one.
 
     Raises:
-        UserError: if they are of several engines or models.
+        UserError: if the traces are of several engines or models.
         BadFile: if a trace has no series.
     """
     parts = []
@@ -160,7 +160,7 @@ def series_of(traces: Sequence[Trace]) -> Series:
 
 
 def series_lines(series: Series) -> list[str]:
-    """Return a series and its figures as lines."""
+    """Return lines on a series and its figures."""
     trace = trace_of(series)
     about = trace.meta["imported"]
     model = f", model {series.model}" if series.model else ""
@@ -178,7 +178,7 @@ def series_lines(series: Series) -> list[str]:
 
 
 def figures_of(series: Series, trace: Trace) -> list[str]:
-    """Return the figures of a series as text."""
+    """Return the figures of a series as texts."""
     whole = series.pooled()
     figures = trace.metrics()
     shown = []
@@ -208,7 +208,7 @@ def figures_of(series: Series, trace: Trace) -> list[str]:
 
 
 def rates_text(sample: Sample) -> str:
-    """Return acceptance by position as text, "" where it is unknown."""
+    """Format the acceptance by position; "": unknown."""
     if sample.by_position is None or not sample.drafts:
         return ""
     if sample.reached is None:

@@ -158,7 +158,7 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
 
 
 def _metrics_v0(values: Mapping[prometheus.Key, float], drafted: float, emitted: float) -> Sample:
-    """Return the sample of V0's counters: the number of drafts is not among them."""
+    """Return the sample of V0's counters, which lack the number of drafts."""
     rate = prometheus.gauge(values, "vllm:spec_decode_draft_acceptance_rate")
     return Sample(drafted=drafted, tokens=emitted, engine_rate=rate)
 
@@ -170,14 +170,15 @@ class VLLMAcceptance(msgspec.Struct):
     """The figures of speculative decoding of a request, in the names of vLLM and AIPerf.
 
     Attributes:
-        num_spec_steps: verifications.
-        num_draft_tokens: draft tokens.
-        num_accepted_draft_tokens: accepted draft tokens.
+        num_spec_steps: the number of verifications.
+        num_draft_tokens: the number of draft tokens.
+        num_accepted_draft_tokens: the number of accepted draft tokens.
         num_spec_tokens: the configured number of draft tokens.
-        acceptance_histogram: verifications that accepted exactly j draft tokens, dense or by j.
-        per_step_drafted: draft tokens of each verification.
-        per_step_accepted: accepted draft tokens of each verification.
-        completion_tokens: emitted tokens; AIPerf has them here.
+        acceptance_histogram: the number of verifications that accepted exactly j draft tokens, as a
+            list or by j.
+        per_step_drafted: the number of draft tokens of each verification.
+        per_step_accepted: the number of accepted draft tokens of each verification.
+        completion_tokens: the number of emitted tokens, in records of AIPerf.
     """
 
     num_spec_steps: Number | None = None
@@ -194,8 +195,8 @@ class _Times(msgspec.Struct):
     """The times of a response of vLLM.
 
     Attributes:
-        time_to_first_token_ms: of the prefill.
-        generation_time_ms: from then on.
+        time_to_first_token_ms: the duration of the prefill in milliseconds.
+        generation_time_ms: the duration after the prefill in milliseconds.
     """
 
     time_to_first_token_ms: Number | None = None
@@ -254,7 +255,7 @@ def acceptance(
 
 
 def _verifications(figures: VLLMAcceptance) -> tuple[RecordedVerification, ...]:
-    """Return every verification where the record lists them.
+    """Return all verifications if the record lists them; else ().
 
     Raises:
         BadFile: if the lists differ in length.
@@ -271,7 +272,7 @@ def _verifications(figures: VLLMAcceptance) -> tuple[RecordedVerification, ...]:
 def _histogram(
     histogram: list[Number] | dict[int, Number] | None,
 ) -> tuple[float, ...] | None:
-    """Return the verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
+    """Return the number of verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
     if isinstance(histogram, dict):
         longest = max(histogram, default=0)
         check_range("the longest draft", longest, 0, MOST_DRAFT)
@@ -280,7 +281,7 @@ def _histogram(
 
 
 def _reached(rows: tuple[RecordedVerification, ...]) -> tuple[float, ...] | None:
-    """Return the drafts of at least k tokens, k = 1, 2, ..."""
+    """Return the number of drafts of at least k tokens, k = 1, 2, ..."""
     if not rows:
         return None
     drafted = [row.drafted for row in rows]

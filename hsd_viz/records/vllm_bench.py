@@ -1,4 +1,4 @@
-"""What vLLM prints and saves of its benchmarks: ``vllm bench serve``, ``spec_decode.py``."""
+"""Printed and saved results of vLLM's benchmarks: ``vllm bench serve``, ``spec_decode.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hsd_viz.records.sample import Sample, with_fixed_length
 
 
 def summary_rows(rows: Mapping[str, str]) -> Sample | None:
-    """Return the sample of the rows of a printed summary, ``None`` if it has no counts of
+    """Return the sample of the rows of a printed summary; ``None`` if it has no counts of
     drafts.
     """
     drafts = number(rows.get("Drafts"))
@@ -44,13 +44,14 @@ class _Result(msgspec.Struct):
     """A result file of ``vllm bench serve --save-result``.
 
     Attributes:
-        spec_decode_num_drafts: verifications.
-        spec_decode_draft_tokens: draft tokens.
-        spec_decode_accepted_tokens: accepted draft tokens.
-        spec_decode_per_position_acceptance_rates: as shares or in percent.
-        max_concurrency: the most requests at a time.
-        median_tpot_ms: time per output token, the median over requests.
-        mean_tpot_ms: the mean.
+        spec_decode_num_drafts: the number of verifications.
+        spec_decode_draft_tokens: the number of draft tokens.
+        spec_decode_accepted_tokens: the number of accepted draft tokens.
+        spec_decode_per_position_acceptance_rates: the acceptance by position, as shares or in
+            percent.
+        max_concurrency: the maximum number of requests at a time.
+        median_tpot_ms: the median time per output token in milliseconds.
+        mean_tpot_ms: the mean time per output token in milliseconds.
     """
 
     spec_decode_num_drafts: Number | None = None
@@ -82,8 +83,8 @@ def bench_json(value: Mapping[str, Any]) -> Sample | None:
 
 
 def _are_percent(rates: Sequence[float], drafts: float, accepted: float | None) -> bool:
-    """Return whether rates by position are in percent: as shares they sum to the accepted tokens of
-    a draft.
+    """Return whether rates by position are in percent; as shares they would sum to the accepted
+    tokens per draft.
     """
     if accepted is None or not drafts:
         return any(rate > 1 for rate in rates)
@@ -102,8 +103,8 @@ def bench_sample(
 ) -> Sample:
     """Return the sample of a benchmark.
 
-    Its speed is of all requests together, by the time per token of one and the number that may run
-    at a time: an upper estimate where fewer did.
+    The speed is that of all requests together, computed from the time per token of one request and
+    the maximum number of running requests. It is an overestimate if fewer were running.
     """
     speed = None
     if ms_per_token:
@@ -123,7 +124,7 @@ def bench_sample(
 
 # --- the example --------------------------------------------------------------------------------
 
-#: A figure of the example -> its name here.
+#: Figures of the example, with their names in this package.
 EXAMPLE_ROWS = {
     "num_drafts": "drafts",
     "num_draft_tokens": "drafted",
@@ -135,11 +136,11 @@ EXAMPLE_ROWS = {
 
 @dataclass(slots=True)
 class _Example:
-    """What the example printed of one output.
+    """The printed figures of one output of the example.
 
     Attributes:
-        figures: by name.
-        rates: acceptance by position.
+        figures: the figures by name.
+        rates: the acceptance by position.
     """
 
     figures: dict[str, float] = field(default_factory=dict)
@@ -148,17 +149,17 @@ class _Example:
 
 @dataclass(slots=True)
 class _ExampleNotes:
-    """What the example printed.
+    """The state from previous lines of the example.
 
     Attributes:
-        outputs: its outputs.
+        outputs: the outputs.
     """
 
     outputs: list[_Example] = field(default_factory=list)
 
 
 def _example_row(match: re.Match[str], context: Context) -> None:
-    """Keep a figure of the example; one that comes again starts the next output."""
+    """Store a figure of the example. A figure that appears again starts the next output."""
     outputs = context.notes_of(_ExampleNotes).outputs
     if match[1] == "total_num_output_tokens":
         outputs.append(_Example())
@@ -180,7 +181,7 @@ def _example_rate(match: re.Match[str], context: Context) -> None:
 
 
 def examples(context: Context) -> list[Sample]:
-    """Return the outputs of the example that a file has."""
+    """Return the samples of the example's outputs in a file."""
     samples = []
     for output in context.notes_of(_ExampleNotes).outputs:
         block = output.figures

@@ -29,7 +29,7 @@ from hsd_viz.records.vllm_bench import EXAMPLE_LINES
 
 @dataclass(slots=True)
 class _Notes:
-    """What was read of the lines before.
+    """The state from previous lines.
 
     Attributes:
         v0_counts: the cumulative counts of the last line of V0, by name.
@@ -41,11 +41,11 @@ class _Notes:
 
 
 def _v0(match: re.Match[str], context: Context) -> Sample:
-    """Return what was counted since the line before; the counts of V0 are cumulative.
+    """Return the counts since the previous line; the counts of V0 are cumulative.
 
-    V0 counts as accepted what the target would have accepted of a draft, tokens after a rejected
-    one included. A draft emits its accepted prefix and one token of the target, so the emitted
-    tokens less one per draft are the accepted ones in the sense of all later versions.
+    V0 counts all draft tokens that the target would have accepted, including those after a
+    rejected one. A draft emits its accepted prefix and one token of the target, so that the
+    accepted tokens in the sense of later versions are the emitted tokens less one per draft.
     """
     rate, tokens, accepted, drafted, emitted = (figure(text) for text in match.groups())
     counts = {"accepted": accepted, "drafted": drafted, "emitted": emitted}
@@ -97,7 +97,7 @@ def _interval_of(match: re.Match[str], context: Context) -> Sample | None:
 def interval(
     length: str, accepted: str, drafted: str, rates: str, context: Context
 ) -> Sample | None:
-    """Return the sample of an interval; ``None`` of one without drafts."""
+    """Return the sample of an interval; ``None`` if it has no drafts."""
     proposed = figure(drafted)
     if not proposed:
         return None
@@ -121,10 +121,10 @@ def interval(
 def drafts_of(
     accepted: float, drafted: float, length: float | None, rates: tuple[float, ...]
 ) -> float:
-    """Return the number of drafts that rounded figures of an interval imply.
+    """Return the number of drafts implied by the rounded figures of an interval.
 
-    If all drafts have as many tokens as there are rates, it is the quotient: exact. Whether they
-    do follows from the mean length, which is rounded to two digits: 1 + accepted / drafts.
+    If all drafts have as many tokens as there are rates, it is the exact quotient. The mean length,
+    1 + accepted / drafts rounded to two digits, shows whether they do.
     """
     whole = drafted / len(rates) if rates else 0.0
     if not accepted or length is None or length < 1:
@@ -133,13 +133,13 @@ def drafts_of(
     most = accepted / (length - 1 - 0.006) if length > 1.006 else float("inf")
     if whole == round(whole) and least <= whole <= most:
         return whole
-    # Of the two rounded figures, the sum of the rates (three digits each) is the more exact one.
+    # The sum of the rates (three digits each) is more exact than the rounded length.
     per_draft = sum(rates) or length - 1
     return float(round(accepted / per_draft)) if per_draft else float(round(whole))
 
 
 def _speed(match: re.Match[str], context: Context) -> None:
-    """Add the speed and the running requests of an engine; several engines report in turn."""
+    """Add the speed and the running requests of an engine; several engines alternate."""
     speed = figure(match[1])
     running = figure(match[2])
     notes = context.notes_of(_Notes)
