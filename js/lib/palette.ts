@@ -22,12 +22,11 @@ export type Palette = ReturnType<typeof paletteOf>;
  * and `phrase` its name within a sentence.
  */
 export function paletteOf(palette: PaletteData) {
-  const family = (s: string) =>
-    s in palette.hues && s !== "draft" && s !== "baseline"
-      ? s
-      : palette.baselines.includes(s)
-        ? "baseline"
-        : "draft";
+  function family(s: string): string {
+    const isOwn = s === YOU || (s in palette.hues && s !== "draft" && s !== "baseline");
+    if (isOwn) return s;
+    return palette.baselines.includes(s) ? "baseline" : "draft";
+  }
   return {
     family,
     /** For example "nano, draft model". */
