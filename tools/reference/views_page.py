@@ -57,7 +57,8 @@ RUN = (
 RUNS = (
     CatalogueLine("Versus", "hsd.views.Versus(race)"),
     CatalogueLine(
-        "DraftGame", 'hsd.views.DraftGame(race[0], {"copying": race[1], "nano": race[2]})'
+        "DraftGame",
+        'hsd.views.DraftGame(race[0], {"copying": race[1]}, asked="List the days of the week.")',
     ),
 )
 LAW = (
