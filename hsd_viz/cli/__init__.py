@@ -1,7 +1,9 @@
-"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.functions_as_commands`.
+"""The command ``hsd-viz``, with one function per command
+(:mod:`hsd_viz.cli.functions_as_commands`).
 
-Exit codes: 0 done, 1 not lossless (audit) or a fault of this package, 2 bad usage or input (one
-line on stderr), 130 interrupted or output closed. Nothing heavy is imported before a command runs.
+Exit codes: 0 success, 1 not lossless (audit) or a fault of this package, 2 invalid usage or input
+(one line on stderr), 130 interrupted or output closed. Heavy modules are imported only when a
+command runs.
 """
 
 import os
@@ -37,7 +39,7 @@ from hsd_viz.terminal import say
 from hsd_viz.version import __version__
 
 FAULT = 1
-#: Command -> its function, or its summary and its actions.
+#: Commands, each with its function, or with its summary and its actions.
 COMMANDS: dict[str, Any] = {
     "decode": decode.decode,
     "bench": bench.bench,
@@ -89,7 +91,7 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``.
 
     Args:
-        words: what is parsed, by default anything: other commands than these have no options.
+        words: the words to parse; only commands among them get their options (default: all).
     """
     parser = Parser(
         "hsd-viz",
@@ -106,7 +108,7 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; ``argv`` defaults to the process's arguments."""
+    """Run a command and return its exit code; ``argv`` defaults to the arguments of the process."""
     _open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -128,11 +130,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Replace closed standard streams, and characters that the terminal cannot show."""
+    """Replace closed standard streams, and make streams replace characters they cannot encode."""
     for name in ("stdout", "stderr"):
-        # A stream closed before the start (``>&-``) is None.
+        # A stream that was closed before the start (``>&-``) is None.
         if getattr(sys, name) is None:
-            # It stays open for the whole run.
+            # The file stays open until the process ends.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         # Replacing characters outside the terminal's encoding is better than failing.
@@ -153,7 +155,7 @@ def _run(words: list[str]) -> int:
         parser.error("--open is used without a command")
     args.command_line = shlex.join(["hsd-viz", *words])
     with warnings.catch_warnings():
-        # A warning is one line; those of libraries about their next versions are for developers.
+        # Show warnings on one line, without those of libraries about their future versions.
         warnings.simplefilter("ignore", FutureWarning)
         warnings.showwarning = _show_warning
         return args.run(args) or 0

@@ -20,7 +20,7 @@ from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MOST_TOYS, Range
 from hsd_viz.terminal import status
 
-#: What runs an audit and returns its result.
+#: A function that runs an audit and returns its result.
 Audit = Callable[[], Any]
 Tolerance = A[
     float,
@@ -159,7 +159,7 @@ def _audit_of_stack(text: str, rule: str, tolerance: float) -> Audit:
     """Return the audit of the loop of a stack.
 
     Raises:
-        UserError: if the stack is not valid, or toy models cannot replace its own.
+        UserError: if the stack is invalid, or toy models cannot replace its models.
     """
     from hsd_viz.measure.audit.stacks import AuditedStack
     from hsd_viz.models.families import CODE
@@ -181,7 +181,7 @@ def _prompts(suite: str, limit: int) -> list[str]:
 
 
 def _body(text: str | None) -> dict[str, Any]:
-    """Return request parameters.
+    """Parse request parameters.
 
     Raises:
         UserError: if they are not a JSON object.
@@ -215,7 +215,7 @@ def _function(text: str) -> Any:
     except ImportError as error:
         raise UserError(f"cannot import {where}: {error}") from None
     finally:
-        # The module may have put folders of its own before it.
+        # The module may have inserted other folders before this one.
         with suppress(ValueError):
             sys.path.remove(str(folder))
     if not callable(function):

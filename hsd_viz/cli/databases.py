@@ -70,7 +70,7 @@ def inspect(
             )
     text = []
     for facts in databases:
-        # A blank line between databases.
+        # Separate databases by a blank line.
         text += ["", *lines("database.jinja", facts=facts)]
     data = databases[0] if is_one_file else databases
     return print_result(Facts(data, text[1:]), json=json_)

@@ -81,11 +81,11 @@ def decode(
     engine = LocalEngine.of(machine)
     events: Any = call.events(engine)
     if save is not None:
-        # A saved trace explains its own speed-up (`hsd-viz doctor`).
+        # A saved trace contains plain decoding, so that `hsd-viz doctor` can explain its speed-up.
         events = decode_beside_plain(engine, call, least=PLAIN_TOKENS)
     trace, stopped = _follow(events, is_shown=json_ != STDOUT)
     if trace is None:
-        # Nothing was decoded: standard output was closed at once, or Ctrl-C came before the prompt.
+        # Nothing was decoded: standard output was closed, or Ctrl-C was pressed, too early.
         if stopped == _CLOSED:
             return 1
         raise KeyboardInterrupt
@@ -99,28 +99,28 @@ def decode(
 
 
 def _messages(file: Path, text: str) -> Any:
-    """Return what a JSON file holds, a conversation that the engine checks."""
+    """Return the content of a JSON file, a conversation that the engine validates."""
     try:
         return json.loads(text)
     except INVALID_JSON:
         raise UserError(f"{file} is not JSON: a conversation is a list of messages") from None
 
 
-#: What stops a decode whose reader ended.
+#: Reason for which a decode stops when the reader of its output ends.
 _CLOSED = "standard output was closed"
 
 
 def _follow(
     events: Generator[Event, None, None], is_shown: bool
 ) -> tuple[Trace | None, str | None]:
-    """Consume a decode and return (its trace, what stopped it early). The trace is None if no token
-    was reached.
+    """Consume a decode; return its trace and the reason for which it stopped early. The trace is
+    ``None`` if no token was emitted.
     """
     from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 
     trace: Trace | None = None
     stopped: str | None = None
-    # A character may span several tokens; it is shown with its last byte.
+    # A character may span several tokens; print it with its last byte.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     try:
         try:

@@ -1,4 +1,4 @@
-"""What ``hsd-viz decode`` shows of a decode, in lines and as JSON."""
+"""The output of ``hsd-viz decode``, as lines and as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hsd_viz.trace.tables import observed
 
 
 class DecodeResult(Result):
-    """A decode in the terminal: its text was printed as it was decoded.
+    """The result of a decode in the terminal, whose text was printed during the decode.
 
     Attributes:
-        trace: the decode.
-        stopped: what ended it early.
-        saved: the file of the trace.
+        trace: the trace of the decode.
+        stopped: the reason for which it stopped early; ``None``: it did not.
+        saved: the path of the saved trace; ``None``: not saved.
     """
 
     title = "A decode"
@@ -31,7 +31,7 @@ class DecodeResult(Result):
         self.complete = stopped is None
 
     def lines(self) -> list[str]:
-        """Return speed, acceptance and sources."""
+        """Return lines on the speed, the acceptance and the sources."""
         figures = self.trace.metrics()
         meta = self.trace.meta
         length = _figure("{:.2f}", figures["mean_acceptance_length"])
@@ -61,7 +61,7 @@ class DecodeResult(Result):
         return ", ".join(f"{name} {emitted[name]}" for name in names) or "none"
 
     def ending(self, json: Path | None) -> str:
-        """Return what stopped the decode, and what of it is kept."""
+        """Describe what stopped the decode, and which results are kept."""
         tokens = counted(len(self.trace), "token")
         if self.saved is not None:
             return f"{self.stopped}; saved {tokens} to {self.saved}"
@@ -73,7 +73,7 @@ class DecodeResult(Result):
 
 
 def _figure(form: str, value: float | None) -> str:
-    """Return a figure as text; "-" if it is not defined."""
+    """Format a figure; "-" if it is undefined."""
     return "-" if value is None else form.format(value)
 
 

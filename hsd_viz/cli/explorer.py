@@ -1,4 +1,4 @@
-"""``hsd-viz --open``: the explorer on loopback, until Ctrl-C."""
+"""``hsd-viz --open``: serves the explorer on loopback until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hsd_viz.views.site import build_explorer
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """Serve files without a line for each request."""
+    """Handler that serves files without logging requests."""
 
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript",
@@ -46,8 +46,8 @@ def open_explorer(open_page: bool = True) -> int:
 def _end_by_interrupt(server: ThreadingHTTPServer) -> None:
     """End a server after Ctrl-C.
 
-    An exception would be lost where Python ignores exceptions, as in the callback of a weak
-    reference, and the server would continue.
+    A KeyboardInterrupt would be lost where Python ignores exceptions, such as in the callback of a
+    weak reference, and the server would continue.
     """
 
     def end(*_: object) -> None:

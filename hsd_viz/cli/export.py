@@ -97,11 +97,12 @@ def export(
 
 
 def _costs(runs: Sequence[Trace]) -> str:
-    """Return llama.cpp's setting of what the runs' target takes to verify 1, 2, ... tokens.
+    """Return llama.cpp's setting with the costs of verifying 1, 2, ... tokens with the runs'
+    target.
 
     Raises:
-        UserError: if the runs do not have one target, or none verified one token alone, of which
-            the others are multiples.
+        UserError: if the runs have different targets, or none verified a single token, whose time
+            is the unit of the others.
     """
     from hsd_viz.latency.traced import names_of
     from hsd_viz.latency.traced_costs import times_of

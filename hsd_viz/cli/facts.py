@@ -1,4 +1,4 @@
-"""What commands that inspect something print: facts, in lines and as JSON."""
+"""The output of commands that inspect something: facts, as lines and as JSON."""
 
 from __future__ import annotations
 

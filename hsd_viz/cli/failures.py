@@ -1,4 +1,4 @@
-"""What an exception of a command means: input of the user, or a fault of this package."""
+"""Classifies the exceptions of commands: invalid input, or a fault of this package."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from hsd_viz.disk import cache_folder
 from hsd_viz.errors import UserError
 
-#: Missing module -> the extra that provides it.
+#: Modules of extras, each with the extra that provides it.
 _EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
     **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
     **dict.fromkeys(("ray", "fastapi", "pydantic", "prometheus_client", "segno"), "cluster"),
 }
-#: What the machine refuses: space, open files, an address.
+#: Error codes of the machine: no space, too many open files, an address in use.
 _OF_MACHINE = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -27,16 +27,16 @@ _OF_MACHINE = {
     errno.EADDRINUSE,
     errno.EADDRNOTAVAIL,
 }
-#: What separates paths within a word, as in --target=DIR or 'model.gguf:4 > target'.
+#: Matches separators of paths within a word, as in --target=DIR or 'model.gguf:4 > target'.
 _SEPARATORS = re.compile(r"[=,>]|:\d*")
 
 
 def user_message(error: Exception, words: Sequence[str]) -> str | None:
-    """Return what the user of a command can act on; ``None`` for a fault of this package.
+    """Return a message on which the user can act; ``None`` for a fault of this package.
 
     Args:
-        error: what the command raised.
-        words: the command line. Files that it does not name are not the user's.
+        error: the exception of the command.
+        words: the command line; errors about files that it does not name are faults.
     """
     if isinstance(error, UserError):
         return str(error)
@@ -56,7 +56,7 @@ def user_message(error: Exception, words: Sequence[str]) -> str | None:
 
 
 def _is_of_user(error: OSError, words: Sequence[str]) -> bool:
-    """Return whether the machine refused something, or a file that the user named."""
+    """Return whether an error is about the machine, or about a file that the user named."""
     if error.errno in _OF_MACHINE:
         return True
     if not isinstance(error.filename, str | os.PathLike):
@@ -66,9 +66,9 @@ def _is_of_user(error: OSError, words: Sequence[str]) -> bool:
 
 
 def _named_paths(words: Sequence[str]) -> Iterator[Path]:
-    """Yield what may be paths in the words of a command line."""
+    """Yield the possible paths in the words of a command line."""
     for word in words:
         for part in (word, *_SEPARATORS.split(word)):
             if part.strip():
-                # Not Path.expanduser: it refuses the home folder of an unknown user.
+                # Path.expanduser would raise an error for the home folder of an unknown user.
                 yield Path(os.path.expanduser(part.strip())).absolute()

@@ -1,11 +1,11 @@
-"""A function as a command: its parameters are the options, the first line of its docstring is the
-summary.
+"""Converts functions to commands: parameters become options, and the first line of the docstring
+the summary.
 
-A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). ``bool`` is a
-flag, ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``Sequence[T]`` a list
-with commas; a parameter that is not keyword-only is given by place. A dataclass is a group of
-options whose title is the first line of its docstring; those that it inherits or has as fields are
-groups, too. Examples and notes are in ``help.md``.
+A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). ``bool``
+becomes a flag, ``Literal`` a choice, ``tuple[T, ...]`` a repeatable option, and ``Sequence[T]`` a
+list with commas. A parameter that is not keyword-only becomes a positional argument. A dataclass
+becomes a group of options with the first line of its docstring as the title, as do its base classes
+and the dataclasses among its fields. Examples and notes are in ``help.md``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hsd_viz.settings.declare import (
     groups_of,
 )
 
-#: The first line of a dataclass whose fields are among the command's own options.
+#: Title of a dataclass whose fields are listed among the command's own options.
 OWN_GROUP = "options"
-#: The command as it was given, which is not an option.
+#: Type of a parameter that gets the command line, and is not an option.
 CommandLine = NewType("CommandLine", str)
 
 
@@ -41,15 +41,15 @@ def add_commands(
     commands: Mapping[str, Any],
     words: Sequence[str] | None = None,
 ) -> None:
-    """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry
-    one as ``run``.
+    """Add functions, or groups of them (summary, functions), as commands. The parsed arguments have
+    the selected one as ``run``.
 
     Args:
         parser: the parser.
-        title: what the commands are called.
+        title: the name of the commands in messages.
         commands: the functions or groups by name.
-        words: what is parsed: only the commands that are among these words get their options, as
-            most of the time is spent on options. By default all get them.
+        words: the words to parse. Only commands among them get their options, because adding
+            options takes most of the time (default: all commands).
     """
     added = parser.add_subparsers(
         title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True
@@ -57,7 +57,7 @@ def add_commands(
     for name, command in commands.items():
         text, actions = (getdoc(command) or "", {}) if callable(command) else command
         summary = text.partition("\n\n")[0].replace("\n", " ")
-        # No prefix character: everything that follows belongs to another program.
+        # Without a prefix character, all following words are passed to another program.
         passed_on = callable(command) and "rest" in signature(command).parameters
         one = added.add_parser(
             name,
@@ -77,14 +77,14 @@ def add_commands(
 
 
 def notes(command: str) -> str:
-    """Return the examples and notes of a command, "" where there are none."""
+    """Return the examples and notes of a command; "": none."""
     text = Path(__file__).with_name("help.md").read_text(encoding="utf-8")
     body = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0].strip()
     return f"{body}\n" if body else ""
 
 
 def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
-    """Call a function, or make a dataclass, with its parsed arguments and return its result."""
+    """Call a function or create a dataclass with its parsed arguments; return the result."""
     hints = get_type_hints(owner)
     values = {}
     for name in signature(owner).parameters:
@@ -121,7 +121,7 @@ def _title_of(owner: type) -> str:
 
 
 def _add_group(parser: Parser, owner: type) -> None:
-    """Add the fields that a dataclass itself declares, then those of its dataclasses."""
+    """Add the fields that a dataclass declares, then those of its base classes and fields."""
     own = get_annotations(owner)
     declared = [one for one in fields_of(owner) if one.name in own]
     inner = [one for one in declared if is_dataclass(one.type)]
@@ -172,7 +172,7 @@ def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
 
 
 def _reading_of(kind: Any, declared: Declared, option: CliOption) -> dict[str, Any]:
-    """Return how argparse reads a value of a type: a flag, a choice or a text that is read."""
+    """Return the arguments for argparse that read a type: a flag, a choice or a parsed text."""
     if kind is bool:
         return {"action": "store_true"}
     if choices := choices_of(kind):
@@ -184,7 +184,7 @@ def _reading_of(kind: Any, declared: Declared, option: CliOption) -> dict[str, A
 
 
 def _help_of(declared: Declared, option: CliOption, is_repeatable: bool) -> str:
-    """Return the help of a setting with what else its option takes, and its default."""
+    """Return the help of a setting, with its range, repeatability and default."""
     facts = ["repeatable"] if is_repeatable else []
     limits = shown_range(declared.setting, option)
     if limits is not None:
@@ -199,7 +199,7 @@ def _help_of(declared: Declared, option: CliOption, is_repeatable: bool) -> str:
 
 
 def _default_of(declared: Declared, option: CliOption) -> str:
-    """Return the default of a setting as it is written; "" if there is none to show."""
+    """Format the default of a setting; "" if there is none to show."""
     default = declared.default
     if default is False or default in (None, "", (), Parameter.empty):
         return ""

@@ -1,4 +1,4 @@
-"""``hsd-viz models``: the families of models, what they take, and their installation."""
+"""``hsd-viz models``: lists, describes and installs families of models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_models(
 
 
 def _line_of(facts: Mapping[str, Any]) -> str:
-    """Return the line of a family: its name, its title, and what of it is installed."""
+    """Return the line of a family: its name, its title, and its installed parts."""
     installation = find_family(facts["name"]).installation
     state = "installed"
     if not facts["installed"]:
@@ -61,7 +61,7 @@ def info(
 
 
 def _lines_of(facts: Mapping[str, Any]) -> list[str]:
-    """Return the facts of a family and of its models, a line each."""
+    """Return lines with the facts of a family and of its models."""
     lines = []
     for key in ("title", "owner", "licence", "databases"):
         if key in facts:
@@ -87,7 +87,7 @@ def install(
     for distribution in distributions:
         if distribution.place is not None:
             print(f"{distribution.content}: installed in {distribution.place}")
-    # All are named before the first is loaded.
+    # Name all distributions before the first is downloaded.
     for distribution in missing:
         print(
             f"installing {distribution.requirement} ({distribution.megabytes} MB): "
@@ -123,7 +123,7 @@ def _summary(family: Family) -> dict[str, Any]:
 
 
 def _family_facts(family: Family) -> dict[str, Any]:
-    """Return what is known of a family; of its models only if they are installed."""
+    """Return the facts of a family, including those of its models if they are installed."""
     facts: dict[str, Any] = _summary(family)
     stored = sorted(family.databases.glob("*.hsdb"))
     missing = f"not installed: {family.installation}"
@@ -133,7 +133,7 @@ def _family_facts(family: Family) -> dict[str, Any]:
 
 
 def _model_facts(name: str, path: Path) -> dict[str, Any]:
-    """Return the measures of a model by its files."""
+    """Return the facts of a model from its files."""
     from hsd_viz.models.files import open_model, weights_hash
     from hsd_viz.models.tensors import parameter_count
 
@@ -161,7 +161,7 @@ def _model_facts(name: str, path: Path) -> dict[str, Any]:
 
 
 def _path_of(name: str) -> Path:
-    """Return the files of a model that is not of a family."""
+    """Return the path of a model that does not belong to a family."""
     from hsd_viz.models.files import cached_folder
 
     path = Path(name).expanduser()

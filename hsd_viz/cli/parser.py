@@ -1,4 +1,4 @@
-"""An argument parser whose errors are one line and suggest a word.
+"""An argument parser with one-line errors that suggest a word.
 
 It is argparse because ``hsd-viz --help`` has 0.3 s: all of it takes 0.14 s, where cyclopts 5.5
 takes 0.23 s for a program of one command (medians of 15 on one machine).
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options | kwargs)
 
     def group(self, title: str) -> Any:
-        """Return the group of options with that title, a new one if there is none."""
+        """Return the group of options with a title, created if necessary."""
         for group in self._action_groups:
             if group.title == title:
                 return group
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         return known, unknown
 
     def _check_first_option(self, args: Sequence[str]) -> None:
-        """Answer an option in place of an action: its value would be taken for the action."""
+        """Report an option in place of an action, since its value would be parsed as the action."""
         if not args or args[0] in self._option_string_actions:
             return
         option = args[0].partition("=")[0]
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, message) from None
 
     def _list_hint(self, word: str, args: Sequence[str]) -> str:
-        """Return that a list takes commas, where a word follows the first of one; else nothing."""
+        """Return a hint to use commas if a word follows the first item of a list; else ""."""
         if word.startswith("-"):
             return ""
         for name in args:

@@ -1,4 +1,4 @@
-"""How the words of the command line become values."""
+"""Parses the words of the command line to values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range, check_range
 
-#: What k means after a number.
+#: Value of the suffix k of a number.
 _K = 1024
 
 
 def reader_of(kind: Any, setting: Setting, option: CliOption) -> Callable[[str], Any]:
-    """Return what reads one value of a setting of a type."""
+    """Return the function that parses a value of a setting."""
     limits = shown_range(setting, option)
     if limits is not None:
         return partial(_read_limited, kind, limits)
@@ -30,8 +30,8 @@ def reader_of(kind: Any, setting: Setting, option: CliOption) -> Callable[[str],
 
 
 def shown_range(setting: Setting, option: CliOption) -> Range | None:
-    """Return the range that is checked while the command line is parsed; ``None`` if there is none
-    or it has no end.
+    """Return the range that is checked while parsing; ``None`` if there is none or it has no upper
+    end.
     """
     limits = setting.range
     if limits is None or limits.high is None or not option.shows_range:
@@ -40,7 +40,7 @@ def shown_range(setting: Setting, option: CliOption) -> Range | None:
 
 
 def in_k(value: int | tuple[int, ...]) -> str:
-    """Return whole numbers as they are written with k."""
+    """Format whole numbers with the suffix k."""
     numbers = value if isinstance(value, tuple) else (value,)
     return ",".join(f"{number // _K}k" for number in numbers)
 
@@ -55,7 +55,7 @@ def _read_limited(kind: type, limits: Range, text: str) -> Any:
 
 
 def _read_number(text: str) -> float:
-    """Return a number as it is written: a whole one, 2k or 0.5."""
+    """Parse a number such as 8, 2k or 0.5."""
     if text.endswith("k"):
         return int(text[:-1]) * _K
     value = float(text)
@@ -63,7 +63,7 @@ def _read_number(text: str) -> float:
 
 
 def _read_whole_number(text: str) -> int:
-    """Read a whole number; k is 1024."""
+    """Parse a whole number; k is 1024."""
     with suppress(ValueError):
         value = _read_number(text.lower())
         if isinstance(value, int):
@@ -72,7 +72,7 @@ def _read_whole_number(text: str) -> int:
 
 
 def _read_numbers(text: str) -> tuple[float, ...]:
-    """Read numbers separated by commas; k is 1024 of a whole number."""
+    """Parse numbers separated by commas; k after a whole number is 1024."""
     try:
         return tuple(map(_read_number, text.lower().split(",")))
     except ValueError:
@@ -80,12 +80,12 @@ def _read_numbers(text: str) -> tuple[float, ...]:
 
 
 def _read_names(text: str) -> tuple[str, ...]:
-    """Read names separated by commas."""
+    """Parse names separated by commas."""
     return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def _read_path(text: str) -> Path:
-    if not text:  # would mean the current folder
+    if not text:  # an empty path would be the current folder
         raise UserError("the file name is empty")
     return Path(text)
 
@@ -108,17 +108,17 @@ def _read_trace_to_write(text: str) -> Path:
     return path
 
 
-#: What reads the name of a file that a command writes, by its kind.
+#: Functions that parse the name of a file to write, by kind of file.
 _READERS_TO_WRITE: dict[str, Callable[[str], Path]] = {
     "file": _read_file_to_write,
     "output": _read_output,
     "trace": _read_trace_to_write,
 }
-#: What reads a value, where it is not the type itself.
+#: Functions that parse values of types which do not parse text themselves.
 _READERS: dict[Any, Callable[[str], Any]] = {
     Path: _read_path,
     Sequence[float]: _read_numbers,
-    # What uses the numbers checks that they are whole.
+    # The users of these numbers check that they are whole.
     Sequence[int]: _read_numbers,
     Sequence[str]: _read_names,
 }

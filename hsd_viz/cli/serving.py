@@ -74,10 +74,10 @@ def dashboard(
 
 
 def _family_of(server: RemoteEngine, family: str) -> str:
-    """Return the family of the models of a server, the default one where it was not chosen.
+    """Return the family of a server's models, if it is the selected one or none was selected.
 
     Raises:
-        UserError: if another family was chosen.
+        UserError: if another family was selected.
     """
     if family not in (DEFAULT, server.family):
         raise UserError(f"{server.url} decodes the family {server.family}, not {family}")
@@ -129,7 +129,8 @@ def serve(
     token = access_token(token_file)
     check_address(host, port, token)
     family = find_family(machine.family)
-    # Any name may resolve to this machine; where there is a token, as behind a proxy, it decides.
+    # Without a token, accept only loopback names, since any name may resolve to this machine;
+    # with one, as behind a proxy, the token decides.
     is_local = token is None and is_loopback(host)
     settings = ServerSettings(
         models=tuple(family.names),

@@ -1,4 +1,4 @@
-"""Options and outputs of several commands."""
+"""Options and outputs shared by several commands."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Html = A[
 
 
 def print_paths(*paths: Path | str | None) -> None:
-    """Print the paths of what was written, a line each."""
+    """Print the paths of written files, one per line."""
     status()
     for path in filter(None, paths):
         print(path)
 
 
 def drop_stdout() -> None:
-    """Redirect a closed standard output to the null device: Python would report it again at
-    exit.
+    """Redirect a closed standard output to the null device, because Python would report it again
+    at exit.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``hsd-viz`` alone and ``hsd-viz mcp``: the ways in."""
+"""``hsd-viz`` without a command, and ``hsd-viz mcp``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated as A
 
 from hsd_viz.settings.declare import CliOption, Setting
 
-#: What the command without arguments prints.
+#: Output of the command without arguments.
 OVERVIEW = """\
 See, measure and learn speculative decoding. Three things to do:
 

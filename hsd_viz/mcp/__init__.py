@@ -1,4 +1,6 @@
-"""The Model Context Protocol: a chat asks for a diagnosis, a prediction, a replay or a decode.
+"""A server of the Model Context Protocol, through which chats request a diagnosis, a prediction, a
+replay or a decode.
 
-Everything is read-only, on the shipped models, and on files of one folder. See ``hsd-viz mcp``.
+Its tools are read-only, and use only the shipped models and the files of one folder. See
+``hsd-viz mcp``.
 """

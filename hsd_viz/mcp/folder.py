@@ -9,17 +9,17 @@ from pathlib import Path
 
 from hsd_viz.errors import BadFile, UserError
 
-#: The most files of a list, and the largest file that is read.
+#: Maximum number of listed files, and maximum size of a file that is read.
 MOST_FILES = 500
 MOST_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder by its real path; ``None``: no file may be read.
+    """The folder whose files may be read.
 
     Attributes:
-        root: the folder, links resolved.
+        root: the path of the folder with links resolved; ``None``: no file may be read.
     """
 
     root: Path | None
@@ -41,9 +41,9 @@ class Folder:
         """Return the path of a file in the folder.
 
         Raises:
-            UserError: if the folder is missing, or the name leads out of it, also by a link,
-                whether that file exists or not.
-            BadFile: if the file is missing, or not a regular one.
+            UserError: if there is no folder, or the name leads out of it, also through a link,
+                whether or not that file exists.
+            BadFile: if the file is missing, or not a regular file.
         """
         if self.root is None:
             raise UserError(
@@ -66,7 +66,7 @@ class Folder:
         return path
 
     def names(self) -> list[str]:
-        """Return the names of the files in the folder, relative to it; hidden ones are left out."""
+        """Return the names of the files in the folder, relative to it, without hidden files."""
         if self.root is None:
             return []
         names: list[str] = []

@@ -1,7 +1,8 @@
-"""A server of the Model Context Protocol over standard input and output: JSON-RPC, a message a
-line.
+"""A server of the Model Context Protocol over standard input and output: JSON-RPC with one message
+per line.
 
-Only what a server of tools needs: ``initialize``, ``ping``, ``tools/list`` and ``tools/call``.
+It implements only the methods for tools: ``initialize``, ``ping``, ``tools/list`` and
+``tools/call``.
 Specification: https://modelcontextprotocol.io/specification/2025-06-18.
 """
 
@@ -18,28 +19,28 @@ from typing import Any
 from hsd_viz.errors import INVALID_JSON, UserError, report_fault, visitor_message
 from hsd_viz.version import __version__
 
-#: The versions of the protocol in which tools are as here, the newest first.
+#: Supported versions of the protocol, newest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-#: The longest line that is read, in bytes.
+#: Maximum length of a line in bytes.
 MOST_LINE = 4 * 2**20
-#: Codes of errors by JSON-RPC.
+#: Error codes of JSON-RPC.
 NOT_JSON = -32700
 NOT_A_REQUEST = -32600
 NO_METHOD = -32601
 BAD_PARAMETERS = -32602
 
 Message = dict[str, Any]
-#: An option of the command line.
+#: Matches an option of the command line.
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool found.
+    """The answer of a tool.
 
     Attributes:
-        text: for the reader.
-        data: the same as JSON data.
+        text: the answer as text.
+        data: the answer as JSON data.
     """
 
     text: str
@@ -48,15 +49,15 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: a function with a name, of arguments that a JSON schema describes.
+    """A tool: a named function whose arguments have a JSON schema.
 
     Attributes:
-        name: the name.
-        title: the name as people read it.
-        description: what it does, for the model that chooses it.
-        properties: the JSON schema of each argument.
-        required: the arguments that must be given.
-        run: the function. It takes the arguments by name.
+        name: the identifier.
+        title: the display name.
+        description: the description for the model that selects the tool.
+        properties: the JSON schema of each argument, by name.
+        required: the names of the required arguments.
+        run: the function, called with keyword arguments.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Tool:
     run: Callable[..., ToolAnswer]
 
     def declared(self) -> Message:
-        """Return the declaration that a client reads."""
+        """Return the declaration of the tool for clients."""
         return {
             "name": self.name,
             "title": self.title,
@@ -86,7 +87,7 @@ class ProtocolError(Exception):
     """A message that is not a valid request.
 
     Attributes:
-        code: the code of the error by JSON-RPC.
+        code: the error code of JSON-RPC.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -96,24 +97,24 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Answers messages.
+    """The server, which answers messages.
 
     Attributes:
         tools: the tools.
-        instructions: how to use them, for the model.
+        instructions: the instructions on their use, for the model.
     """
 
     tools: Sequence[Tool]
     instructions: str
 
     def answer(self, line: str | bytes) -> Message | None:
-        """Return the answer to a line; ``None`` if it is a notification, which has none."""
+        """Return the answer to a line; ``None`` for a notification, which has no answer."""
         identifier = None
         try:
             message = _parsed(line)
             identifier = message.get("id")
             if "method" not in message or "id" not in message:
-                return None  # a notification, or an answer to a request that was not made
+                return None  # a notification, or an answer to a request that was never sent
             result = self._result(message["method"], message.get("params") or {})
         except ProtocolError as error:
             fault = {"code": error.code, "message": str(error)}
@@ -155,7 +156,7 @@ class Server:
             raise ProtocolError(BAD_PARAMETERS, "arguments is not an object")
         try:
             check_arguments(tool, given)
-            # Standard output belongs to the protocol.
+            # Standard output is reserved for the protocol.
             with redirect_stdout(sys.stderr):
                 answer = tool.run(**given)
         except Exception as error:
@@ -168,11 +169,11 @@ class Server:
 
 
 def check_arguments(tool: Tool, given: Message) -> None:
-    """Check names and types of arguments.
+    """Check the names and types of arguments.
 
     Raises:
-        UserError: if they are not as declared. It is an answer of the tool, which a model reads and
-            corrects; an error of the protocol ends at the client.
+        UserError: if they are not as declared. It becomes an answer of the tool, which the model
+            can read and correct; it would not see an error of the protocol.
     """
     for name in tool.required:
         if name not in given:
@@ -188,7 +189,7 @@ def check_arguments(tool: Tool, given: Message) -> None:
 
 
 def by_arguments(tool: Tool, text: str) -> str:
-    """Return a text of the command line with its options as the arguments of a tool."""
+    """Replace the options in a message of the command line by the arguments of a tool."""
 
     def named(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
@@ -198,7 +199,7 @@ def by_arguments(tool: Tool, text: str) -> str:
 
 
 def mismatch(schema: Mapping[str, Any], value: Any) -> str:
-    """Return why a value does not have a schema of this module's tools; "" if it has."""
+    """Return why a value does not match a schema; "" if it does."""
     kind = schema["type"]
     if kind == "array":
         if not isinstance(value, list):
@@ -242,7 +243,7 @@ def _parsed(line: str | bytes) -> Message:
 
 
 def serve(server: Server, lines: Iterable[bytes], write: Callable[[str], Any]) -> None:
-    """Answer lines until they end."""
+    """Answer lines until the input ends."""
     for line in lines:
         if not line.strip():
             continue

@@ -28,7 +28,7 @@ def several(items: dict[str, Any], description: str, most: int) -> dict[str, Any
 
 
 def figure(declaration: type, name: str, description: str) -> dict[str, Any]:
-    """Return the schema of a figure of the doctor, in the range that is declared for it."""
+    """Return the schema of a figure of the doctor, with its declared range."""
     limits = settings_of(declaration)[name].range
     assert limits is not None and limits.high is not None
     if isinstance(limits.low, int):
@@ -36,7 +36,7 @@ def figure(declaration: type, name: str, description: str) -> dict[str, Any]:
     return number(description, limits.low, limits.high)
 
 
-#: Schemas that several tools have.
+#: Schemas that several tools use.
 FILE = text("a file of the server's folder", 1000)
 GPU = text("the GPU, as in H100")
 MODELS = several(

@@ -1,7 +1,7 @@
-"""The tools of ``hsd-viz mcp``: what the commands find, for a chat.
+"""The tools of ``hsd-viz mcp``, which return the results of commands to a chat.
 
-No tool writes a file, decodes with other models than the shipped ones, or reads a file outside the
-folder of the server. Nothing is requested from the network.
+No tool writes a file, decodes with models other than the shipped ones, reads a file outside the
+folder of the server, or makes a network request.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.trace import Trace
 
-#: The most tokens of a decode, characters of a prompt, and requests of a replay.
+#: Maximum number of tokens of a decode, of characters of a prompt, and of requests of a replay.
 MOST_TOKENS = 256
 MOST_PROMPT = 20_000
 MOST_REQUESTS = 200
-#: The longest first line of a log that is looked at.
+#: Maximum length of the first line of a log that is examined, in bytes.
 MOST_LINE = 2**20
 INSTRUCTIONS = (
     "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
@@ -54,7 +54,7 @@ def make_server(folder: Path | None = None) -> Server:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a known model: on the command line the path of a file is one, too.
+    """Return the name of a model after checking that it is not a path, as the command line allows.
 
     Raises:
         UserError: if it may be a path.
@@ -68,7 +68,7 @@ def check_name(name: str) -> str:
 
 
 class FolderTools:
-    """The tools over the files of a folder."""
+    """The tools that may read the files of a folder."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -290,7 +290,7 @@ def check_shipped(stack: str, family: Family) -> None:
     """Check that the models of a stack are those of a family.
 
     Raises:
-        UserError: if not.
+        UserError: if a model is of another family.
     """
     other = model_outside(stack, family.names)
     if other is not None:
@@ -300,14 +300,14 @@ def check_shipped(stack: str, family: Family) -> None:
 
 @cache
 def engine_of(family: str) -> LocalEngine:
-    """Return the engine of a family, which is loaded once."""
+    """Return the engine of a family, loaded on first use."""
     from hsd_viz.engine.local import load_engine
 
     return load_engine(family=family, device="cpu")
 
 
 def is_log_of_texts(path: Path) -> bool:
-    """Return whether the first line of a file is a request with its text, and has no counts."""
+    """Return whether the first line of a file is a request with text and without counts."""
     try:
         with path.open("rb") as file:
             entry = json.loads(file.readline(MOST_LINE))
@@ -338,7 +338,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
 
 
 def _described(trace: Trace) -> str:
-    """Return the text of a run, what each source supplied, and its figures in a line."""
+    """Describe a run: its text, the tokens of each source, and its figures on one line."""
     sources = observed(trace.metrics()["emitted_by_source"])
     supplied = ", ".join(f"{name} {count}" for name, count in sources.items())
     figures = repr(trace).removeprefix("Trace(").removesuffix(")")

@@ -1,5 +1,5 @@
-"""What commands and the Python interface return: estimates, tables, and results that show
-themselves.
+"""The values that commands and the Python interface return: estimates, tables, and results that
+can be displayed.
 """
 
 from hsd_viz.results.estimate import UNKNOWN, Estimate

@@ -1,4 +1,4 @@
-"""The bootstrap interval of a figure, one implementation for all results. Needs numpy alone."""
+"""Bootstrap intervals, implemented once for all results. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 
-#: How often the units of a sample are drawn again.
+#: Number of resamples.
 RESAMPLES = 1000
 #: The quantiles of a 95 % interval.
 QUANTILES = (0.025, 0.975)
 
 
 def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
-    """Return ``[1 + resamples, units]``: how often each unit counts.
+    """Return the weights ``[1 + resamples, units]`` of the units.
 
-    Row 0 is the sample, the others are its resamples. ``weights @ values`` are then the sums of a
-    figure and of its resamples; a ratio of two is a paired bootstrap.
+    Row 0 is the sample, the other rows are its resamples. ``weights @ values`` are then the sums of
+    a figure over the sample and its resamples; the ratio of two such sums is a paired bootstrap.
     """
     sample = np.ones((1, units), int)
     if not units:
@@ -35,14 +35,14 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 def estimate(samples: np.ndarray, units: int) -> Estimate:
     """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`.
 
-    Values are NaN where they are not defined.
+    Undefined values are NaN.
     """
     value = float(samples[0])
     if np.isnan(value):
         return UNKNOWN
     resampled = samples[1:]
     resampled = resampled[~np.isnan(resampled)]
-    if units < 2 or not len(resampled):  # each resample of a single unit is the unit itself
+    if units < 2 or not len(resampled):  # every resample of a single unit equals it
         return Estimate(value)
     low, high = np.quantile(resampled, QUANTILES)
     return Estimate(value, float(low), float(high), units)

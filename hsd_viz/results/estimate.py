@@ -1,4 +1,4 @@
-"""A figure with its interval, as all results have it: see :mod:`hsd_viz.results.bootstrap`."""
+"""A figure with its interval (:mod:`hsd_viz.results.bootstrap`), used by all results."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 from hsd_viz.errors import UserError
 
-#: The fewest units (prompts, requests, runs) of an interval that is shown: resamples of fewer are
-#: the same few again.
+#: Minimum number of units (prompts, requests, runs) of a shown interval; fewer units have too few
+#: different resamples.
 LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval; each part is ``None`` where it is not defined or unknown.
+    """A figure with its interval. A part is ``None`` if it is undefined or unknown.
 
     Attributes:
         value: the figure.
         low: the lower quantile of its resamples.
         high: the upper quantile.
-        units: how many units were resampled.
+        units: the number of resampled units.
     """
 
     value: float | None = None
@@ -31,7 +31,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The quantiles, of any number of units."""
+        """The quantiles, for any number of units."""
         if self.low is None or self.high is None:
             return None
         return self.low, self.high
@@ -53,8 +53,8 @@ UNKNOWN = Estimate()
 
 
 def estimate_data(data: Mapping[str, Any], name: str, units: Any) -> dict[str, Any]:
-    """Return the fields of an estimate of so many units, of JSON data that has it as ``name`` and
-    ``name_ci`` (:meth:`Estimate.named`).
+    """Return the fields of an estimate from JSON data with the fields ``name`` and ``name_ci``
+    (:meth:`Estimate.named`); ``units`` is the number of units.
 
     Raises:
         UserError: if it is missing, or the interval does not have two ends.

@@ -1,4 +1,4 @@
-"""The kinds of stacks, with the words and colours of reports, figures and pages."""
+"""The kinds of stacks, with their labels and colours in reports, figures and pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 from hsd_viz.stack import DATABASE, HFStack, Stack, StackError, parse_bench
 
-#: The words of the draft sources; others have their names.
+#: Labels of draft sources; others are labelled by their names.
 SOURCE_WORDS = {
     DATABASE: "databases",
     "hd": "Hierarchy Drafting",
@@ -19,19 +19,19 @@ SOURCE_WORDS = {
     "retrieval": "retrieval",
     "recycling": "token recycling",
 }
-#: What a report appends to the name of a stack.
+#: Matches the remark that a report appends to the name of a stack.
 _REMARK = re.compile(r" \((?:warm|best)\)\Z")
 
 
 class StackKind(Enum):
-    """What a stack drafts with.
+    """The kind of a stack, by what drafts in it.
 
     Attributes:
-        value: the name in frames and pages.
-        label: the words of legends.
-        light: the colour on a light page, of contrast at least 3. Databases are blue and draft
-            models orange, as their first sources are, plain decoding is as dark as the target, and
-            baselines are grey as a source; none is the red of a rejection.
+        value: the name in data frames and pages.
+        label: the label in legends.
+        light: the colour on a light page, with a contrast of at least 3. Databases are blue and
+            draft models orange, like their first sources, plain decoding is as dark as the target,
+            and baselines are grey, as in the sources; none is the red of a rejection.
         dark: the colour on a dark page.
     """
 
@@ -57,11 +57,11 @@ class StackKind(Enum):
 
 
 class Structure(Enum):
-    """What the levels of a stack are.
+    """The structure of the levels of a stack.
 
     Attributes:
         value: the name.
-        words: what a plan calls it.
+        words: the description in a plan.
     """
 
     words: str
@@ -85,7 +85,7 @@ class Structure(Enum):
 
 
 def structure_of(stack: Stack) -> Structure:
-    """Return what the levels of a stack are."""
+    """Return the structure of a stack."""
     if stack.bottom is not None:
         return Structure.OVER_DATABASE if stack.drafts else Structure.DATABASE
     if not stack.drafts:
@@ -94,8 +94,8 @@ def structure_of(stack: Stack) -> Structure:
 
 
 def stack_of_row(name: str) -> Stack | HFStack | None:
-    """Return the stack of a row of a report by its name; None if it has a drafter of another
-    package, which is not installed here.
+    """Return the stack of a report's row by its name; ``None`` if it has a drafter of another
+    package that is not installed here.
     """
     try:
         return parse_bench(_REMARK.sub("", name))
@@ -120,7 +120,7 @@ def kind_of(row: str | Stack | HFStack) -> StackKind:
 
 
 def stack_words(row: str) -> str:
-    """Return the words for what a row of a report drafts with: ``databases, then nano``.
+    """Describe the drafters of a report's row, as in ``databases, then nano``.
 
     >>> stack_words("db > nano:2 > target"), stack_words("target")
     ('databases, then nano', 'plain decoding')

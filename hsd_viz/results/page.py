@@ -1,4 +1,4 @@
-"""Results as a page that opens offline, and the templates of the package.
+"""Writes results as a page that opens offline, and loads the templates of the package.
 
 All text of a page is escaped; it has no scripts and makes no network requests.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-#: Columns of a table that a narrow page shows whole.
+#: Maximum number of columns that a narrow page shows without scrolling.
 FEW_COLUMNS = 9
 
 
@@ -40,14 +40,14 @@ def page(
 
     Args:
         title: the title.
-        lines: sentences below it.
+        lines: the sentences below the title.
         tables: the tables; those without rows and note are left out.
         headline: the answer as parts (text, whether it is emphasized).
         warnings: reasons to doubt the figures.
-        facts: named groups of facts.
-        kinds: the kinds of stacks of a legend.
-        command: the command line that made the result.
-        definitions: what the figures mean.
+        facts: the facts, by group.
+        kinds: the kinds of stacks in the legend.
+        command: the command line that produced the result.
+        definitions: the definitions of the figures.
     """
     return template("page.html").render(
         title=title,
@@ -64,7 +64,7 @@ def page(
 
 
 def sentence(line: str) -> str:
-    """Return a line of the terminal as a sentence; names of files and models keep their case."""
+    """Convert a line of the terminal to a sentence; names of files and models keep their case."""
     text = line.rstrip(":")
     is_name = re.match(r"\S*(\d|\.\w)", text)
     capitalized = text if is_name else text[:1].upper() + text[1:]
@@ -75,20 +75,20 @@ def sentence(line: str) -> str:
 def lines(name: str, /, **values: Any) -> list[str]:
     """Return the lines of a text template.
 
-    A backslash at the end of a line joins it with the next one; empty lines are left out.
+    A backslash at the end of a line joins it with the next one; empty lines are dropped.
     """
     text = template(name).render(values).replace("\\\n", "")
     return [line for line in text.splitlines() if line.strip()]
 
 
 def _is_words(cells: Sequence[Sequence[str]], place: int) -> bool:
-    """Return whether a column has a word, and so is left-aligned and wraps."""
+    """Return whether a column contains words, so that it is left-aligned and wraps."""
     return bool(place) and any(row[place][:1].isalpha() for row in cells[1:])
 
 
 @cache
 def template(name: str) -> Template:
-    """Return a template of the package; the values of a page are escaped."""
+    """Load a template of the package; values in pages are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Results as plain text."""
+"""Writes results as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result: what a measurement or an analysis found, in every form in which it is shown.
+"""The base class of results of measurements and analyses, with all forms of their output.
 
 A command ends with ``return print_result(result, json=..., html=...)``. In a notebook a result is a
 table; in Python it has :meth:`Result.to_frame`, :meth:`Result.figure` and :meth:`Result.to_dict`.
@@ -32,8 +32,8 @@ class Result:
     """The base of results: a subclass defines :meth:`lines` and :meth:`to_dict`.
 
     Attributes:
-        noun: what it is called in messages.
-        complete: False if it was interrupted.
+        noun: the name of the result in messages.
+        complete: whether it was computed without interruption.
     """
 
     noun: str = "report"
@@ -41,11 +41,11 @@ class Result:
 
     @property
     def title(self) -> str:
-        """The title of its page; a subclass may state it as an attribute."""
+        """The title of the page; a subclass may define it as an attribute."""
         return "Result"
 
     def lines(self) -> list[str]:
-        """Return the lines that come first: what was found, and under which conditions."""
+        """Return the first lines: the findings and their conditions."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,11 +58,11 @@ class Result:
 
     @property
     def flags(self) -> Mapping[str, str]:
-        """Return settings to paste by engine."""
+        """Return the settings to paste, by engine."""
         return {}
 
     def parts(self) -> list[str | Table]:
-        """Return lines and tables in the order of the terminal."""
+        """Return the lines and tables in the order of the terminal."""
         return [*self.lines(), *self.tables(), *self._setting_lines()]
 
     def _setting_lines(self) -> list[str]:
@@ -85,7 +85,9 @@ class Result:
         return [Table(_SETTINGS, [["engine", "settings"], *rows])] if rows else []
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the first table as a frame: values stay numbers, intervals become columns."""
+        """Return the first table as a data frame, with numbers as values and intervals as
+        columns.
+        """
         tables = [table for table in self.tables() if table.rows]
         if not tables:
             raise Unsupported(f"this {self.noun} has no table: use .to_dict()")
@@ -100,7 +102,7 @@ class Result:
         return drawing().figure(self)
 
     def ending(self, json: Path | None) -> str:
-        """Return what is said of a result that was interrupted, and is written to ``json``."""
+        """Return the message for an interrupted result that is written to ``json``."""
         return f"interrupted; the partial {self.noun} is in {json}" if json else "interrupted"
 
     @property
@@ -126,9 +128,9 @@ def print_result(
 
     Args:
         result: the result.
-        json: the file of its JSON data; ``STDOUT`` prints them in one line, in place of the text.
-        html: the file of its page.
-        file: where its text is printed, by default to standard output.
+        json: the file to write JSON data to; ``STDOUT`` prints it on one line instead of the text.
+        html: the file to write the page to.
+        file: the stream to print the text to (default: standard output).
 
     Raises:
         UserError: if a file cannot be written.

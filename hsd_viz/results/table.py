@@ -1,4 +1,4 @@
-"""Tables whose cells stay numbers until they are shown."""
+"""Tables whose cells remain numbers until they are displayed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 #: A cell: text, a number or an estimate; ``None``: not measured.
 Value = str | float | Estimate | None
-#: The format of a number, and the factor before it.
+#: The format of a number, and the factor by which it is multiplied before.
 NumberFormat = tuple[str, float]
 AS_IT_IS: NumberFormat = ("{}", 1.0)
 NOT_MEASURED = "-"
-#: Most positions of a table of acceptance.
+#: Maximum number of positions in a table of acceptance.
 MOST_POSITIONS = 8
 
 
@@ -29,13 +29,13 @@ class Table:
     """A table of a result.
 
     Attributes:
-        title: what the rows are.
-        rows: the cells, the head first; no rows where there is only a note.
-        note: a remark under the title.
-        kinds: the kind of each row but the head, where rows are stacks
+        title: the title.
+        rows: the cells, with the head first; empty if there is only a note.
+        note: a remark below the title.
+        kinds: the kind of each row except the head, if rows are stacks
             (:class:`~hsd_viz.results.kinds.StackKind`).
-        formats: the format of a column's numbers, by its head.
-        bars: heads of columns that a page also shows as bars, on one scale.
+        formats: the formats of the numbers, by head of the column.
+        bars: the heads of columns that pages also show as bars, on one scale.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Table:
         return table
 
     def widths(self) -> list[list[float]]:
-        """Return the bar of each cell as a share of the largest, 0 where there is none."""
+        """Return the bar of each cell as a share of the largest; 0: no bar."""
         head, *rows = self.rows
         lengths_by_row = np.zeros((len(rows), len(head)))
         for row, lengths in zip(rows, lengths_by_row, strict=True):
@@ -70,7 +70,7 @@ class Table:
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values.
 
-        Columns of ``once`` that are equal for all rows move into the note.
+        Columns in ``once`` with the same value in all rows become part of the note.
         """
         places = []
         constants = []
@@ -90,7 +90,9 @@ class Table:
         return replace(self, rows=rows, note="; ".join(filter(None, notes)))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the rows as a frame; intervals become columns ``HEAD low`` and ``HEAD high``."""
+        """Return the rows as a data frame, with intervals as columns ``HEAD low`` and ``HEAD
+        high``.
+        """
         import pandas as pd
 
         head, *rows = self.rows
@@ -116,7 +118,7 @@ class Table:
 
 
 def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
-    """Return a value times ``factor`` as text, with its interval where it has one."""
+    """Format a value times ``factor``, with its interval if it has one."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Estimate):
@@ -131,7 +133,7 @@ def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
 
 
 def rates_as_text(rates: Sequence[float], positions: int) -> list[str]:
-    """Return the rates of the first positions as text; positions beyond them have none."""
+    """Format the rates of the first positions; positions without a rate are empty."""
     texts = [f"{rate:.2f}" for rate in rates[:positions]]
     return texts + [NOT_MEASURED] * (positions - len(texts))
 

@@ -1,6 +1,6 @@
-"""Is the output of a decoder distributed as the target's own?
+"""Audits of losslessness: whether the output of a decoder has the distribution of the target.
 
 ``exact`` enumerates a function over toy models, ``stacks`` the project's own loop, and
-``schedules`` the rules that end drafts, in fractions; ``statistical`` compares two endpoints.
-``api`` has what Python calls.
+``schedules``, in fractions, rules that end drafts. ``statistical`` compares two endpoints. ``api``
+has the function of the package.
 """

@@ -1,4 +1,4 @@
-"""``hsd.audit``: the exact audit of a stack or of a function."""
+"""The function ``hsd.audit``: the exact audit of a stack or of a function."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def audit(
     Args:
         decoder: a stack, or a function from a :class:`Task` to the new tokens.
         rule: the verification rule of a stack.
-        models: toy models of a function, the target included.
-        tolerance: probabilities that differ by less are equal.
+        models: the number of toy models for a function, including the target.
+        tolerance: the difference below which probabilities count as equal.
 
     Raises:
         UserError: if there are too many outcomes.

@@ -12,19 +12,18 @@ import numpy as np
 
 from hsd_viz.measure.audit.endpoint import LEAST_PROBABILITY, Completion, Text
 
-#: Prior weights of "no difference" for the bets by token, in observations of a prefix.
+#: Prior weights of "no difference" in the bets by token, in observations of a prefix.
 SHRINKAGE = (4.0, 16.0, 64.0)
-#: Slopes of the bets by how likely a text is: one decoder may prefer likely texts, or unlikely
-#: ones.
+#: Slopes of the bets by the probability of a text: one decoder may prefer likely or unlikely texts.
 SLOPES = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
-#: Exponents of the rows from which one decoder may draw: above 1 sharper, below 1 flatter.
+#: Exponents of rows from which one decoder may draw: sharper above 1, flatter below 1.
 EXPONENTS = (0.5, 0.75, 1.4, 2.0)
-#: Places of a text at which it may: all, and every n-th, n = 2, ..., from each start.
+#: Periods of the positions at which it may do so: all, or every n-th from each start.
 PERIODS = (1, 2, 3, 4, 5)
 
 
 def _groups() -> tuple[tuple[int, int], ...]:
-    """Return each period with each of its starts."""
+    """Return all pairs of a period and a start."""
     groups = []
     for period in PERIODS:
         for start in range(period):
@@ -37,26 +36,26 @@ GROUPS = _groups()
 
 @dataclass(slots=True)
 class PairTest:
-    """The bets on pairs of texts."""
+    """The bets on pairs of texts, with their wealth."""
 
     _log_wealth: list[float] = field(
         default_factory=lambda: (
             [0.0] * (len(SHRINKAGE) + len(SLOPES) + len(EXPONENTS) * len(GROUPS))
         )
     )
-    #: For each decoder, the tokens that followed a prompt and the tokens after it.
+    #: For each decoder, the counts of tokens after each prompt and prefix.
     _seen: tuple[defaultdict, defaultdict] = field(
         default_factory=lambda: (defaultdict(Counter), defaultdict(Counter))
     )
 
     def add(self, prompt: Hashable, first: Completion, second: Completion) -> float:
-        """Bet on a pair of texts after ``prompt``, and return the wealth: above 1 / alpha the
+        """Bet on a pair of texts after ``prompt`` and return the wealth. Above 1 / alpha, the
         distributions differ.
         """
         one = [*self._scores(prompt, first.tokens), *tilts(first)]
         other = [*self._scores(prompt, second.tokens), *tilts(second)]
         for k, (a, b) in enumerate(zip(one, other, strict=True)):
-            # The stake is 2 * sigma(a - b): fair, since a swap of the texts would have given
+            # The payoff 2 * sigma(a - b) is fair, because swapped texts would give
             # 2 * sigma(b - a).
             self._log_wealth[k] += math.log(2) - float(np.logaddexp(0.0, b - a))
         for seen, text in zip(self._seen, (first.tokens, second.tokens), strict=True):
@@ -65,9 +64,7 @@ class PairTest:
         return fmean(math.exp(min(700.0, log)) for log in self._log_wealth)
 
     def _scores(self, prompt: Hashable, text: Text) -> list[float]:
-        """Return the log likelihood ratio of ``text``, first decoder over second, by what each bet
-        learned.
-        """
+        """Return the log likelihood ratio of ``text``, first decoder over second, for each bet."""
         ratios = [0.0] * len(SHRINKAGE)
         likely = 0.0
         for place, token in enumerate(text):
@@ -76,8 +73,7 @@ class PairTest:
             n = second.total()
             a = first[token]
             b = second[token]
-            # Half an observation more, so that a token that was never seen is unlikely and not
-            # impossible.
+            # Add half an observation, so that an unseen token is unlikely but not impossible.
             likely += math.log((a + b + 0.5) / (m + n + 1))
             if a + b:
                 for k, prior in enumerate(SHRINKAGE):

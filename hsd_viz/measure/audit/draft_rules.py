@@ -1,6 +1,6 @@
-"""Rules that make a draft of a chain of tokens: when it ends, and what of it is proposed.
+"""Rules that draft a chain of tokens: when the draft ends, and which of its tokens are proposed.
 
-A rule is safe if whether a token is proposed does not depend on that token or on later ones.
+A rule is safe if the decision to propose a token does not depend on that token or later ones.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from fractions import Fraction
 from hsd_viz.measure.audit.enumeration import EnumeratedChoices
 from hsd_viz.measure.audit.small_models import DRAFT, Chain, Row, likeliest, point_mass, reach
 
-#: Below this probability a draft is unsure.
+#: Probability of a draft below which it is unsure.
 CONFIDENCE = Fraction(2, 5)
-#: Below this largest probability of its row a draft is unsure of its next token.
+#: Largest probability of a row below which a draft is unsure of its next token.
 SURE_OF_NEXT = Fraction(11, 20)
-#: Below this estimate a further token of a database does not pay.
+#: Estimate below which a further token of a database does not pay.
 WORTH_IT = Fraction(2, 5)
 
-#: A rule makes a draft of at most so many tokens after a text. ``rounds`` counts the accepted
-#: tokens of earlier rounds.
+#: A rule: a function of the text, the maximum draft length ``room``, the accepted tokens of earlier
+#: ``rounds``, and the random choices, which returns a draft.
 Drafting = Callable[[list[int], int, list[int], EnumeratedChoices], Chain]
 
 
@@ -29,16 +29,14 @@ def fixed(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoi
 
 
 def kept(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
-    """Draw a token, keep it, stop if the draft's probability is now below the confidence."""
+    """Draw and keep a token; then stop if the draft's probability is below the confidence."""
     return _sampled(text, room, choices, stop_before=_never, stop_after=_is_unsure)
 
 
 def before_drawing(
     text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
 ) -> Chain:
-    """Look at the row before its token is drawn, and stop if its largest probability is below the
-    confidence.
-    """
+    """Stop before drawing a token if the largest probability of its row is below the confidence."""
 
     return _sampled(text, room, choices, stop_before=_next_is_unsure, stop_after=_never)
 
@@ -102,14 +100,14 @@ def likeliest_dropped(
 def likeliest_by_softmax(
     text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices
 ) -> Chain:
-    """The same, verified with the draft model's row as q."""
+    """Like :func:`likeliest_dropped`, but verified with the draft model's row as q."""
     tokens = likeliest_dropped(text, room, rounds, choices).tokens
     before = [text[-1], *tokens[:-1]][: len(tokens)]
     return Chain(tokens, [DRAFT[token] for token in before])
 
 
 def worth_it(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
-    """Copy what followed the last token earlier in the text, as long as estimates say that it
+    """Copy the tokens after an earlier occurrence of the last token, while an estimate says that it
     pays.
     """
     last = text[-1]
@@ -146,8 +144,8 @@ def _sampled(
     stop_before: Callable[[Fraction, Row], bool],
     stop_after: Callable[[Fraction, Row], bool],
 ) -> Chain:
-    """Draw a draft; the stops see its probability and the row at hand, before and after the token
-    is drawn.
+    """Sample a draft. The two stop functions get its probability and the present row, before and
+    after a token is drawn.
     """
     tokens: list[int] = []
     rows: list[Row] = []

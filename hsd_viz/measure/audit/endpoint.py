@@ -1,4 +1,4 @@
-"""An OpenAI-style endpoint, and the completions that it returns."""
+"""OpenAI-style endpoints and their completions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import httpx
 from hsd_viz.errors import MALFORMED, UserError, first_line
 
 TIMEOUT = 120.0
-#: Likeliest tokens requested per position.
+#: Number of most likely tokens requested per position.
 LOGPROBS = 5
 #: Request parameters that the audit sets itself.
 OWN_PARAMETERS = frozenset(
     ("model", "prompt", "max_tokens", "temperature", "logprobs", "seed", "stream", "n")
 )
-#: A probability that was rounded to 0 is taken as this.
+#: Value for probabilities that were rounded to 0.
 LEAST_PROBABILITY = 1e-12
 
 
@@ -30,9 +30,9 @@ class Completion:
     """A completion.
 
     Attributes:
-        tokens: as text.
-        likely: by position the log probabilities of the likeliest tokens, where reported.
-        chosen: by position the log probability of the token itself, where reported.
+        tokens: the tokens as texts.
+        likely: the log probabilities of the most likely tokens by position, if reported.
+        chosen: the log probability of the emitted token by position, if reported.
     """
 
     tokens: Text
@@ -40,8 +40,8 @@ class Completion:
     chosen: Sequence[float | None] = ()
 
     def rows(self) -> Iterator[tuple[float, tuple[float, ...]] | None]:
-        """Yield by position the probability of the token and those of all likely ones; ``None``
-        where they were not reported. The rest of the vocabulary counts as one token.
+        """Yield for each position the probability of the token and those of all likely tokens;
+        ``None`` if not reported. The rest of the vocabulary counts as one token.
         """
         for place, token in enumerate(self.tokens):
             row = self.likely[place] if place < len(self.likely) else {}
@@ -58,9 +58,9 @@ class Endpoint:
     """An endpoint.
 
     Attributes:
-        url: up to and including ``/v1``.
-        model: the model it is asked for.
-        key: an optional API key.
+        url: the address up to and including ``/v1``.
+        model: the requested model.
+        key: the API key; ``None``: none.
         body: further request parameters, such as penalties.
     """
 
@@ -110,13 +110,13 @@ class Endpoint:
 
 
 def completion_of(answer: Mapping[str, Any]) -> Completion:
-    """Return the completion of a response.
+    """Parse the completion of a response.
 
     Forms: ``logprobs`` with ``tokens`` and ``top_logprobs`` (OpenAI completions, vLLM, SGLang), and
     with ``content`` (chat, and llama-server, which has it for completions, too).
 
     Raises:
-        UserError: if it has no log probabilities.
+        UserError: if the response has no log probabilities.
     """
     choice = answer["choices"][0]
     reported = choice.get("logprobs")

@@ -1,5 +1,5 @@
-"""Run a randomised program once for every outcome of its random decisions, with the exact
-probability of each run.
+"""Enumeration of a randomized program: runs it once for every outcome of its random decisions, with
+the exact probability of each run.
 
 A random number is a :class:`Chance`: an unknown number, uniform in an interval. A comparison with a
 number that the interval does not decide splits it, and the program runs once for each side.
@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from hsd_viz.errors import UserError
 
 T = TypeVar("T")
-#: Runs of one enumeration before it is given up.
+#: Maximum number of runs of an enumeration.
 MAX_RUNS = 1_000_000
 
 
 class TooManyOutcomes(UserError):
-    """A program has more outcomes than it may have."""
+    """Raised if a program has too many outcomes."""
 
 
 class EnumeratedChoices:
@@ -35,8 +35,8 @@ class EnumeratedChoices:
         self.weight: Any = 1
 
     def branch(self, weights: Sequence[Any]) -> int:
-        """Decide for an index with probability proportional to ``weights``, exactly for whole
-        numbers and fractions.
+        """Choose an index with probability proportional to ``weights``, exactly for integers and
+        fractions.
         """
         if self._next == len(self._path):
             exact = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
@@ -56,7 +56,7 @@ class EnumeratedChoices:
         return place
 
     def random(self, size: int | None = None) -> Any:
-        """Return a number that is uniform in [0, 1), or a list of ``size`` independent ones."""
+        """Return a uniform number in [0, 1), or a list of ``size`` independent ones."""
         return Chance(self, [0.0, 1.0]) if size is None else [self.random() for _ in range(size)]
 
     uniform = random
@@ -79,7 +79,7 @@ def outcomes(
     """Yield (result, probability) for each run of ``program``.
 
     Raises:
-        UserError: at more than ``max_runs``.
+        UserError: if there are more than ``max_runs`` runs.
     """
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
@@ -111,8 +111,8 @@ def law(program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS) -> 
 
 
 class Chance:
-    """A random number, known only as far as it was compared: ``scale`` * u + ``shift``, with u
-    uniform in the ``interval`` [low, high), which all numbers made of u share.
+    """A random number ``scale`` * u + ``shift`` that is only known as far as it was compared: u is
+    uniform in the ``interval`` [low, high), which all numbers derived from u share.
     """
 
     __slots__ = ("_choices", "_interval", "_scale", "_shift")

@@ -1,5 +1,5 @@
-"""The exact audit: the law of a decoder's output over toy models, by enumeration, against the
-target's.
+"""The exact audit: enumerates the distribution of a decoder's output over toy models, and compares
+it with the target's.
 
 >>> def plain(task):
 ...     text = list(task.prompt)
@@ -31,18 +31,18 @@ Decoder = Callable[["Task"], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a decoder is given: toy models over a small vocabulary.
+    """The input of a decoder: toy models over a small vocabulary.
 
-    The decoder returns at most ``new_tokens`` tokens that follow ``prompt``. It uses no other
-    source of random numbers than ``random``.
+    The decoder returns at most ``new_tokens`` tokens after ``prompt``. Its only source of random
+    numbers is ``random``.
 
     Attributes:
-        logits: of each model, smallest first: the table ``[V, V, V]`` by next to last token, last
-            token and next token.
+        logits: the logits of each model, smallest first: a table ``[V, V, V]`` by next to last
+            token, last token and next token.
         rows: the probabilities of each model, in the same form.
-        prompt: the tokens that it continues.
-        new_tokens: the most tokens that it returns.
-        temperature: of the sampling.
+        prompt: the token ids of the prompt.
+        new_tokens: the maximum number of returned tokens.
+        temperature: the sampling temperature.
         eos: the tokens that end the text.
         random: the random numbers: ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
     """
@@ -81,13 +81,13 @@ class ExactAudit(Result):
     """The result of :func:`exact`.
 
     Attributes:
-        lossless: whether no output is more or less likely than the target's.
+        lossless: whether all outputs have the target's probabilities.
         error: the largest difference between the probability of an output and the target's.
-        instances: the toy instances.
-        outputs: the outputs of all instances.
-        wrong: the first wrong conditional.
-        faults: those of :data:`FAULTS` that explain it.
-        malformed: an output that is not a text for the task.
+        instances: the number of toy instances.
+        outputs: the number of outputs of all instances.
+        wrong: the first wrong conditional; ``None``: there is none.
+        faults: the faults of :data:`FAULTS` that explain it.
+        malformed: a description of an output that is not a valid text; ``None``: there is none.
     """
 
     lossless: bool
@@ -116,7 +116,7 @@ class ExactAudit(Result):
         return [str(self)]
 
     def tables(self) -> list[Table]:
-        """Return the law of the first wrong token, else the largest error."""
+        """Return the distribution of the first wrong token, else the largest error."""
         if self.wrong is None:
             counts: list[Value] = [self.verdict, self.error, self.outputs, self.instances]
             return [
@@ -130,7 +130,7 @@ class ExactAudit(Result):
         return [Table("The first wrong law", rows, f"after {prefix}" if prefix else "")]
 
     def parts(self) -> list[str | Table]:
-        """Return the line of the verdict, which names the wrong law."""
+        """Return only the line of the verdict, which has the wrong distribution."""
         return list(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,7 +173,8 @@ def exact(
     tolerance: float = TOLERANCE,
     max_runs: int = MAX_RUNS,
 ) -> ExactAudit:
-    """Enumerate the output law of ``decode`` over toy models and compare it with the target's.
+    """Enumerate the output distribution of ``decode`` over toy models and compare it with the
+    target's.
 
     ``decode`` gets a :class:`Task` and returns the new tokens; it is called once for each outcome
     of its random decisions, so it must be a function of the task alone. ``models`` counts the
@@ -200,7 +201,7 @@ def exact(
             return ExactAudit(
                 False, 1.0, k + 1, outputs, malformed=f"the output {min(malformed)} is not {form}"
             )
-        # Outputs that never occur count, too.
+        # Outputs that never occur also count.
         error = max(error, *(abs(actual.get(text, 0.0) - weight) for text, weight in true.items()))
         wrong += _first_wrong(toy, actual, tolerance)
     faults = recognise(wrong) if wrong else ()
@@ -209,10 +210,10 @@ def exact(
 
 
 def _output(decode: Decoder, toy: Task, choices: EnumeratedChoices) -> tuple[int, ...]:
-    """Return the output of a decoder with these random decisions.
+    """Return the output of a decoder for given random decisions.
 
     Raises:
-        UserError: if it is none.
+        UserError: if it is not a valid output.
     """
     output = decode(replace(toy, random=choices))
     try:
@@ -232,8 +233,8 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 def make_toy(
     models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool
 ) -> Task:
-    """Return random tables; neighbours resemble each other, so that drafts are accepted often but
-    not always.
+    """Return a task with random tables. Models of adjacent size are similar, so that drafts are
+    often but not always accepted.
     """
     random = np.random.default_rng(seed)
     tables = [random.normal(size=(vocabulary,) * 3)]
@@ -260,7 +261,7 @@ def _true_law(
 def _first_wrong(
     toy: Task, actual: dict[tuple[int, ...], float], tolerance: float
 ) -> list[WrongConditional]:
-    """Return the wrong conditionals after the shortest prefixes that have one."""
+    """Return the wrong conditionals after the shortest prefixes that have any."""
     counts: defaultdict[tuple[int, ...], Row] = defaultdict(lambda: np.zeros(toy.vocabulary))
     for text, weight in actual.items():
         for length, token in enumerate(text):
@@ -276,5 +277,5 @@ def _first_wrong(
 
 
 def _row_text(row: Row) -> str:
-    """Return probabilities as text."""
+    """Format probabilities."""
     return f"[{', '.join(f'{p:.4f}' for p in row)}]"

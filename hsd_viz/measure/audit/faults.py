@@ -1,4 +1,4 @@
-"""Faults of decoders, recognised by the wrong law that they give to a token."""
+"""Faults of decoders, recognized by the wrong distribution that they give to a token."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Row = NDArray[np.float64]
-#: A part of a proposal: the probability of each token, and the row q that it is proposed with.
+#: A part of a proposal: the probability of each token, and the row q with which it is proposed.
 Part = tuple[Row, Row]
-#: Largest sine of the angle between two deviations that are called the same.
+#: Largest sine of the angle between deviations of the same direction.
 _SAME_DIRECTION = 1e-5
-#: Deviations whose lengths have a smaller product have no direction.
+#: Smallest product of the lengths of two deviations that have a direction.
 _SHORTEST = 1e-18
-#: The faults that are recognised (:func:`recognise`).
+#: The faults that :func:`recognise` recognizes.
 FAULTS = {
     1: "after a rejection the token is drawn from the verifier's row, not from "
     "the residual (p - q)+",
@@ -29,13 +29,13 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
-    """A conditional that differs.
+    """A conditional distribution that differs from the target's.
 
     Attributes:
-        prefix: the new tokens that it follows.
-        sampled: the rows of the models there.
-        raw: the row of the first model before temperature.
-        actual: the law of the decoder's next token.
+        prefix: the new tokens before it.
+        sampled: the rows of the models after the prefix.
+        raw: the row of the first model, before temperature.
+        actual: the distribution of the decoder's next token.
     """
 
     prefix: tuple[int, ...]
@@ -45,7 +45,7 @@ class WrongConditional:
 
     @property
     def expected(self) -> Row:
-        """The target's law ``[V]`` of the token."""
+        """The target's distribution ``[V]`` of the token."""
         return self.sampled[-1]
 
     @property
@@ -54,13 +54,13 @@ class WrongConditional:
 
 
 def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
-    """Return the faults that explain the deviations at all ``places``, made at one level or at all
-    of them. In a middle level, faults 1 and 2 give the same law: either way a corrected token ends
-    as the target's own.
+    """Return the faults, at one level or at all levels, that explain the deviations at all
+    ``places``. At a middle level, faults 1 and 2 have the same effect: in both cases a corrected
+    token has the target's distribution.
 
-    A wrong decoder emits the true row in part of its runs (where the place was not drafted, for
-    example) and the law of its fault in the rest: so it deviates from the true row in the
-    *direction* of the fault, which is compared.
+    A wrong decoder samples from the true row in some of its runs (for example if the position was
+    not drafted), and from the distribution of its fault in the others. It thus deviates from the
+    true row in the *direction* of the fault, which is compared.
     """
     explaining = []
     for fault in FAULTS:
@@ -72,7 +72,7 @@ def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
 
 
 def _levels_with(fault: int, models: int) -> list[set[int]]:
-    """Return the sets of levels that a fault can be in: each alone, and all of them."""
+    """Return the sets of levels that may have a fault: each level alone, and all levels."""
     is_of_the_draft_model = fault in (5, 6)
     if is_of_the_draft_model:
         return [{1}]
@@ -81,11 +81,11 @@ def _levels_with(fault: int, models: int) -> list[set[int]]:
 
 
 def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
-    """Return whether the place deviates in the direction of a law that ``fault`` can give here, and
-    at most as far.
+    """Return whether the deviation at a place has the direction of a possible effect of ``fault``,
+    and is at most as long.
     """
     deviation = place.actual - place.expected
-    # Fault 4 drops some of the tokens, any of them; the others drop none.
+    # Fault 4 drops any subset of the tokens; the other faults drop none.
     choices = (0.0, 1.0) if fault == 4 else (1.0,)
     for kept in product(choices, repeat=len(deviation)):
         of_fault = _law(place, fault, levels, np.array(kept)) - place.expected
@@ -95,7 +95,7 @@ def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
 
 
 def _is_part_of(deviation: Row, whole: Row) -> bool:
-    """Return whether a deviation has the direction of another, and is at most as long."""
+    """Return whether a deviation has the direction of another one, and is at most as long."""
     length = float(np.linalg.norm(deviation))
     most = float(np.linalg.norm(whole))
     if length * most < _SHORTEST:
@@ -106,8 +106,8 @@ def _is_part_of(deviation: Row, whole: Row) -> bool:
 
 
 def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Row:
-    """Return the law of the target's token where ``levels`` make ``fault``; fault 4 drops what is
-    not ``kept``.
+    """Return the distribution of the target's token if ``levels`` have ``fault``; fault 4 drops the
+    tokens that are not ``kept``.
     """
     rows = place.sampled
     drafted = np.eye(len(kept))[rows[0].argmax()] if fault == 6 else rows[0]
@@ -122,8 +122,8 @@ def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Ro
 
 
 def _verified(part: Part, p: Row, fault: int, kept: Row) -> list[Part]:
-    """Return what a level whose row is ``p`` makes of a part of a draft: its accepted tokens, and
-    those that replace the others.
+    """Return the parts that a level with row ``p`` makes of a part of a draft: the accepted tokens,
+    and their replacements.
     """
     tokens, q = part
     left = tokens * kept if fault == 4 else tokens

@@ -1,4 +1,4 @@
-"""The audits of several decoders as one result: what ``hsd-viz audit`` shows."""
+"""The result of ``hsd-viz audit``: the audits of several decoders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hsd_viz.results.page import page
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
 
-#: The exit code of a decoder that is not lossless.
+#: Exit code for a decoder that is not lossless.
 NOT_LOSSLESS = 1
 
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """Audits by decoder.
+    """The audits of several decoders.
 
     Attributes:
         audits: the audits by the name of the decoder.
@@ -42,14 +42,14 @@ class AuditResult(Result):
         return [f"{name}: {audit}" for name, audit in self.audits.items()]
 
     def tables(self) -> list[Table]:
-        """Return the decoders with their results."""
+        """Return the table of decoders with their results."""
         rows = [["decoder", "result"]]
         for name, audit in self.audits.items():
             rows.append([name, str(audit)])
         return [Table("Decoders", rows)]
 
     def parts(self) -> list[str | Table]:
-        """Return the lines, which have all of the table."""
+        """Return only the lines, which have all contents of the table."""
         return list(self.lines())
 
     def to_html(self) -> str:
@@ -57,7 +57,7 @@ class AuditResult(Result):
         return page(self.title, [], self.tables())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return verdict and result by decoder."""
+        """Return the verdict and the result of each decoder."""
         data = {}
         for name, audit in self.audits.items():
             data[name] = {"verdict": audit.verdict, "result": str(audit)}

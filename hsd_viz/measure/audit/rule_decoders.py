@@ -1,4 +1,4 @@
-"""Decoders of rules that end or shorten drafts: of chains, trees, siblings, and batches."""
+"""Decoders with rules that end or shorten drafts, for chains, trees, siblings and batches."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hsd_viz.measure.audit.small_models import (
     verify,
 )
 
-#: Tokens of a text, and of a draft at most.
+#: Number of tokens of a text, and maximum number of tokens of a draft.
 LENGTH = 3
 LOOKAHEAD = 3
-#: Tokens of the texts of a batch.
+#: Numbers of tokens of the texts of a batch.
 LENGTHS = (3, 2)
 
 Decoder = Callable[[EnumeratedChoices], Text]
 
 
 def chains(drafting: Drafting) -> Decoder:
-    """Return the decoder of a rule of chains."""
+    """Return the decoder with a rule of chains."""
 
     def decode(choices: EnumeratedChoices) -> Text:
         text = [START]
@@ -45,13 +45,13 @@ def chains(drafting: Drafting) -> Decoder:
 
 
 def ranked_tree(choices: EnumeratedChoices) -> Text:
-    """Draft the two likeliest continuations of each token, keep the three likeliest nodes of the
-    tree.
+    """Draft the two most likely continuations of each token, and keep the three most likely nodes
+    of the tree.
     """
     text = [START]
     while (left := LENGTH + 1 - len(text)) > 0:
         nodes = _tree(text[-1], depth=min(2, left - 1))
-        # A node is never likelier than the one before it: what is kept is a tree.
+        # A node is never more likely than its parent, so the kept nodes form a tree.
         tree = sorted(nodes, key=lambda path: (-nodes[path], len(path)))[:3]
         path: Text = ()
         while True:
@@ -64,7 +64,7 @@ def ranked_tree(choices: EnumeratedChoices) -> Text:
 
 
 def _tree(last: int, depth: int) -> dict[Text, Fraction]:
-    """Return the two likeliest continuations of each node, with the probability of each path."""
+    """Return the two most likely continuations of each node, with the probability of each path."""
     nodes: dict[Text, Fraction] = {}
     frontier: dict[Text, Fraction] = {(): Fraction(1)}
     for _ in range(depth):
@@ -79,8 +79,9 @@ def _tree(last: int, depth: int) -> dict[Text, Fraction]:
 
 
 def siblings(keep: Callable[[Row, list[int]], list[int]]) -> Decoder:
-    """Return a decoder that draws two candidates for the next token; ``keep`` says which are
-    verified, one after the other, each rejection with its residual (SpecInfer, Miao et al. 2024).
+    """Return a decoder that draws two candidates for the next token. ``keep`` selects those to
+    verify, one after the other, with the residual after each rejection (SpecInfer, Miao et al.
+    2024).
     """
 
     def decode(choices: EnumeratedChoices) -> Text:
@@ -114,9 +115,9 @@ def likelier_candidate(row: Row, drawn: list[int]) -> list[int]:
 
 
 def batch(own_token: bool) -> Decoder:
-    """Return a decoder of two requests that share the places for draft tokens of a step, one fewer
-    than they draft. The places go to the tokens whose draft is likeliest, with the token itself
-    (``own_token``) or up to the one before it.
+    """Return a decoder of two requests that share the slots for draft tokens of a step, which are
+    one fewer than their draft tokens. The slots go to the tokens with the most likely drafts, where
+    the draft includes the token itself (``own_token``) or ends before it.
     """
 
     def decode(choices: EnumeratedChoices) -> Text:
@@ -141,7 +142,7 @@ def _is_unfinished(text: list[int], request: int) -> bool:
 
 
 def _shared_places(drafts: Sequence[Chain], own_token: bool) -> list[int]:
-    """Return the requests whose next draft tokens get the places of a step, the likeliest first."""
+    """Return the requests whose next draft tokens get the slots of a step, most likely first."""
     places: list[tuple[Fraction, int, int]] = []
     for request, draft in enumerate(drafts):
         for depth in range(len(draft.tokens)):

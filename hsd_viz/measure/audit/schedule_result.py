@@ -13,20 +13,20 @@ from hsd_viz.results.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """One rule, audited.
+    """The audit of one rule.
 
     Attributes:
-        rule: its name, or a stack of the project's own loop.
-        looks_at: what decides whether a token is proposed.
-        safe: whether the text has the target's law.
-        expected: whether it is known to have.
+        rule: the name of the rule, or a stack of the project's own loop.
+        looks_at: the facts on which the decision to propose a token depends.
+        safe: whether the text has the target's distribution.
+        expected: whether the rule is known to be safe.
         why: the reason, as a sentence.
-        distance: the total variation distance to the target's law: a fraction, or the largest error
-            of a stack.
+        distance: the total variation distance to the target's distribution, as a fraction; for a
+            stack, the largest error.
         prefix: the tokens before the first wrong one.
-        token: the token whose probability there is most wrong.
-        found: that probability.
-        wanted: the target's.
+        token: the token whose probability after the prefix is most wrong.
+        found: the probability of this token.
+        wanted: the target's probability of this token.
     """
 
     rule: str
@@ -67,16 +67,16 @@ class ScheduleAudit(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule has another verdict than the one it is known to have."""
+        """1 if the verdict on a rule is not the known one."""
         return 0 if self.as_expected else 1
 
     @property
     def as_expected(self) -> bool:
-        """Whether every rule has the verdict that it is known to have."""
+        """Whether every rule has its known verdict."""
         return all(row.safe == row.expected for row in self.rows)
 
     def lines(self) -> list[str]:
-        """Return what the audit found."""
+        """Return lines on the findings."""
         safe = sum(row.safe for row in self.rows)
         lines = [
             f"{safe} of {len(self.rows)} rules leave the target's law as it is; "
@@ -89,7 +89,7 @@ class ScheduleAudit(Result):
         return lines
 
     def tables(self) -> list[Table]:
-        """Return the rules with their verdicts."""
+        """Return the table of rules with their verdicts."""
         rows = [["rule", "a token is proposed by", "verdict", "distance", "bias"]]
         for row in self.rows:
             verdict = "safe" if row.safe else "not safe"

@@ -1,6 +1,6 @@
-"""Rules that end or shorten drafts, audited exactly: the law of the text under each, in fractions.
+"""The exact audit of rules that end or shorten drafts: the distribution of the text, in fractions.
 
-:data:`SCHEDULE_RULES` has safe and unsafe ones. Each decodes two small models
+:data:`SCHEDULE_RULES` has safe and unsafe rules. Each decodes with two small models
 (:mod:`hsd_viz.measure.audit.small_models`).
 
 >>> audit = audit_schedules(own=())
@@ -45,7 +45,7 @@ from hsd_viz.measure.audit.small_models import Text, true_law
 from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.stack import Stack, parse
 
-#: The stacks of the project's own loop that are audited beside the rules.
+#: Stacks of the project's own loop that are audited with the rules.
 OWN = tuple(
     map(
         parse,
@@ -64,12 +64,12 @@ class ScheduleRule:
     """A rule that ends or shortens drafts.
 
     Attributes:
-        name: its name.
-        looks_at: what decides whether a token is proposed.
-        safe: whether the text has the target's law under it.
+        name: the name.
+        looks_at: the facts on which the decision to propose a token depends.
+        safe: whether the text has the target's distribution under the rule.
         why: the reason, as a sentence.
-        decode: the decoder.
-        lengths: the tokens of each request in its text.
+        decode: the decoder with the rule.
+        lengths: the number of tokens of each request in the text.
     """
 
     name: str
@@ -192,7 +192,7 @@ SCHEDULE_RULES = (
 
 
 def audit_rule(rule: ScheduleRule) -> ScheduleRow:
-    """Return the audit of a rule."""
+    """Audit a rule."""
     actual: dict[Text, Fraction] = law(rule.decode)
     true = true_law(rule.lengths)
     distance = _distance(actual, true)
@@ -211,7 +211,7 @@ def audit_rule(rule: ScheduleRule) -> ScheduleRow:
 
 
 def _distance(actual: dict[Text, Fraction], true: dict[Text, Fraction]) -> Fraction:
-    """Return the total variation distance of two laws."""
+    """Return the total variation distance of two distributions."""
     gaps = Fraction(0)
     for text in actual.keys() | true.keys():
         gaps += abs(actual.get(text, Fraction(0)) - true.get(text, Fraction(0)))
@@ -221,8 +221,8 @@ def _distance(actual: dict[Text, Fraction], true: dict[Text, Fraction]) -> Fract
 def _worst(
     actual: dict[Text, Fraction], true: dict[Text, Fraction]
 ) -> tuple[Text, int, Fraction, Fraction]:
-    """Return the prefix of the first wrong conditional, the token that is most wrong there, its
-    probability, and the one that it should have.
+    """Return the prefix of the first wrong conditional, the token with the largest error, its
+    probability, and the correct one.
     """
     ours = _conditionals(actual)
     theirs = _conditionals(true)
@@ -251,7 +251,7 @@ def _conditionals(texts: dict[Text, Fraction]) -> dict[Text, dict[int, Fraction]
 
 
 def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
-    """Return the audit of the project's own loop of a stack, over toy models, in float64."""
+    """Audit the project's own loop of a stack over toy models, in float64."""
     loop = loop_decoder(stack, rule)
     audited = exact(loop, models=len(stack.models), instances=2)
     return ScheduleRow(
@@ -265,6 +265,6 @@ def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
 
 
 def audit_schedules(own: Sequence[Stack] = OWN) -> ScheduleAudit:
-    """Audit :data:`SCHEDULE_RULES` and the project's own loop of these stacks."""
+    """Audit :data:`SCHEDULE_RULES`, and the project's own loop of the stacks ``own``."""
     rows = [*map(audit_own, own), *map(audit_rule, SCHEDULE_RULES)]
     return ScheduleAudit(tuple(rows))

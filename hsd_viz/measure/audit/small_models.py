@@ -1,7 +1,7 @@
-"""Two small models in fractions, and token-wise verification of drafts of one by the other.
+"""Two small models in fractions, and token-wise verification of one's drafts by the other.
 
-The verification (Leviathan et al. 2023) is written here a second time, in fractions: a bias is
-exact, however small.
+The verification (Leviathan et al. 2023) is implemented here separately, in fractions, so that even
+the smallest bias is exact.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _rows(*tenths: tuple[int, ...]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-#: The rows after each token: of the target, and of the draft model.
+#: Rows after each token, of the target and of the draft model.
 TARGET = _rows((4, 4, 2), (3, 3, 4), (2, 6, 2))
 DRAFT = _rows((6, 3, 1), (2, 5, 3), (1, 4, 5))
 START = 0
@@ -34,8 +34,8 @@ class Chain(NamedTuple):
     """A draft.
 
     Attributes:
-        tokens: its tokens.
-        rows: the rows that they are verified with; of a point mass 1 for its token.
+        tokens: the tokens.
+        rows: the rows with which they are verified; for a point mass, 1 for its token.
     """
 
     tokens: list[int]
@@ -47,17 +47,17 @@ class Chain(NamedTuple):
 
 
 def point_mass(token: int) -> Row:
-    """Return the row in which a token has all of the probability."""
+    """Return the row in which a token has probability 1."""
     return tuple(Fraction(k == token) for k in range(len(DRAFT)))
 
 
 def likeliest(row: Row) -> int:
-    """Return the most likely token of a row, the first one of equals."""
+    """Return the most likely token of a row; the first among equals."""
     return row.index(max(row))
 
 
 def residual(p: Row, q: Row) -> list[Fraction]:
-    """Return what of ``p`` is left over by ``q``, not normalised."""
+    """Return the residual max(0, p - q), not normalized."""
     return [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
 
 
@@ -70,8 +70,8 @@ def reach(chain: Chain) -> Fraction:
 
 
 def verify(last: int, chain: Chain, choices: EnumeratedChoices) -> tuple[list[int], int]:
-    """Return the accepted tokens of a chain after the token ``last``, and the target's own after
-    them.
+    """Return the accepted tokens of a chain after the token ``last``, and the target's own token
+    after them.
     """
     accepted: list[int] = []
     for token, q in zip(chain.tokens, chain.rows, strict=True):
@@ -85,7 +85,7 @@ def verify(last: int, chain: Chain, choices: EnumeratedChoices) -> tuple[list[in
 
 
 def true_law(lengths: tuple[int, ...]) -> dict[Text, Fraction]:
-    """Return the target's law of the texts of requests of these lengths, one after the other."""
+    """Return the target's distribution of the concatenated texts of requests of these lengths."""
     whole: dict[Text, Fraction] = {(): Fraction(1)}
     for length in lengths:
         longer: dict[Text, Fraction] = {}
@@ -97,7 +97,7 @@ def true_law(lengths: tuple[int, ...]) -> dict[Text, Fraction]:
 
 
 def _texts(last: int, left: int) -> Iterator[tuple[Text, Fraction]]:
-    """Yield the texts of so many tokens after the token ``last``, with their probabilities."""
+    """Yield the texts of ``left`` tokens after the token ``last``, with their probabilities."""
     if not left:
         yield (), Fraction(1)
         return

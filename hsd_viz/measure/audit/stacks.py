@@ -1,4 +1,4 @@
-"""The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
+"""The project's own loop as a decoder for the exact audit, with any stack over toy models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hsd_viz.stack import Stack, parse
 
 
 class ToySession(Session):
-    """A toy model behind the interface of the loop (:class:`~hsd_viz.decoding.session.Session`)."""
+    """A toy model with the interface of the loop (:class:`~hsd_viz.decoding.session.Session`)."""
 
     def __init__(self, logits: np.ndarray) -> None:
         self._logits = logits
@@ -33,7 +33,7 @@ class ToySession(Session):
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens
+        """Return the logits after each of the last ``rows`` tokens; ``parents`` arranges the tokens
         in a tree.
         """
         base = len(self._cached)
@@ -67,11 +67,11 @@ class EnumeratedDraws:
 
 @dataclass(frozen=True, slots=True)
 class AuditedStack:
-    """A stack whose loop is audited.
+    """A stack to audit.
 
     Attributes:
         stack: the stack.
-        decoder: its loop over toy models.
+        decoder: the loop of the stack over toy models.
     """
 
     stack: Stack
@@ -82,13 +82,13 @@ class AuditedStack:
         """Return the stack with its loop; ``rule`` is the verification rule.
 
         Raises:
-            UserError: if the stack is not valid, or is chosen by costs.
+            UserError: if the stack is invalid, or selected by costs.
         """
         parsed = parse(stack)
         return cls(parsed, loop_decoder(parsed, rule))
 
     def audit(self, tolerance: float = TOLERANCE) -> ExactAudit:
-        """Enumerate the loop; probabilities that differ by less than the tolerance are equal.
+        """Enumerate the loop. Probabilities that differ by less than the tolerance count as equal.
 
         Raises:
             UserError: if there are too many outcomes.
@@ -128,7 +128,7 @@ def loop_decoder(
         loop = cls(
             levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
         )
-        # Its numbers are compared as numbers are, but each comparison is a branch.
+        # These draws can be compared like numbers, and each comparison is a branch.
         draws: Any = EnumeratedDraws(task.random)
         loop.draws = draws
         for _ in loop.prefill():

@@ -37,11 +37,11 @@ class StatisticalAudit(Result):
     Attributes:
         alpha: the largest rate of false alarms.
         prompts: the number of prompts.
-        greedy: prompts by kind (:func:`compare`).
-        bug: a description of the first bug.
-        pairs: sampled pairs.
-        evidence: the test's wealth: at 1 / ``alpha`` the distributions differ.
-        complete: whether the audit was not interrupted.
+        greedy: the number of prompts by kind (:func:`compare`).
+        bug: a description of the first bug; "": none.
+        pairs: the number of sampled pairs.
+        evidence: the wealth of the test; at 1 / ``alpha`` the distributions differ.
+        complete: whether the audit finished without interruption.
     """
 
     alpha: float
@@ -75,7 +75,7 @@ class StatisticalAudit(Result):
         return [Table("Greedy texts", rows), Table("Samples", [head, evidence])]
 
     def parts(self) -> list[str | Table]:
-        """Return the line of the verdict, which has all figures."""
+        """Return only the line of the verdict, which has all figures."""
         return list(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,8 +150,8 @@ def audit_endpoints(
         for k in range(samples):
             progress(f"sampling {k}/{samples}, evidence {audit.evidence:.3g}")
             place = k % len(prompts)
-            # Different seeds: with one seed two lossless endpoints could give the same texts,
-            # which is not evidence.
+            # Use different seeds, because two lossless endpoints with the same seed could return
+            # the same texts, which is not evidence.
             one = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
             other = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
             audit.evidence = test.add(place, one, other)
@@ -163,8 +163,8 @@ def audit_endpoints(
 
 
 def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) -> tuple[str, int]:
-    """Return how greedy texts differ, and where first: ``equal``, ``near-tie`` (by nats), ``bug``
-    or ``unknown``.
+    """Return the kind of the difference between greedy texts, and its first position: ``equal``,
+    ``near-tie`` (in nats), ``bug`` or ``unknown``.
     """
     pairs = [*zip_longest(plain.tokens, speculative.tokens, fillvalue=None)]
     different = [place for place, (mine, other) in enumerate(pairs) if mine != other]
@@ -173,7 +173,7 @@ def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) 
     place = different[0]
     mine, other = pairs[place]
     likely = plain.likely[place] if place < len(plain.likely) else {}
-    # A text that ended earlier has no token here.
+    # A text that ended earlier has no token at this position.
     if not likely or not mine or not other:
         return "unknown", place
     tie = mine in likely and other in likely and likely[mine] - likely[other] <= near_tie
