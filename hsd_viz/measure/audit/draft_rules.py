@@ -29,7 +29,7 @@ def fixed(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoi
 
 
 def kept(text: list[int], room: int, rounds: list[int], choices: EnumeratedChoices) -> Chain:
-    """Draw and keep a token; then stop if the draft's probability is below the confidence."""
+    """Draw and propose a token; then stop if the draft's probability is below the confidence."""
     return _sampled(text, room, choices, stop_before=_never, stop_after=_is_unsure)
 
 
