@@ -28,7 +28,7 @@ from hsd_viz.results.page import template
 from hsd_viz.text import escape
 from hsd_viz.views.export import Exported, content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
-from hsd_viz.views.view import as_widget
+from hsd_viz.views.view import Chart
 
 #: Height of a figure on a slide in pixels, so that the text and outputs of its section fit on 720
 #: pixels as well.
@@ -83,10 +83,14 @@ class LessonWriter:
 
     def _views(self, value: Any) -> str:
         """Return the elements into which the page's script draws a view or a figure."""
-        if _is_figure(value):
-            value = in_common_form(value)
         before = len(self.parts)
-        self.parts += parts_of(as_widget(value))
+        if _is_figure(value):
+            chart = Chart(in_common_form(value))
+            # A reader reads a figure: its tools are in the notebook.
+            chart.config = {**chart.config, "displayModeBar": False}
+            self.parts.append(chart)
+        else:
+            self.parts += parts_of(value)
         places = "".join(
             f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts))
         )
@@ -102,7 +106,7 @@ def _html(macro: str, *given: Any) -> str:
 
 
 #: Matches a number of a table, with its unit.
-_NUMBER = re.compile(r"[−+-]?\d[\d.]*( ?[%×]| [a-zµ]{1,4})?|-|✓|✗")
+_NUMBER = re.compile(r"[−+-]?\d[\d.,]*( ?[%×]| [A-Za-zµ]{1,4})?|-|✓|✗")
 
 
 def _table(frame: Any) -> str:
