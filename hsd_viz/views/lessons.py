@@ -290,7 +290,7 @@ def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool)
 def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
     if step.kind == "markdown":
         return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
-    if isinstance(step.value, CheckResult):
+    if isinstance(step.value, CheckResult | Quiz):
         # On a page, fields check the answers; the cell's check of a function is for notebooks.
         return writer.shown(step)
     if editions.UNSOLVED in step.text:
