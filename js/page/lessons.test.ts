@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { assert, expect, test } from "vitest";
-import { ask, verdictOf } from "./lessons";
+import { ask, followSwitch, verdictOf } from "./lessons";
 
 test("an error is counted at the places that are shown", () => {
   assert.equal(verdictOf(1.5, 1.1754, 2), "0.32 too high");
@@ -44,4 +44,19 @@ test("a number is written as it is dragged, and marked when the answer is shown"
   fold.dispatchEvent(new Event("toggle"));
   assert.equal(guess.querySelector("output")?.textContent, "2.0 ×: 1.3 too low");
   assert.isTrue(slider.disabled);
+});
+
+test("one switch opens and closes the code of all results", () => {
+  const root = document.createElement("div");
+  root.innerHTML = `<input type="checkbox"><details class="source"></details>
+    <details class="answer"></details>`;
+  const box = root.querySelector("input") as HTMLInputElement;
+  const opened = () => [...root.querySelectorAll("details")].map((each) => each.open);
+  followSwitch(box, root);
+  box.checked = true;
+  box.dispatchEvent(new Event("change"));
+  assert.deepEqual(opened(), [true, false]);
+  box.checked = false;
+  box.dispatchEvent(new Event("change"));
+  assert.deepEqual(opened(), [false, false]);
 });

@@ -1,4 +1,5 @@
-// Predictions of a lesson: a number first, then the answer and how far the number is from it.
+// What a lesson does: a prediction asks for a number first, then shows the answer and how far the
+// number is from it; a switch shows the code of all results.
 
 const digitsOf = (guess: HTMLElement) => Number(guess.dataset.digits ?? 0);
 
@@ -60,4 +61,14 @@ export function ask(guess: HTMLElement): void {
   });
 }
 
+/** Open or close the code of all results by the switch at the top. */
+export function followSwitch(box: HTMLInputElement, root: ParentNode): void {
+  box.addEventListener("change", () => {
+    for (const code of root.querySelectorAll<HTMLDetailsElement>(".source"))
+      code.open = box.checked;
+  });
+}
+
+const box = document.querySelector<HTMLInputElement>("#code");
+if (box) followSwitch(box, document);
 for (const guess of document.querySelectorAll<HTMLElement>(".guess")) ask(guess);
