@@ -3,9 +3,10 @@ the summary.
 
 A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). ``bool``
 becomes a flag, ``Literal`` a choice, ``tuple[T, ...]`` a repeatable option, and ``Sequence[T]`` a
-list with commas. A parameter that is not keyword-only becomes a positional argument. A dataclass
-becomes a group of options with the first line of its docstring as the title, as do its base classes
-and the dataclasses among its fields. Examples and notes are in ``help.md``.
+list with commas. A parameter that is not keyword-only becomes a positional argument. The fields of
+a dataclass, of its base classes and of the dataclasses among its fields become options of the
+command or a group of the help (:func:`~hsd_viz.settings.declare.option_group`). Examples and notes
+are in ``help.md``.
 """
 
 from __future__ import annotations
@@ -26,11 +27,10 @@ from hsd_viz.settings.declare import (
     choices_of,
     declared_in,
     fields_of,
+    group_title,
     groups_of,
 )
 
-#: Title of a dataclass whose fields are listed among the command's own options.
-OWN_GROUP = "options"
 #: Type of a parameter that gets the command line, and is not an option.
 CommandLine = NewType("CommandLine", str)
 
@@ -107,17 +107,13 @@ def _add_parameters(parser: Parser, command: Callable[..., Any]) -> None:
             _add_argument(parser, declared, parameter.kind is not Parameter.KEYWORD_ONLY)
         elif is_dataclass(hint):
             owners = groups_of(hint)
-            groups += [owner for owner in owners if _title_of(owner) != OWN_GROUP]
             for owner in owners:
-                if _title_of(owner) == OWN_GROUP:
+                if group_title(owner) is None:
                     _add_group(parser, owner)
+                else:
+                    groups.append(owner)
     for owner in groups:
         _add_group(parser, owner)
-
-
-def _title_of(owner: type) -> str:
-    """Return the title of the group of a dataclass: the first line of its docstring."""
-    return (getdoc(owner) or "").partition("\n")[0].rstrip(".").lower()
 
 
 def _add_group(parser: Parser, owner: type) -> None:
@@ -125,8 +121,8 @@ def _add_group(parser: Parser, owner: type) -> None:
     own = get_annotations(owner)
     declared = [one for one in fields_of(owner) if one.name in own]
     inner = [one for one in declared if is_dataclass(one.type)]
-    title = _title_of(owner)
-    group = parser if title == OWN_GROUP or not declared else parser.group(title)
+    title = group_title(owner)
+    group = parser if title is None or not declared else parser.group(title)
     for one in declared:
         if one not in inner and one.setting.option is not None:
             by_place = one.setting.option.by_place

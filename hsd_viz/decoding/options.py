@@ -24,6 +24,7 @@ from hsd_viz.settings.declare import (
     check_settings,
     fields_of,
     from_data,
+    option_group,
     settings_of,
 )
 from hsd_viz.settings.ranges import Range
@@ -45,11 +46,10 @@ def _rule_help() -> str:
     return f"{text}; of other packages, unchecked: {', '.join(others)}"
 
 
+@option_group("sampling")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Sampling.
-
-    How tokens are drawn, and how sampled drafts are verified.
+    """How tokens are drawn, and how sampled drafts are verified.
 
     Attributes:
         temperature: 0 is greedy decoding.
@@ -130,9 +130,10 @@ class Sampling:
         return self.temperature == 0
 
 
+@option_group("sampling")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingOptions(Sampling):
-    """Sampling.
+    """How an output is decoded: its sampling and its length.
 
     Attributes:
         max_new_tokens: the most tokens of an output.

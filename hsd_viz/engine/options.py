@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.models.families import DEFAULT, Family
-from hsd_viz.settings.declare import CliOption, Setting, check_settings
+from hsd_viz.settings.declare import CliOption, Setting, check_settings, option_group
 from hsd_viz.settings.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.settings.ranges import Range
 from hsd_viz.stack import TARGET
 
 
+@option_group("models and machine")
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Models and machine.
+    """Which engine decodes: its models, and the machine that runs them.
 
     Raises:
         UserError: if the number of threads is out of range.

@@ -180,6 +180,27 @@ def declared_in(name: str, hint: Any, default: Any) -> Declared | None:
     return None
 
 
+#: The title of the help's group of a dataclass, where its fields have one of their own.
+_GROUP_TITLES: dict[type, str] = {}
+
+
+def option_group(title: str) -> Callable[[type[T]], type[T]]:
+    """Show the options that a dataclass itself declares as a group of the help: a decorator above
+    ``dataclass``. Those of other dataclasses are among the command's own options.
+    """
+
+    def titled(declaration: type[T]) -> type[T]:
+        _GROUP_TITLES[declaration] = title
+        return declaration
+
+    return titled
+
+
+def group_title(declaration: type) -> str | None:
+    """Return the title of the group of a dataclass; ``None`` for the command's own options."""
+    return _GROUP_TITLES.get(declaration)
+
+
 def groups_of(declaration: Any) -> list[Any]:
     """Return a dataclass and those that it inherits, its own first; none for another type."""
     return [owner for owner in getmro(declaration) if is_dataclass(owner)]

@@ -23,7 +23,7 @@ Template = Literal["auto", "chat", "vicuna", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions(BenchSettings):
-    """Options.
+    """What a bench measures: stacks and prompts, and the settings that all runs share.
 
     Raises:
         UserError: if a value is out of range.

@@ -17,9 +17,7 @@ State = Literal["cold", "warm", "both"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSettings(DecodingOptions):
-    """Options.
-
-    The settings that all runs of a bench share.
+    """The settings that all runs of a bench share.
 
     Attributes:
         max_new_tokens: the maximum number of tokens of an output.

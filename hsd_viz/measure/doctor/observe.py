@@ -10,7 +10,7 @@ from hsd_viz.disk import rereadable
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.doctor.observation import Observation, even_rates
 from hsd_viz.measure.doctor.observe_records import from_series, past_the_end
-from hsd_viz.measure.doctor.observe_runs import from_trace, measured
+from hsd_viz.measure.doctor.observe_runs import from_trace, measure_stack
 from hsd_viz.measure.doctor.options import DoctorOptions, Known
 from hsd_viz.records.changes import Change, changes
 from hsd_viz.records.engine_settings import method_of
@@ -46,7 +46,7 @@ def observed_in(options: DoctorOptions) -> Observed:
         UserError: if the evidence cannot be used, or contradicts the figures.
     """
     if options.stack:
-        observed = Observed(measured(options.stack))
+        observed = Observed(measure_stack(options.stack))
     elif options.record is None:
         observed = Observed(from_figures(options.acceptance, options.lookahead))
     elif isinstance(options.record, Trace):

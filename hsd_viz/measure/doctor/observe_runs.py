@@ -170,7 +170,7 @@ def _busy(plain: _PlainRuns) -> str:
     return f"load average {load:.1f} on {cores} cores"
 
 
-def measured(stack: str) -> Observation:
+def measure_stack(stack: str) -> Observation:
     """Return the observation of short decodes on this machine, which alternate with plain ones."""
     from hsd_viz.decoding.engine import DecodeCall
     from hsd_viz.engine.live import decode_beside_plain

@@ -15,7 +15,7 @@ from typing import Literal
 from hsd_viz.errors import UserError
 from hsd_viz.measure.given_types import Trace
 from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
-from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings
+from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings, option_group
 from hsd_viz.settings.keywords import documented
 from hsd_viz.settings.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
@@ -24,12 +24,11 @@ from hsd_viz.stack import MAX_LOOKAHEAD
 Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
 
 
+@option_group("known figures")
 @documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Known:
-    """Known figures.
-
-    They replace those of the record.
+    """Figures of a run that are known beside its record, and replace those of the record.
 
     Raises:
         UserError: if a figure is out of range.
@@ -119,10 +118,11 @@ class Known:
         return as_call(self)
 
 
+@option_group("hardware model of unknown times")
 @documented
 @dataclass(frozen=True, repr=False)
 class Hardware:
-    """Hardware model of unknown times.
+    """The hardware on which unknown times are predicted.
 
     A GPU, or any name with its bandwidth, flops and memory. The models are names, paths of a
     ``config.json``, or a target and a draft head.
@@ -177,11 +177,10 @@ class Hardware:
         return as_call(self)
 
 
+@option_group("what to examine")
 @dataclass(frozen=True)
 class DoctorOptions:
-    """What to examine.
-
-    One of a record, a stack to measure and an acceptance.
+    """The run to examine: one of a record, a stack to measure and an acceptance.
 
     Raises:
         UserError: if not exactly one of them is given.

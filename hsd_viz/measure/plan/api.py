@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.api import measuring_engine
-from hsd_viz.measure.plan import search as planning
 from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.result import PlanResult
+from hsd_viz.measure.plan.search import make_plan
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.settings.keywords import keywords_from
@@ -41,4 +41,4 @@ def run(
     """
     engine = options.engine or measuring_engine()
     suite = load_suite(str(options.suite or find_family(engine.family).suite))
-    return PlanResult(planning.plan(engine, suite, options, progress), describe(), command)
+    return PlanResult(make_plan(engine, suite, options, progress), describe(), command)

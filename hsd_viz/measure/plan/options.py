@@ -23,9 +23,7 @@ PROMPTS = 24
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions(DecodingOptions):
-    """Options.
-
-    What is searched, and how it is measured.
+    """What a plan searches, and how it measures.
 
     Raises:
         UserError: if a value is out of range, or a model is named twice.

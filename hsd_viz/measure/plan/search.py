@@ -47,7 +47,7 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
     return first.limited(limit), second.limited(limit) if second.prompts else second
 
 
-def plan(
+def make_plan(
     engine: Engine,
     suite: Suite,
     options: PlanOptions | None = None,

@@ -24,7 +24,7 @@ Text = Literal["mixed", "chat", "code", "math", "documents"]
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """Options.
+    """What a prediction is for: the hardware, the models and what is known of them.
 
     A GPU is a name, as "H100" or as ``nvidia-smi`` prints it; or any name with its bandwidth, flops
     and memory.

@@ -17,7 +17,7 @@ from hsd_viz.settings.ranges import MAX_BUDGET, Range
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """Options.
+    """The log to replay, and the drafters.
 
     Raises:
         UserError: if a number is out of range.

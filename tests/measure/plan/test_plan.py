@@ -13,7 +13,7 @@ import pytest
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.result import PlanResult
-from hsd_viz.measure.plan.search import plan, split
+from hsd_viz.measure.plan.search import make_plan, split
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.stack import parse
 from tests.measure.fake_engine import WORLD, FakeEngine
@@ -34,7 +34,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def planned(engine, suite=SUITE, *, limit=12, max_levels=None, measured=0, fresh=False) -> dict:
-    result = plan(
+    result = make_plan(
         engine,
         suite,
         PlanOptions(
