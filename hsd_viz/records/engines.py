@@ -26,7 +26,7 @@ from hsd_viz.records import (
     vllm,
     vllm_lines,
 )
-from hsd_viz.records.file_context import Finisher, LinePattern, SampleCompletion
+from hsd_viz.records.file_context import Finisher, LinePattern, SampleCompletion, StatisticsObject
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key
 from hsd_viz.records.sample import Sample
@@ -56,6 +56,8 @@ COMPLETIONS: tuple[SampleCompletion, ...] = (
     *sglang_lines.COMPLETIONS,
     *llama_cpp_statistics.COMPLETIONS,
 )
+#: JSON objects of statistics that are not of one request.
+OBJECTS: tuple[StatisticsObject, ...] = tensorrt_llm.OBJECTS
 #: Readers of responses, in the order in which they are tried.
 RESPONSES = (
     aiperf.response,

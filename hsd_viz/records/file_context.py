@@ -5,9 +5,9 @@ cumulative counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import Form
@@ -81,6 +81,21 @@ class LinePattern:
     regex: re.Pattern[str]
     read: Callable[[re.Match[str], Context], Sample | None]
     single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsObject:
+    """A JSON object of statistics that are not of one request.
+
+    Attributes:
+        form: the form that it belongs to.
+        mark: the field by which it is recognized.
+        read: returns its sample, ``None`` where it has no counts.
+    """
+
+    form: Form
+    mark: str
+    read: Callable[[Mapping[str, Any]], Sample | None]
 
 
 @dataclass(frozen=True, slots=True)

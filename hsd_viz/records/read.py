@@ -10,9 +10,9 @@ from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.names.hints import did_you_mean
-from hsd_viz.records import prometheus, summaries, tensorrt_llm
+from hsd_viz.records import prometheus, summaries
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.engines import FINISHERS, PATTERNS
+from hsd_viz.records.engines import FINISHERS, OBJECTS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.file_context import Finisher, LinePattern
 from hsd_viz.records.forms import FORMS, Form, engines_with_forms
@@ -267,22 +267,23 @@ class _Reader:
             self.other += 1
             return
         try:
-            if not self._iteration(value) and not self._response(value, document.event):
+            if not self._statistics(value) and not self._response(value, document.event):
                 self.other += 1
         except UserError as error:
             self.collected.refuse(document.line, error)
 
-    def _iteration(self, value: Mapping[str, Any]) -> bool:
-        """Return whether a value is the statistics of an iteration, and store its sample."""
+    def _statistics(self, value: Mapping[str, Any]) -> bool:
+        """Return whether a value is an object of statistics, and store its sample."""
         entry = without_request(value)
-        if not tensorrt_llm.is_iteration(entry):
+        statistics = next((one for one in OBJECTS if one.mark in entry), None)
+        if statistics is None:
             return False
-        sample = tensorrt_llm.iteration(entry)
-        self.collected.count(tensorrt_llm.ITERATION)
+        sample = statistics.read(entry)
+        self.collected.count(statistics.form)
         if sample is not None:
             clock = clock_of(str(entry.get("timestamp", "")))
             sample = replace(sample, line=self.context.line, clock=clock)
-            self.collected.keep(sample, tensorrt_llm.ITERATION, "")
+            self.collected.keep(sample, statistics.form, "")
         return True
 
     def _response(self, value: Mapping[str, Any], event: bool) -> bool:

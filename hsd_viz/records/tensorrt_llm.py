@@ -14,7 +14,7 @@ import msgspec
 from hsd_viz.records import prometheus
 from hsd_viz.records.choices import of_choices, sum_by_place, sum_over_choices
 from hsd_viz.records.fields import Milliseconds, Number, completion_tokens, typed
-from hsd_viz.records.file_context import Context, Finisher, LinePattern, figure
+from hsd_viz.records.file_context import Context, Finisher, LinePattern, StatisticsObject, figure
 from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import (
     RecordedRequest,
@@ -129,11 +129,6 @@ def benches(context: Context) -> list[Sample]:
     return samples
 
 
-def is_iteration(value: Mapping[str, Any]) -> bool:
-    """Return whether a value is the statistics of an iteration."""
-    return STATISTICS in value
-
-
 class _Statistics(msgspec.Struct):
     """The counts of an iteration.
 
@@ -246,3 +241,4 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
 
 
 FINISHERS = (Finisher(BENCH, benches),)
+OBJECTS = (StatisticsObject(ITERATION, STATISTICS, iteration),)
