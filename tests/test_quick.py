@@ -146,6 +146,8 @@ def test_dashboard_shows_a_trace_or_its_file_and_refuses_the_rest(tmp_path):
     assert len(hsd.dashboard(trace.save(tmp_path / "run.json")).trace) == len(trace)
     own = Scripted()
     own.decode = None
-    assert "decode" in hsd.dashboard(own).can
+    assert "decode" in hsd.dashboard(engine=own).can
+    with pytest.raises(TypeError, match=r"give an engine by name: dashboard\(engine=engine\)"):
+        hsd.dashboard(own)
     with pytest.raises(TypeError, match="shows a trace or the path of its file, not int"):
         hsd.dashboard(3)

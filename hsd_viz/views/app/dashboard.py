@@ -288,7 +288,7 @@ def _begun(trace: Trace, run: str) -> dict[str, Any]:
 
 
 def dashboard(
-    shown: Given | Engine | None = None,
+    shown: Given | None = None,
     *,
     engine: Engine | None = None,
     allow_models: bool = False,
@@ -297,19 +297,21 @@ def dashboard(
     """Create the dashboard widget. A notebook displays it as the last line of a cell.
 
     Args:
-        shown: a trace, or the path of its file, to open. An engine is taken as ``engine``.
+        shown: a trace, or the path of its file, to open.
         engine: the engine. ``None``: load one on the first run, or on a served page use that of
             its server (:func:`hsd_viz.views.app.server.command`).
         allow_models: whether stacks may also name hub models and paths.
         family: the initial family of the form.
+
+    Raises:
+        TypeError: if ``shown`` is not a trace or a path.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
-        if not hasattr(shown, "decode"):
-            raise TypeError(
-                f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}"
-            )
-        engine = shown
-        shown = None
+        hint = "; give an engine by name: dashboard(engine=engine)"
+        raise TypeError(
+            f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}"
+            f"{hint if isinstance(shown, Engine) else ''}"
+        )
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, engine_token())
         engine.family = family
