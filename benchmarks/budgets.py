@@ -24,7 +24,7 @@ from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, 
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.measure.bench.report import LOW_REPETITION
-from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, replay
+from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, replay_text
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.stack import parse
@@ -139,7 +139,7 @@ def _over_all(
         memory = memory if warm else Memory()
         drafter, eos = engine.drafter(f"{bottom} > target", memory=memory, temperature=temperature)
         if can_replay(drafter):
-            replays.append(replay(drafter, text, budget, eos, tokens))
+            replays.append(replay_text(drafter, text, budget, eos, tokens))
             continue
         trace = engine.run(
             list(text.prompt),

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.harness import arguments, command, write
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.measure.replay.text_replay import Replayed, Text, replay
+from hsd_viz.measure.replay.text_replay import Replayed, Text, replay_text
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for prompt in suite.prompts:
                 source = make_drafter(drafter, databases=shared, eos=frozenset())
                 text = Text(prompt.category, ids(prompt.text), ids(prompt.continuation))
-                replayed[prompt.category].add(replay(source, text, source.nodes))
+                replayed[prompt.category].add(replay_text(source, text, source.nodes))
             report[name] = {}
             for category in suite.categories:
                 counts = replayed[category]

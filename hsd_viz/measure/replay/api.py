@@ -32,8 +32,7 @@ from hsd_viz.measure.replay.options import ReplayOptions
 from hsd_viz.measure.replay.report import ReplayReport
 from hsd_viz.measure.replay.requests import LoggedRequest, requests
 from hsd_viz.measure.replay.tally import Tally
-from hsd_viz.measure.replay.text_replay import Replayed
-from hsd_viz.measure.replay.text_replay import replay as replay_text
+from hsd_viz.measure.replay.text_replay import Replayed, replay_text
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.records.entries import BrokenEntry, EntryReader

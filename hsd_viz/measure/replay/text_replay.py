@@ -60,7 +60,7 @@ def can_replay(drafter: Drafter) -> bool:
     return drafter.state_depth is None and not isinstance(drafter, Observer | LogitsObserver)
 
 
-def replay(
+def replay_text(
     drafter: Drafter,
     text: Text,
     budget: int,

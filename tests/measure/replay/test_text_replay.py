@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.budgets import run_budgets, write_texts
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.measure.replay.text_replay import Text, can_replay, replay
+from hsd_viz.measure.replay.text_replay import Text, can_replay, replay_text
 from hsd_viz.prompts.suites import load_suite
 from tests.rows import column
 
@@ -37,7 +37,7 @@ def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
     run = partial(engine.run, max_new_tokens=40, temperature=temperature, record=False, budget=9)
     for stack, text in product((f"{bottom} > target" for bottom in BOTTOMS), texts):
         drafter, eos = engine.drafter(stack, temperature=temperature)
-        counted = replay(drafter, text, 9, eos, 40)
+        counted = replay_text(drafter, text, 9, eos, 40)
         figures = run(list(text.prompt), stack).metrics()
         counts = counted.tokens, counted.rounds, counted.drafted, sum(counted.accepted.values())
         assert counts == tuple(
@@ -73,7 +73,7 @@ def test_branches_limits_and_ends_of_text():
     tree.add(6, right, "model", 3)
     tree.add(7, wrong, "context", 1)
     drafter = Fixed(tree)
-    one = replay(drafter, Text("c", (1,), (5, 6, 8, 5, 6)), 8)
+    one = replay_text(drafter, Text("c", (1,), (5, 6, 8, 5, 6)), 8)
     # 5 6 accepted, 8 the target's own; then 5 accepted (6 would leave no room for a token of its
     # own) and 6.
     assert one.rounds == 2
@@ -83,7 +83,7 @@ def test_branches_limits_and_ends_of_text():
     assert dict(one.examined) == {("context", 1): 2, ("model", 2): 2, ("model", 3): 1}
     assert drafter.emitted == [5, 6, 8, 5, 6]
     # The text ended with the accepted 6: no token of the target's own comes after it.
-    ended = replay(Fixed(tree), Text("c", (1,), (5, 6)), 8, frozenset((6,)), limit=20)
+    ended = replay_text(Fixed(tree), Text("c", (1,), (5, 6)), 8, frozenset((6,)), limit=20)
     assert ended.rounds == 1
     assert ended.tokens == 2
     assert sum(ended.accepted.values()) == 2
@@ -94,7 +94,7 @@ def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
         drafter, _ = engine.drafter(f"{bottom} > target")
         assert not can_replay(drafter)
         with pytest.raises(ValueError, match="cannot be replayed"):
-            replay(drafter, Text("c", (1,), (2, 3)), 4)
+            replay_text(drafter, Text("c", (1,), (2, 3)), 4)
     with pytest.raises(ValueError, match="no drafter"):
         engine.drafter("nano:4 > target")
 
@@ -118,7 +118,7 @@ def test_rows_have_states_and_add_up(engine, suite):
 def test_an_accepted_end_token_ends_its_round():
     """No token of the target follows it: where a log goes on, that is another round."""
 
-    done = replay(
+    done = replay_text(
         Fixed(DraftTree.chain([9], "db")), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3
     )
     assert done.rounds == 3

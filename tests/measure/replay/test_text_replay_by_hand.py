@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.measure.replay.text_replay import Text, replay
+from hsd_viz.measure.replay.text_replay import Text, replay_text
 
 
 class Scripted(Drafter):
@@ -43,7 +43,7 @@ def branching() -> DraftTree:
 
 def test_a_round_counts_what_it_examined_and_accepted():
     drafter = Scripted(branching())
-    counts = replay(drafter, Text("a", (1,), (2, 3, 4, 5, 6)), budget=16)
+    counts = replay_text(drafter, Text("a", (1,), (2, 3, 4, 5, 6)), budget=16)
     # 2 and 3 are accepted, 4 is the target's; then 5 and 6 without a draft.
     assert counts.tokens == 5
     assert counts.rounds == 3
@@ -58,7 +58,7 @@ def test_a_round_counts_what_it_examined_and_accepted():
 
 def test_a_draft_leaves_room_for_the_targets_own_token():
     chain = DraftTree.chain([2, 3, 4, 5, 6], "context", 1)
-    counts = replay(Scripted(chain), Text("a", (1,), (2, 3, 4, 5)), budget=16)
+    counts = replay_text(Scripted(chain), Text("a", (1,), (2, 3, 4, 5)), budget=16)
     assert counts.drafted == 3
     assert counts.rounds == 1
     assert counts.tokens == 4
