@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from hsd_viz.names.hints import did_you_mean, guess, guesses
@@ -24,6 +25,7 @@ class Parser(argparse.ArgumentParser):
             "allow_abbrev": False,
         }
         super().__init__(*args, **options | kwargs)
+        self._words: list[str] = []
 
     def group(self, title: str) -> Any:
         """Return the group of options with a title, created if necessary."""
@@ -33,11 +35,12 @@ class Parser(argparse.ArgumentParser):
         return self.add_argument_group(title)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._check_first_option(args or [])
+        self._words = list(args or [])
+        self._check_first_option(self._words)
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             hint = guess(self.prog, unknown[0].partition("=")[0], self._option_string_actions)
-            hint = hint or self._list_hint(unknown[0], args or [])
+            hint = hint or self._list_hint(unknown[0], self._words)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return known, unknown
 
@@ -79,5 +82,17 @@ class Parser(argparse.ArgumentParser):
                 return f"; {name} takes a list with commas, as in {action.metavar}"
         return ""
 
+    def _taken_hint(self) -> str:
+        """Return which word an option with an optional value took, as in ``--json NAME``; else
+        nothing.
+        """
+        for name, word in pairwise(self._words):
+            action = self._option_string_actions.get(name)
+            if action is not None and action.nargs == "?" and not word.startswith("-"):
+                return f"; {name} took '{word}' as its {action.metavar}: write {name} last"
+        return ""
+
     def error(self, message: str) -> NoReturn:
+        if message.startswith("the following arguments are required"):
+            message += self._taken_hint()
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")

@@ -152,6 +152,7 @@ doctor --acceptance 0.6 --lookahead 3 --gpu H100 --models eagle3 | have no targe
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-70b | does not fit
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-8b --tp 3 | do not divide
 doctor --acceptance 0.6 --lookahead 3 --speed 10 --verify-ms 500 --draft-ms 1 | exceed
+models info --json code | are required: NAME; --json took 'code' as its OUT: write --json last
 audit | the following arguments are required: ACTION
 audit --stack "nano:2 > target" | did you mean the command hsd-viz audit stack STACK?
 audit --exact=json:dumps | the command hsd-viz audit function MODULE:FUNCTION?
