@@ -307,10 +307,10 @@ def dashboard(
         TypeError: if ``shown`` is not a trace or a path.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
-        hint = "; give an engine by name: dashboard(engine=engine)"
+        is_engine = hasattr(shown, "decode")
+        hint = "; give an engine by name: dashboard(engine=engine)" if is_engine else ""
         raise TypeError(
-            f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}"
-            f"{hint if isinstance(shown, Engine) else ''}"
+            f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}{hint}"
         )
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, engine_token())
