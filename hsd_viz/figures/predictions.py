@@ -289,8 +289,8 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         f"Predicted: {models or ', '.join(plan.models)} on {cards}",
         text=(
             f"At batch {best.batch}, context {best.context:,}: {best.kind} is fastest, "
-            f"{best.speedup:.2f} × plain decoding. Lines: the best stack of each kind by batch; "
-            f"bars: the intervals of {best.kind}."
+            f"{best.speedup:.2f}\N{NO-BREAK SPACE}× plain decoding. Lines: the best stack of each "
+            f"kind by batch; bars: the intervals of {best.kind}."
         ),
         note=" ".join(map(sentence, [*plan.answers(), _SOURCES])),
         table=[["stack", "batch", "context", "speed-up", "interval"], *rows],

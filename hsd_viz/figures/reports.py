@@ -11,7 +11,7 @@ import pandas as pd
 
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.errors import UserError
-from hsd_viz.figures.bars import bars, style
+from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.measure.bench.report import BenchReport, read_report
@@ -55,7 +55,6 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     rows[""] = frame["value"].map("{:.2f} ×".format)
     if frame["low"].notna().any():
         rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
-    rows["kind of stack"] = [style(kind)[0] for kind in frame["kind"]]
     words = frame["stack"].map(stack_words)
     rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})

@@ -1,7 +1,8 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { stackWords } from "../lib/stack";
+import { drafterOf, stackWords } from "../lib/stack";
 import { tilesOf } from "./readout";
+import { speedFirst } from "./runbar";
 
 /**
  * Eight tokens in four rounds and 40 µs: of six draft tokens five are examined and four accepted; 8
@@ -84,10 +85,25 @@ test.each([
   expect(noteOf(run(plain))).toBe(note);
 });
 
+test("the speed-up of a title is before what may be cut", () => {
+  expect(speedFirst("A summary (1.62×)")).toBe("1.62× A summary");
+  expect(speedFirst("One draft model (0.59×, slower than plain)")).toBe("0.59× One draft model");
+  expect(speedFirst("Plain decoding")).toBe("Plain decoding");
+});
+
 test("a stack is said in the order of drafting", () => {
   expect(stackWords("db > target")).toBe("databases, then the model");
   expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe(
     "databases, then nano, then the model",
   );
   expect(stackWords("target")).toBe("");
+});
+
+test.each([
+  ["target", "target"],
+  ["db[context] > target", "context"],
+  ["db > nano:2?0.4 > target", "nano"],
+  ["lookup > target", "lookup"],
+])("%s has the colour of %s", (stack, source) => {
+  expect(drafterOf(stack)).toBe(source);
 });

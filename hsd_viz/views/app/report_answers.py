@@ -6,11 +6,9 @@ from hsd_viz import figures
 from hsd_viz.errors import UserError
 from hsd_viz.results.page import page
 from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
-from hsd_viz.views.page_data import PREDICTED, saved_reports
+from hsd_viz.views.page_data import FIRST_REPORT, PREDICTED, saved_reports
 from hsd_viz.views.view import figure_part
 
-#: The report that the page shows first if it exists: that of a model that writes English.
-FIRST_REPORT = "spec-bench-t07-cpu.json"
 #: Maximum number of digits of the number of GPUs.
 MOST_DIGITS = 10
 
