@@ -1,10 +1,10 @@
 """The settings of a decode, declared once.
 
-The fields of :class:`Sampling` and :class:`DecodingOptions` are the declaration: their types,
-defaults and :class:`~hsd_viz.settings.declare.Setting` marks. The options of the command line, the
-body of a request to a server, the form of the page and its ranges (``js/lib/options.ts``), the
-settings of reports and the reference are derived from it. A new setting is a field here, and code
-that acts on it.
+The fields of :class:`Sampling` and :class:`DecodingOptions` declare the settings by their types,
+defaults and :class:`~hsd_viz.settings.declare.Setting` annotations. From them are derived: the
+options of the command line, the body of a request to a server, the form of the page and its ranges
+(``js/lib/options.ts``), the settings of reports, and the reference. To add a setting, add a field
+here and the code that acts on it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from hsd_viz.settings.declare import (
 )
 from hsd_viz.settings.ranges import Range
 
-#: The rule that verifies drafts unless another is chosen.
+#: The default verification rule.
 DEFAULT_RULE = "block"
-#: The most tokens of one output.
+#: The largest number of tokens in an output.
 MAX_NEW_TOKENS = 100_000
 
 
 def _rule_help() -> str:
-    """Return the help of the rule. Rules of other packages are named; nothing has checked them."""
+    """Return the help text of ``rule``, which names the unchecked rules of other packages."""
     from importlib.metadata import entry_points
 
     text = "verification of drafts that a model sampled: token, block or branch, which are lossless"
@@ -49,16 +49,16 @@ def _rule_help() -> str:
 @option_group("sampling")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn, and how sampled drafts are verified.
+    """The settings of how tokens are drawn and how sampled drafts are verified.
 
     Attributes:
-        temperature: 0 is greedy decoding.
-        top_k: the likeliest tokens to sample among; 0: all.
-        top_p: the total probability of the likeliest tokens to sample among; 1: all.
-        min_p: the least probability, relative to the likeliest token; 0: all tokens.
-        seed: the same seed gives the same text.
-        rule: verifies drafts that were sampled from rows, by a draft model at a temperature above
-            0.
+        temperature: the sampling temperature; 0 is greedy decoding.
+        top_k: the number of most likely tokens to sample from; 0 samples from all.
+        top_p: the total probability of the most likely tokens to sample from; 1 samples from all.
+        min_p: the minimum probability of a token relative to that of the most likely one; 0 samples
+            from all.
+        seed: the seed of the random numbers; the same seed gives the same text.
+        rule: the verification rule for drafts that a draft model sampled at a temperature above 0.
 
     Raises:
         UserError: if a value is out of range.
@@ -118,7 +118,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        # The rules of other packages are registered in the schema of traces.
+        # The schema of traces also lists the rules of other packages.
         from hsd_viz.trace.tables import RULES
 
         if self.rule not in RULES:
@@ -126,7 +126,7 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is always taken."""
+        """Whether decoding is greedy: each token is the most likely one."""
         return self.temperature == 0
 
 
@@ -136,7 +136,7 @@ class DecodingOptions(Sampling):
     """How an output is decoded: its sampling and its length.
 
     Attributes:
-        max_new_tokens: the most tokens of an output.
+        max_new_tokens: the largest number of tokens in an output.
     """
 
     max_new_tokens: A[
@@ -152,13 +152,13 @@ class DecodingOptions(Sampling):
 
     @property
     def sampling(self) -> Sampling:
-        """How the tokens are drawn."""
+        """The sampling settings alone."""
         return sampling_of({name: getattr(self, name) for name in settings_of(Sampling)})
 
 
 @cache
 def decoding_settings() -> dict[str, Setting]:
-    """Return all settings of a decode by name, in the order in which they are shown."""
+    """Return the settings of a decode by name, in display order."""
     return {declared.name: declared.setting for declared in fields_of(DecodingOptions)}
 
 
@@ -175,7 +175,7 @@ def types() -> dict[str, type]:
 
 
 def sampling_of(options: Mapping[str, Any]) -> Sampling:
-    """Return the sampling of a decode's options; those that are missing are the defaults.
+    """Return the sampling settings among the options of a decode, with defaults for missing ones.
 
     Raises:
         UserError: if a value is out of range.
@@ -188,10 +188,10 @@ def sampling_of(options: Mapping[str, Any]) -> Sampling:
 
 
 def as_float(name: str, value: Any) -> float:
-    """Return a number as a float: a whole temperature is a temperature.
+    """Return the value of a setting as a float, which may be given as a whole number.
 
     Raises:
-        UserError: if it is not a number, or is too large for a float.
+        UserError: if the value is not a number, or if it is too large for a float.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UserError(f"{name} is {value!r:.40}: expected a number")

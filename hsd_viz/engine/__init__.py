@@ -1,5 +1,6 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`RemoteEngine` on a server. No
-torch.
+"""Engines, which decode: :func:`load_engine` in this process, :class:`RemoteEngine` on a server.
+
+Importing this package does not load torch.
 """
 
 from hsd_viz.names.lazy import lazily
@@ -16,9 +17,7 @@ __all__ = ["prepare", *_LAZY]
 
 
 def prepare() -> None:
-    """Start compiling the native CPU backend in the background, so that it is ready for the first
-    decode.
-    """
+    """Start compiling the native CPU backend in the background, ahead of the first decode."""
     from hsd_viz.native.build import default_build
 
     default_build().start()

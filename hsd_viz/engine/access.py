@@ -1,8 +1,7 @@
-"""The gate between requests of strangers, and files and the model hub.
+"""Access control: the models, tokenizers and databases that a request may name.
 
-A request names models, tokenizers and databases. Every such name passes :meth:`Access.check`
-before anything is read. The answer does not depend on what exists, so that it does not show which
-files a server has.
+Each name in a request is checked by :meth:`Access.check` before any file or the model hub is read.
+The answer does not depend on which files exist, so that it does not reveal the files of a server.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Kind = Literal["model", "tokenizer", "databases"]
 
 
 def model_outside(stack: str, offered: Sequence[str]) -> str | None:
-    """Return the first model of a stack that is not among those offered; ``None`` if all are.
+    """Return the first model of a stack that is not offered; ``None`` if all are.
 
     Raises:
         StackError: if the stack is not valid.
@@ -33,25 +32,25 @@ def model_outside(stack: str, offered: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request may name.
+    """The names that a request may use.
 
     Attributes:
-        models: the names of the models and tokenizers that are offered; ``None``: also hub ids and
-            paths, and folders of databases.
+        models: the names of the offered models and tokenizers; ``None`` also allows hub ids, paths
+            and folders of databases.
     """
 
     models: tuple[str, ...] | None
 
     @classmethod
     def of(cls, allow_models: bool, names: tuple[str, ...] = CODE.names) -> Access:
-        """Return the access of one who may name any model and file, or only the ``names``."""
+        """Return access to any model and file if ``allow_models``, else only to ``names``."""
         return cls(None if allow_models else names)
 
     def check(self, kind: Kind, name: str) -> str:
-        """Return a name that is allowed.
+        """Check that a name is allowed, and return it.
 
         Raises:
-            Unsupported: if it is not.
+            Unsupported: if the name is not allowed.
         """
         if self.models is None:
             return name

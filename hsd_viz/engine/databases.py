@@ -1,4 +1,4 @@
-"""Build custom databases: from the output of a model, and from any text."""
+"""Build custom databases from the output of a model or from any text."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +21,7 @@ from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.terminal import Progress
 
+#: The default pruning of model databases.
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
 
@@ -36,13 +37,24 @@ def build_model(
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
-    """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each
-    once, at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in
-    ``out``.
+    """Decode prompts at temperature 0, and count the output into ``model.hsdb`` and ``fivegrams.hsdb``.
 
-    Any ``stack`` yields the same text; some are faster. A prompt that fills the context counts as
-    an empty output; ``longest``, ``pruning`` and ``part_tokens`` are options of
-    :func:`~hsd_viz.drafting.index.build.build_database`.
+    A prompt that occurs several times is decoded once. A prompt that fills the context counts as an
+    empty output.
+
+    Args:
+        engine: the engine whose target decodes.
+        suites: the names or paths of suites (:func:`~hsd_viz.prompts.suites.load_suite`).
+        out: the folder for the databases.
+        max_new_tokens: the largest number of tokens in an output.
+        stack: the stack that decodes; it affects only the speed.
+        progress: a function that is called with the progress.
+        longest: the longest key in tokens.
+        pruning: the keys and continuations to store.
+        part_tokens: the number of positions that are counted at a time.
+
+    Returns:
+        The paths of the files.
 
     Raises:
         UserError: if nothing can be decoded.
@@ -70,7 +82,7 @@ def build_model(
             output = engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids
         sequences.append([ids[-1], *output])
         progress(done, len(prompted), "writing")
-    if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
+    if all(len(sequence) == 1 for sequence in sequences):  # only the last token of each prompt
         raise UserError(
             "the model wrote nothing: every prompt is empty, fills "
             "its context, or ends its text at once"
@@ -119,10 +131,21 @@ def build_text(
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
-    """Count the text of files and folders into ``statistics.hsdb`` in ``out``.
+    """Count the text of files and folders into ``statistics.hsdb``.
 
-    ``tokenizer`` is any tokenizer of transformers, the other options are as in :func:`build_model`.
     Files are read in pieces and counted on disk, in constant memory.
+
+    Args:
+        paths: the files and folders.
+        tokenizer: any tokenizer of transformers.
+        out: the folder for the database.
+        progress: a function that is called with the progress.
+        longest: the longest key in tokens.
+        pruning: the keys and continuations to store.
+        part_tokens: the number of positions that are counted at a time.
+
+    Returns:
+        The path of the file, in a list.
 
     Raises:
         UserError: if a named file cannot be read or has no text.
@@ -153,12 +176,12 @@ def build_text(
 
 
 def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
-    """Return the tokenizer of a model, of a folder, or of a ``tokenizer.json`` file.
+    """Load the tokenizer of a model, of a folder, or of a ``tokenizer.json`` file.
 
     A model is a name of the ``family``, a hub id, a path or a GGUF file.
 
     Raises:
-        UserError: if there is none.
+        UserError: if there is no tokenizer.
     """
     path = Path(name).expanduser()
     is_file = path.is_file() and path.suffix != GGUF
@@ -171,16 +194,14 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
         try:
             return load_tokenizer(file.parent)
         except Unsupported:
-            read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
+            read_tokenizer_file(file)  # raises an error for settings that are not allowed
     elif file.is_file():
         read_tokenizer_file(file)
     return _tokenizer_of_transformers(name, path)
 
 
 def _tokenizer_of_transformers(name: str, path: Path) -> Any:
-    """Return the tokenizer of a folder or a file by transformers, without padding and
-    truncation.
-    """
+    """Load a tokenizer from a folder or a file by transformers, without padding and truncation."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     with no_panics(f"the tokenizer '{name}' cannot be loaded"):
@@ -201,7 +222,7 @@ def _encoder(tokenizer: Any) -> Encode:
         return lambda text: tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def encode(text: str) -> list[int]:
-        # A special token spelled out in a text is encoded as letters, not as the token.
+        # The text of a special token is encoded as characters, not as the special token.
         before = backend.encode_special_tokens
         backend.encode_special_tokens = True
         try:

@@ -1,4 +1,4 @@
-"""The device on which models run."""
+"""Choose the device on which models run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from hsd_viz.errors import UserError
 
 
 def find_device(device: str | None) -> str:
-    """Return the device of that name, by default the best; torch is only asked where there may be
-    another than the CPU.
+    """Check the name of a device and return it; for ``None`` return the fastest device.
+
+    torch is imported only if a device other than the CPU may be present.
+
+    Raises:
+        UserError: if the name is unknown, or if the device or torch is missing.
     """
     has_torch = importlib.util.find_spec("torch") is not None
-    # The devices of the drivers of NVIDIA, AMD and of Windows.
+    # The device files of the drivers of NVIDIA, AMD and WSL. Windows has no such files.
     driver = (
         any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg"))
         or os.name == "nt"

@@ -1,4 +1,4 @@
-"""The facts about a decode that its trace keeps."""
+"""The facts about a decode that its trace records."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from hsd_viz.version import __version__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelFacts:
-    """A model of the stack.
+    """The facts about a model of the stack.
 
     Attributes:
-        level: its place, 0 for the lowest part.
-        name: its name as a level; ``target`` for the last one.
-        model: its name.
-        lookahead: the tokens that it proposes; ``None`` for the target.
-        confidence: below which its drafts stop; ``None``: they do not.
-        parameters: how many it has.
-        weights: the hash of its weights; ``None``: not known.
-        runtime: what runs its forward passes.
-        bridge: how it drafts with another vocabulary than the target's; ``None``: it has the
-            target's.
+        level: the index of the level, 0 for the lowest part of the stack.
+        name: the name of the level; ``target`` for the last one.
+        model: the name of the model.
+        lookahead: the number of tokens that it proposes; ``None`` for the target.
+        confidence: the probability below which its drafts stop; ``None`` if they never do.
+        parameters: the number of parameters.
+        weights: the hash of its weights; ``None`` if it is not known.
+        runtime: the runtime of its forward passes.
+        bridge: the facts about the bridge between its vocabulary and the target's; ``None`` if it
+            has the target's vocabulary.
     """
 
     level: int
@@ -44,7 +44,7 @@ class LevelFacts:
     bridge: dict[str, int | str] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data, without what does not apply."""
+        """Return the facts as JSON data, without those that do not apply."""
         data = asdict(self)
         for name in ("confidence", "bridge"):
             if data[name] is None:
@@ -54,19 +54,19 @@ class LevelFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeFacts:
-    """What decodes, and how.
+    """The facts about a decode.
 
     Attributes:
-        family: the family of the engine.
-        written: the stack as it was given.
+        family: the name of the engine's family.
+        written: the text of the stack as requested.
         stack: the stack as decoded.
-        levels: its models, the target last.
-        device: where they run.
-        dtype: the type of the target's weights.
-        sampling: how tokens are drawn.
-        chat: whether the prompt is the turn of a user.
-        max_new_tokens: the most tokens of the output.
-        databases: a folder in place of the family's; ``None``: the family's.
+        levels: the models of the stack, the target last.
+        device: the device on which the models run.
+        dtype: the number type of the target's weights.
+        sampling: the sampling settings.
+        chat: whether the prompt is passed as a user turn.
+        max_new_tokens: the largest number of tokens in the output.
+        databases: the folder of databases in place of the family's; ``None`` for the family's own.
     """
 
     family: str
@@ -87,7 +87,7 @@ class DecodeFacts:
         return " + ".join(dict.fromkeys(runtimes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data, with the time and what is installed here."""
+        """Return the facts as JSON data, with the time, the machine and installed versions."""
         data = {
             "family": self.family,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -104,7 +104,7 @@ class DecodeFacts:
         }
         rule = self.sampling.rule
         if rule not in RULES:
-            # A rule of another package speaks for itself: nothing here has checked it.
+            # A rule of another package is unchecked, so the trace quotes its own description.
             data["rule_words"] = rule_words(rule)
         data["chat"] = self.chat
         data["max_new_tokens"] = self.max_new_tokens
@@ -123,7 +123,7 @@ def device_name(device: str) -> str | None:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of this package, of the libraries that are in use, and of Python."""
+    """Return the versions of this package, of the imported libraries, and of Python."""
     versions = {"hsd_viz": __version__}
     for name in ("torch", "transformers"):
         module: Any = sys.modules.get(name)

@@ -1,13 +1,13 @@
-"""Time forward passes in isolation by number of tokens fed, and what the drafts of ``db`` cost
-their verifier.
+"""Time forward passes by the number of tokens fed (their width), and provide the costs by which
+``db`` sizes its drafts.
 
-Real rounds cost more than an isolated forward pass: other models have used the processor's caches
-since, verification rules are applied, and trees are gathered. But only a few widths are common in
-them. So the shape of a cost curve is measured in isolation, at every width, and its height in real
-rounds (:func:`fit_curve`).
+A real round costs more than an isolated forward pass: other models have used the processor's caches
+in between, verification rules are applied, and trees are gathered. But only a few widths are common
+in real rounds. So the shape of a cost curve is measured in isolation, at all widths, and its height
+in real rounds (:func:`fit_curve`).
 
-``db`` sizes its trees by such costs (:class:`Costs`): on a GPU 16 tokens cost as much as one, on a
-CPU twice as much.
+``db`` sizes its trees by such costs (:class:`Costs`): 16 tokens cost as much as one token on a GPU,
+and twice as much on a CPU.
 """
 
 from __future__ import annotations
@@ -35,18 +35,22 @@ from hsd_viz.stack import split_copy
 if TYPE_CHECKING:
     from hsd_viz.decoding.session import Model
 
+#: The default widths of :func:`time_forwards`.
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
-#: Widths and repeats of :func:`draft_costs`; a slow model is timed at few widths and once.
+#: The widths of :func:`draft_costs`.
 DRAFT_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+#: The repeats of :func:`draft_costs`.
 REPEATS = 7
+#: The widths of :func:`draft_costs` for a slow model, which is timed once.
 FEW = (1, 4, 16)
-#: A model is slow above this many ms for a forward pass of one token.
+#: The time in ms of a forward pass of one token above which a model is slow.
 SLOW = 40.0
-#: Further ms per draft of any size: its rows are walked one by one and its path is gathered.
-#: Without them, drafts that hardly pay, as at temperature 1, are proposed too often.
+#: The time in ms to handle a draft of any size: to walk its rows and gather its path. Without it,
+#: drafts that are hardly worth their cost, as at temperature 1, would be proposed too often.
 HANDLING = 0.05
-#: A width has its own ratio when real rounds were timed there at least this often.
+#: The least number of real rounds at a width for the width to have a ratio of its own.
 ENOUGH = 20
+#: The format of files of costs.
 FORMAT = "hsd_viz costs"
 
 
@@ -58,10 +62,20 @@ def time_forwards(
     repeats: int = 15,
     figure: Callable[[Sequence[float]], float] = median,
 ) -> dict[str, dict[int, float]]:
-    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens (fewer for
-    models with fewer positions) with a row for each token fed. The models take turns, as they do in
-    a stack. A forward pass ends when the most likely token of each row is known here, which is what
-    a round waits for. ``figure`` summarises the repeats.
+    """Time forward passes by width.
+
+    The models take turns, as in a stack. A forward pass returns a row for each token fed, and ends
+    when the most likely token of each row is known to the host, which is what a round waits for.
+
+    Args:
+        models: the models by name.
+        widths: the numbers of tokens to feed.
+        context: the number of tokens in the cache; fewer if a model has fewer positions.
+        repeats: the number of timed repeats.
+        figure: a function that summarises the repeats.
+
+    Returns:
+        The time in ms by name and width.
     """
     longest = min(
         [context + max(widths), *(m.positions for m in models.values() if m.positions is not None)]
@@ -84,7 +98,7 @@ def time_forwards(
                 session.verify(fed[:1], drafts[width], Sampling(), None, RecordOptions())
                 spent = time.perf_counter_ns() - start
                 session.truncate(context)
-                if repeat:  # the first of each grows buffers
+                if repeat:  # the first repeat is not timed, because it allocates buffers
                     times[name][width].append(spent / 1e6)
     figures = {}
     for name, by_width in times.items():
@@ -93,9 +107,17 @@ def time_forwards(
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -> tuple[float, ...]:
-    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to the times of
-    ``real`` rounds (ms by tokens fed). The ratio of the two is known at the widths that are common
-    in real rounds; it is interpolated between them and constant beyond, and the curve never falls.
+    """Return a cost curve that has the shape of isolated times and the height of real rounds.
+
+    The ratio of the two is known at the widths that are common in real rounds. It is interpolated
+    between them and constant beyond them. The curve never falls.
+
+    Args:
+        shape: the isolated time in ms by width.
+        real: the times in ms of real rounds by width.
+
+    Returns:
+        The costs c(1), c(2), ... in ms.
     """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
@@ -116,8 +138,9 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -
 
 
 def draft_costs(model: Model) -> tuple[float, ...]:
-    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling:
-    timed in half a second, for slow models at fewer widths.
+    """Return the time in ms of a round that verifies 0, 1, 2, ... draft tokens, never falling.
+
+    Timing takes about half a second; a slow model is timed at fewer widths.
     """
     first = time_forwards({"": model}, widths=(1,), context=128, repeats=1, figure=min)
     if first[""][1] > SLOW:
@@ -126,12 +149,11 @@ def draft_costs(model: Model) -> tuple[float, ...]:
 
 
 def round_costs(model: Model, widths: Sequence[int], repeats: int) -> tuple[float, ...]:
-    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling.
+    """Return the time in ms of a round that verifies 0, 1, 2, ... draft tokens, never falling.
 
-    Forward passes of these ``widths`` are timed, those between are interpolated.
+    Forward passes of these ``widths`` are timed; the times between them are interpolated.
     """
-    # The minimum of a few repeats: other load only ever adds time, and the curve is not measured
-    # again.
+    # The minimum of the repeats is used, because other load only adds time.
     timed = time_forwards({"": model}, widths=widths, context=128, repeats=repeats, figure=min)
     ms = timed[""]
     curve = monotone([ms[width] for width in widths], [1.0] * len(widths))
@@ -140,13 +162,18 @@ def round_costs(model: Model, widths: Sequence[int], repeats: int) -> tuple[floa
 
 
 class Costs:
-    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of a
-    family, so that the same command gives the same tree on every machine), ``measured`` (timed once
-    per model and runtime) or a file.
+    """The costs of verification by number of draft tokens.
 
-    A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others":
-    {DEVICE: c}}``: costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one
-    more token in steps of one token. ``python -m benchmarks.costs`` writes one.
+    A file of costs has the form ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1),
+    ...]}}, "others": {DEVICE: c}}``. It contains the costs of 0, 1, 2, ... draft tokens in any unit
+    for each model, and for other models the cost of a further token relative to a step of one
+    token. ``python -m benchmarks.costs`` writes such a file.
+
+    Args:
+        source: ``shipped`` for the table of a family, with which a command gives the same tree on
+            every machine; ``measured`` for costs that are timed once per model and runtime; or the
+            path of a file.
+        shipped: the file of the family's table.
 
     Raises:
         UserError: if the file cannot be read or is not such a table.
@@ -155,12 +182,12 @@ class Costs:
     def __init__(self, source: str | Path = SHIPPED, shipped: Path = CODE.costs) -> None:
         self.source = str(source)
         self._timed: dict[tuple[str, str], CostCurve] = {}
-        self._timing = Lock()  # two at once would slow each other
+        self._timing = Lock()  # concurrent measurements would slow each other down
         if self.source != MEASURED:
             self._table = _read(shipped if self.source == SHIPPED else Path(source))
 
     def of(self, model: Model, device: str = "cpu") -> CostCurve:
-        """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""
+        """Return the costs of verification by a model on a device (``cpu`` or ``cuda``)."""
         if self.source == MEASURED:
             with self._timing:
                 if (key := (model.name, model.runtime)) not in self._timed:
@@ -174,7 +201,7 @@ class Costs:
 
 
 def _curves(rows: Mapping[str, Any]) -> dict[str, CostCurve]:
-    """Return the cost curves of a table by its keys."""
+    """Return the rows of a table as cost curves, by key."""
     return {key: cost_curve(row) for key, row in rows.items()}
 
 

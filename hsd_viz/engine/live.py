@@ -1,6 +1,4 @@
-"""A decode that is followed live: its events in batches from a thread of its own, and plain
-decoding beside it.
-"""
+"""Live decodes: events in batches from a separate thread, and a comparison with plain decoding."""
 
 from __future__ import annotations
 
@@ -17,32 +15,35 @@ from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
-#: Tokens between two progress events of a decode that is only timed; it can only be cancelled at
-#: one.
+#: The number of tokens between two progress events of a timed decode, which can be cancelled only
+#: at an event.
 REPORT_EVERY = 16
-#: Runs beside plain ones that are timed at most, and about how many seconds they take.
+#: The largest number of pairs of a run and a plain run that are timed.
 PAIRS = 5
+#: The approximate number of seconds that the pairs take.
 PAIRS_SECONDS = 3.0
-#: Tokens of the plain run beside a long decode.
+#: The number of tokens in the plain run beside a long decode.
 PLAIN_TOKENS = 32
-#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default,
-#: 5 ms, is several forward passes), and the idle interval, read once because decodes of one process
-#: may overlap.
+#: The switch interval in seconds during a decode, the longest wait for the interpreter lock after a
+#: forward pass. Python's default of 5 ms is as long as several forward passes.
 SWITCH = 0.0001
+#: The switch interval without a decode. It is read once, because decodes may overlap.
 UNHURRIED = sys.getswitchinterval()
 
 
 def batches(
     events: Callable[[], Iterator[Event]], cancelled: threading.Event, seconds: float = 0.04
 ) -> Iterator[list[Event]]:
-    """Yield the events of a decode while its forward passes release the interpreter lock.
+    """Run a decode in a thread, and yield its events in batches.
 
-    What the decode raises is raised after the events before it.
+    The consumer runs while forward passes release the interpreter lock. An exception of the decode
+    is raised after the events that precede it.
 
     Args:
-        events: starts the decode.
-        cancelled: ends it after its current event; leaving the generator sets it.
-        seconds: the time between batches of steps; other events come at once.
+        events: a function that starts the decode.
+        cancelled: an event that ends the decode after its current event; closing the generator sets
+            it.
+        seconds: the time between batches of steps; other events are yielded at once.
     """
     inbox: deque[Event] = deque()
     urgent = threading.Event()
@@ -74,7 +75,8 @@ def batches(
         while not ended:
             urgent.wait(seconds)
             urgent.clear()
-            ended = over.is_set()  # read before emptying the inbox: nothing is added afterwards
+            # Read before the inbox is emptied: after the end, no event is added.
+            ended = over.is_set()
             if waiting := [inbox.popleft() for _ in range(len(inbox))]:
                 yield waiting
     finally:
@@ -86,17 +88,17 @@ def batches(
 def decode_beside_plain(
     engine: Engine, call: DecodeCall, *, pairs: int = PAIRS, least: int | None = None
 ) -> Iterator[Event]:
-    """Yield the events of a decode, then decode with the target alone and note its speed in the
-    trace.
+    """Decode, then decode with the target alone, and record its speed in the trace.
 
-    Both are then repeated for some seconds, to measure the spread. These decodes yield stages only;
+    Both are repeated for some seconds to measure the spread. The further decodes yield only stages;
     they are skipped after a cancelled run and for plain decoding itself.
 
     Args:
-        engine: what decodes.
+        engine: the engine.
         call: the prompt, the stack and the options.
-        pairs: the most runs beside plain ones, the first among them.
-        least: the tokens of the plain run beside a long one; ``None``: as many as its own.
+        pairs: the largest number of pairs of a run and a plain run, including the first.
+        least: the number of tokens in the plain run beside a long run; ``None`` for as many as in
+            the run itself.
     """
     trace: Trace | None = None
     for event in call.events(engine):
@@ -124,7 +126,7 @@ def decode_beside_plain(
 
 
 def _timed(engine: Engine, call: DecodeCall, words: str) -> Generator[Event, None, Trace]:
-    """Yield ``words`` as stages of a decode that is only timed, and return its trace."""
+    """Time a decode, yielding stages with the text ``words``, and return its trace."""
     done = 0
     for event in call.events(engine):
         if isinstance(event, Finished):
@@ -138,26 +140,29 @@ def _timed(engine: Engine, call: DecodeCall, words: str) -> Generator[Event, Non
 
 
 def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
-    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of
-    ``trace``, with the machine's ``load_average`` and ``cores``. With ``again``, a repeated run
-    beside a repeated plain one, add the speed-up of the pair to ``speedups``, of which that of the
-    first pair is the first.
+    """Record the speed of plain decoding in the meta of a trace, with the load and the cores.
+
+    Args:
+        trace: the trace of the run.
+        plain: the trace of a plain decode with the same prompt and settings.
+        again: the trace of a repeated run, if ``plain`` is a repeated plain run. The speed-up of
+            this pair is added to ``speedups``, whose first entry is that of the first pair.
     """
-    noted = trace.meta.setdefault(
+    record = trace.meta.setdefault(
         "plain", {"tokens": len(plain), "tokens_per_second": _speed(plain)}
     )
-    noted.update(load_average=psutil.getloadavg()[0], cores=cores())
+    record.update(load_average=psutil.getloadavg()[0], cores=cores())
     if again is None:
         return
-    first_speedup = _ratio(_speed(trace), noted["tokens_per_second"])
+    first_speedup = _ratio(_speed(trace), record["tokens_per_second"])
     speedup = _ratio(_speed(again), _speed(plain))
     if first_speedup is None or speedup is None:
         return
-    noted.setdefault("speedups", [first_speedup]).append(speedup)
+    record.setdefault("speedups", [first_speedup]).append(speedup)
 
 
 def _ratio(speed: float | None, plain_speed: float | None) -> float | None:
-    """Return a speed-up; ``None`` if one of the speeds is not known."""
+    """Return the speed-up; ``None`` if a speed is zero or not known."""
     if not speed or not plain_speed:
         return None
     return speed / plain_speed

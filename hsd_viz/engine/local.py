@@ -1,4 +1,4 @@
-"""The engine of this process: resolves a stack, loads what it needs, decodes."""
+"""The engine of this process, which resolves a stack, loads its models and decodes."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ if TYPE_CHECKING:
 
 @keywords_from(EngineOptions)
 def load_engine(options: EngineOptions) -> LocalEngine:
-    """Make an engine in this process. Models load when a stack first needs them.
+    """Create an engine in this process. Models are loaded when a stack first needs them.
 
-    The models of a family need neither torch nor transformers. The number of threads is that of the
-    whole process. The shipped costs make the same command give the same text on every machine;
-    measured ones are timed once for each model.
+    The models of a family need neither torch nor transformers. The number of threads applies to the
+    whole process. With the shipped costs the same call gives the same text on every machine;
+    measured costs are timed once for each model.
 
     Raises:
-        UserError: if an option is invalid; the message has the value and what is allowed.
+        UserError: if an option is invalid.
     """
     return LocalEngine.of(options)
 
 
 class LocalEngine(Engine):
-    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its
-    own caches.
+    """An engine that decodes in this process.
+
+    All decodes share weights and databases; each decode has caches of its own.
     """
 
     def __init__(
@@ -64,16 +65,17 @@ class LocalEngine(Engine):
         self.databases = None if databases is None else str(databases)
         self._costs = costs
         self._closed = False
-        #: The databases by target, and what the selector has decided.
-        self._opened: dict[str, SharedDatabases] = {}
-        self._decided: dict[Any, Stack] = {}
+        #: The open databases by target.
+        self._shared_databases: dict[str, SharedDatabases] = {}
+        #: The stacks that the selector chose, by request.
+        self._chosen_stacks: dict[Any, Stack] = {}
 
     @classmethod
     def of(cls, options: EngineOptions) -> LocalEngine:
-        """Make the engine that these options describe.
+        """Create an engine from options.
 
         Raises:
-            UserError: if one of them is invalid.
+            UserError: if an option is invalid.
         """
         if options.threads is not None:
             set_threads(options.threads)
@@ -103,12 +105,10 @@ class LocalEngine(Engine):
         self.close()
 
     def close(self) -> None:
-        """Release models and databases; ``with load_engine() as engine:`` does it at the end of the
-        block.
-        """
+        """Release models and databases, as ``with load_engine() as engine:`` does at its end."""
         self.models.close()
-        self._opened = {}
-        self._decided = {}
+        self._shared_databases = {}
+        self._chosen_stacks = {}
         self._closed = True
 
     @property
@@ -116,11 +116,11 @@ class LocalEngine(Engine):
         return self.models.text(self.target).tokenizer
 
     def model(self, name: str = TARGET) -> Model:
-        return self.models.fast(self._own(name))
+        return self.models.fast(self._model_name(name))
 
     def module(self, name: str = TARGET) -> torch.nn.Module:
-        """Return the Hugging Face model behind a name."""
-        return self.models.module(self._own(name)).module
+        """Return a model as a module of transformers."""
+        return self.models.module(self._model_name(name)).module
 
     def wait_ready(self, progress: Status = ignore_status) -> None:
         for stage in self.models.compiling():
@@ -135,8 +135,8 @@ class LocalEngine(Engine):
         if self._closed:
             raise UserError("the engine is closed: load another one with load_engine()")
         models = self.models
-        asked = resolve(stack, self.target, models.family, models.where, options)
-        return self._events(prompt, asked)
+        resolved = resolve(stack, self.target, models.family, models.where, options)
+        return self._events(prompt, resolved)
 
     def drafter(
         self,
@@ -146,9 +146,19 @@ class LocalEngine(Engine):
         temperature: float = 0.0,
         costs: CostCurve | None = None,
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens
-        that end a text. Its databases are those of the configured folder, else the shipped ones,
-        where they are of this tokenizer; without ``costs`` only a budget ends its drafts.
+        """Create the drafter at the bottom of a stack, in the native runtime if possible.
+
+        Its databases are those of the configured folder, else the shipped databases if they were
+        made with the target's tokenizer.
+
+        Args:
+            stack: the stack as text or parsed.
+            memory: the state shared by runs; by default a new, empty one.
+            temperature: the sampling temperature.
+            costs: the cost of verification; with ``None`` only a budget ends a draft.
+
+        Returns:
+            The drafter, and the tokens that end a text.
 
         Raises:
             UserError: if the stack has no database or baseline.
@@ -157,11 +167,11 @@ class LocalEngine(Engine):
         models = self.models
         if parsed.bottom is None or parsed.automatic:
             raise UserError(f"'{stack}' has no drafter at its bottom")
-        target = self._own(parsed.target.name)
-        if (shared := self._opened.get(target)) is None:
-            shared = self._opened[target] = self._open_databases(target)
+        target = self._model_name(parsed.target.name)
+        if (shared := self._shared_databases.get(target)) is None:
+            shared = self._shared_databases[target] = self._open_databases(target)
         eos = models.eos(target)
-        made = make_drafter(
+        drafter = make_drafter(
             parsed.bottom,
             databases=shared,
             memory=memory,
@@ -170,13 +180,13 @@ class LocalEngine(Engine):
             temperature=temperature,
         )
         if models.build and models.build.wait():
-            made = native_drafter(made, models.build.library) or made
-        return made, eos
+            drafter = native_drafter(drafter, models.build.library) or drafter
+        return drafter, eos
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _open_databases(self, target: str) -> SharedDatabases:
-        """Open the configured databases, else those of the family, for a target."""
+        """Open the configured databases, or those of the family, for a target."""
         family = self.models.family
         if self.databases is None and not family.databases.is_dir():
             reason = (
@@ -189,32 +199,32 @@ class LocalEngine(Engine):
         folder = self.databases or family.databases
         return SharedDatabases.open(folder, tokens, size, strict=self.databases is not None)
 
-    def _own(self, name: str) -> str:
+    def _model_name(self, name: str) -> str:
         return own_name(name, self.target)
 
-    def _events(self, prompt: Prompt, asked: Resolved) -> Iterator[Event]:
-        """Load what a decode needs, let the selector decide what is left to it, decode."""
+    def _events(self, prompt: Prompt, resolved: Resolved) -> Iterator[Event]:
+        """Load the models of a request, let the selector choose where requested, and decode."""
         models = self.models
-        target = asked.names[-1]
-        options = asked.options
-        if not all(map(models.loaded, asked.names)):
+        target = resolved.names[-1]
+        options = resolved.options
+        if not all(map(models.loaded, resolved.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
         ids = text.read(prompt, options.chat)
-        alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
-        loaded = yield from load_stack(models, asked.names, ids, asked.sampling, alone)
+        alone = resolved.stack.bottom is None and len(resolved.names) > 1 and not resolved.choosing
+        loaded = yield from load_stack(models, resolved.names, ids, resolved.sampling, alone)
         level_models = loaded.models
-        if asked.selects:
-            asked, level_models = self._selected(asked, loaded)
-        drafter = self._drafter_for(asked)
-        most = len(ids) + options.max_new_tokens
-        levels = open_levels(asked, level_models, most)
+        if resolved.selects:
+            resolved, level_models = self._selected(resolved, loaded)
+        drafter = self._drafter_for(resolved)
+        length = len(ids) + options.max_new_tokens
+        levels = open_levels(resolved, level_models, length)
         unsure_stops = any(level.confidence for level in levels)
-        make_loop = loop_class(level_models, drafter, asked.sampling.rule, unsure_stops)
+        make_loop = loop_class(level_models, drafter, resolved.sampling.rule, unsure_stops)
         loop = make_loop(
             levels,
             drafter,
-            asked.sampling,
+            resolved.sampling,
             ids,
             max_new_tokens=options.max_new_tokens,
             positions=level_models[-1].positions,
@@ -222,7 +232,7 @@ class LocalEngine(Engine):
             budget=options.budget,
             details=LIKELIEST if options.record else 0,
         )
-        meta = self._facts(asked, level_models, loaded.bridges).to_dict()
+        meta = self._facts(resolved, level_models, loaded.bridges).to_dict()
         meta["costs"] = self._costs.source
         meta["runtime_note"] = loaded.note
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
@@ -234,47 +244,53 @@ class LocalEngine(Engine):
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise UserError(f"{self.device} ran out of memory: {less}") from None
 
-    def _selected(self, asked: Resolved, loaded: StackModels) -> tuple[Resolved, list[DraftModel]]:
-        """Let the selector choose what is left to it; return the decode and its models."""
+    def _selected(
+        self, resolved: Resolved, loaded: StackModels
+    ) -> tuple[Resolved, list[DraftModel]]:
+        """Let the selector choose, and return the completed request and its models."""
         from hsd_viz.latency.stored import decide
 
-        key = (asked.stack, asked.choosing, asked.sampling)
-        if key not in self._decided:
-            facts = self._facts(asked, loaded.models, loaded.bridges)
-            self._decided[key] = decide(asked.stack, asked.choosing, facts.to_dict())
-        by_name = dict(zip(asked.names, loaded.models, strict=True))
-        chosen = asked.with_stack(self._decided[key])
+        key = (resolved.stack, resolved.choosing, resolved.sampling)
+        if key not in self._chosen_stacks:
+            facts = self._facts(resolved, loaded.models, loaded.bridges)
+            self._chosen_stacks[key] = decide(resolved.stack, resolved.choosing, facts.to_dict())
+        by_name = dict(zip(resolved.names, loaded.models, strict=True))
+        chosen = resolved.with_stack(self._chosen_stacks[key])
         return chosen, [by_name[name] for name in chosen.names]
 
-    def _drafter_for(self, asked: Resolved) -> Drafter | None:
+    def _drafter_for(self, resolved: Resolved) -> Drafter | None:
         """Return the drafter below the lowest model; ``None`` if the stack has none."""
-        source = asked.stack.bottom
+        source = resolved.stack.bottom
         if source is None:
             return None
         costs = None
-        if source.name == DATABASE and asked.options.budget is None:
-            verifier = self.models.fast(asked.names[0])
+        if source.name == DATABASE and resolved.options.budget is None:
+            verifier = self.models.fast(resolved.names[0])
             costs = self._costs.of(verifier, self.device.partition(":")[0])
         drafter, _ = self.drafter(
-            asked.stack,
-            memory=asked.options.memory,
-            temperature=asked.sampling.temperature,
+            resolved.stack,
+            memory=resolved.options.memory,
+            temperature=resolved.sampling.temperature,
             costs=costs,
         )
         return drafter
 
     def _facts(
         self,
-        asked: Resolved,
+        resolved: Resolved,
         models: Sequence[DraftModel],
         bridges: Mapping[str, dict[str, int | str]],
     ) -> DecodeFacts:
-        """Return the facts about a decode by these ``models``; ``bridges`` are those of models with
-        another vocabulary than the target's.
+        """Return the facts about a decode.
+
+        Args:
+            resolved: the resolved request.
+            models: the models of the stack, the target last.
+            bridges: the facts about the bridges of models with another vocabulary, by name.
         """
-        lowest = len(asked.stack.parts) - len(models)
+        lowest = len(resolved.stack.parts) - len(models)
         levels = []
-        parts = zip(asked.levels, models, asked.stack.models, strict=True)
+        parts = zip(resolved.levels, models, resolved.stack.models, strict=True)
         for level, (name, model, part) in enumerate(parts, lowest):
             facts = LevelFacts(
                 level=level,
@@ -290,13 +306,13 @@ class LocalEngine(Engine):
             levels.append(facts)
         return DecodeFacts(
             family=self.family,
-            written=asked.written,
-            stack=asked.stack,
+            written=resolved.written,
+            stack=resolved.stack,
             levels=tuple(levels),
             device=self.device,
             dtype=self.dtype,
-            sampling=asked.sampling,
-            chat=asked.options.chat,
-            max_new_tokens=asked.options.max_new_tokens,
+            sampling=resolved.sampling,
+            chat=resolved.options.chat,
+            max_new_tokens=resolved.options.max_new_tokens,
             databases=self.databases,
         )

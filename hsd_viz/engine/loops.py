@@ -1,4 +1,4 @@
-"""The loop that decodes a stack, and its levels."""
+"""Choose the loop that decodes a stack, and open its levels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hsd_viz.engine.resolve import Resolved
 from hsd_viz.native.decode import NativeDecode, can_compile
 
 
-def open_levels(asked: Resolved, models: Sequence[DraftModel], most: int) -> list[Level]:
-    """Return the levels of a decode of at most ``most`` tokens of text, each with a new session."""
+def open_levels(resolved: Resolved, models: Sequence[DraftModel], length: int) -> list[Level]:
+    """Return the levels of a decode, each with a new session for a text of ``length`` tokens."""
     levels = []
-    for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True):
+    for name, model, part in zip(resolved.levels, models, resolved.stack.models, strict=True):
         assert part.lookahead != "auto"
         level = Level(
             name,
-            model.session(min(most, model.positions or most)),
+            model.session(min(length, model.positions or length)),
             part.lookahead,
             confidence=part.confidence or 0.0,
             positions=model.positions,
@@ -33,10 +33,12 @@ def open_levels(asked: Resolved, models: Sequence[DraftModel], most: int) -> lis
 def loop_class(
     models: Sequence[DraftModel], drafter: Drafter | None, rule: str, unsure_stops: bool
 ) -> type[Decode]:
-    """Return the loop that decodes with these models: one compiled in C++ where all runs in the
-    native runtime, one on the device where all are compiled by torch, else the one in Python, which
-    runs everything. The one on the device starts all steps of a round before it knows a token, so
-    that it cannot stop drafts that are unsure.
+    """Return the fastest loop that can decode with these models.
+
+    It is the loop in C++ if all models and the drafter run in the native runtime, the loop on the
+    device if torch compiled all models, and otherwise the loop in Python, which runs any session.
+    The loop on the device starts all steps of a round before it knows a token, so it cannot stop
+    drafts by confidence (``unsure_stops``).
     """
     if rule in RULES and can_compile(models, drafter):
         return NativeDecode

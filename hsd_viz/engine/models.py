@@ -1,4 +1,4 @@
-"""The models of an engine, each in the fastest runtime that it has."""
+"""The models of an engine, each in the fastest runtime that can run it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hsd_viz.decoding.session import Model
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.device import find_device
-from hsd_viz.engine.once import Made, key_of, once
+from hsd_viz.engine.once import ResultKind, key_of, once
 from hsd_viz.engine.opened import OpenedModels
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.errors import Unsupported, UserError
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeModel:
-    """A model in the fastest runtime.
+    """A model in the fastest runtime that can run it.
 
     Attributes:
         model: the model.
-        note: why it is in a slow runtime, if so.
+        note: the reason for a slow runtime; ``None`` if the runtime is fast.
     """
 
     model: Model
@@ -38,17 +38,37 @@ class RuntimeModel:
 
 
 class EngineModels(OpenedModels):
-    """The models of one engine: a target and its draft models, on one device and in one type.
+    """The models of an engine: a target and its draft models, on a device and in a number type.
 
-    Each is in the fastest runtime: ``native`` on the CPU for those of a form that it has (without a
-    compiler ``numpy``), ``compiled`` on a GPU, else ``eager``. Safe for several threads.
+    Each model uses the fastest runtime: ``native`` on the CPU for supported architectures (or
+    ``numpy`` without a compiler), ``compiled`` on a GPU, else ``eager``. Safe for several threads.
+
+    Models are loaded on first use.
+
+    Args:
+        target: the model that ``target`` refers to.
+        device: ``cpu`` or ``cuda``; by default the fastest.
+        dtype: the number type of weights; by default bfloat16 on a GPU, and on the CPU int8 for
+            models that the native runtime supports, else float32.
+        allow_models: whether models outside the family are allowed.
+        bridge: the bridge for draft models with another tokenizer, one of
+            :data:`~hsd_viz.settings.engine_choices.BRIDGES`; by default the one that fits.
+        runtime: ``auto`` for the fastest; ``eager`` for the forward passes of transformers;
+            ``compiled`` for those of ``torch.compile``; ``strict`` for rows that do not depend on
+            the tokens fed with them. Native rows never depend on them; other models are compiled
+            for a single width.
+        build: the build of the native library; by default the shared one.
+        family: the family of models with short names.
 
     Attributes:
-        target: what ``target`` means.
-        dtype: the type of weights; on the CPU by default int8 for the shipped models, else float32.
-        build: the build of the native library; ``None`` with the runtime ``eager``. Drafting is the
-            processor's work wherever the models are.
-        compiled: the models of ``torch.compile``.
+        target: the model that ``target`` refers to.
+        dtype: the number type of weights.
+        build: the build of the native library, which also drafts for models on a GPU; ``None`` with
+            the runtime ``eager``.
+        compiled: the models that ``torch.compile`` runs.
+
+    Raises:
+        UserError: if a name is not a model, or if an option is invalid.
     """
 
     def __init__(
@@ -63,21 +83,9 @@ class EngineModels(OpenedModels):
         build: Build | None = None,
         family: str | Family = DEFAULT,
     ) -> None:
-        """Check the options; models load when they are first asked for.
-
-        ``allow_models=False`` refuses all models but those of the family. ``bridge`` forces how a
-        model with another tokenizer drafts, one of
-        :data:`~hsd_viz.settings.engine_choices.BRIDGES`. ``runtime="eager"`` requests transformers'
-        own forward passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows
-        that do not depend on what is fed with them: native rows never do, and others are compiled
-        for one width.
-
-        Raises:
-            UserError: if a name is not a model, or an option is invalid.
-        """
-        own_family = find_family(family)
-        access = Access.of(allow_models, own_family.names)
-        super().__init__(own_family, access, find_device(device))
+        model_family = find_family(family)
+        access = Access.of(allow_models, model_family.names)
+        super().__init__(model_family, access, find_device(device))
         if dtype == "int8" and self.device.startswith("cuda"):
             raise UserError("int8 is for the CPU: on a GPU use bfloat16")
         self.target = target
@@ -89,28 +97,28 @@ class EngineModels(OpenedModels):
         self.dtype = dtype or self._default_dtype()
 
     def fast(self, name: str) -> Model:
-        """Return the model of that name in the fastest runtime."""
+        """Return a model in the fastest runtime that can run it."""
         return self.pick(name).model
 
     def pick(self, name: str) -> RuntimeModel:
-        """Return a model or a copy in the fastest runtime, and why that is a slow one, if so."""
-        return self._picked(self._without_own_type(name))
+        """Return a model or a copy in the fastest runtime, with the reason if that is slow."""
+        return self._picked(self._name_to_load(name))
 
     def loaded(self, name: str) -> bool:
-        """Return whether the model or copy of that name is loaded."""
-        return key_of(self, Made.PICKED, self._without_own_type(name)) in self.results
+        """Return whether a model or a copy is loaded."""
+        return key_of(self, ResultKind.PICKED, self._name_to_load(name)) in self.results
 
     @property
     def vocabularies(self) -> Vocabularies:
-        """The vocabularies of these models."""
+        """The vocabularies of the models."""
         return Vocabularies(self, self._bridge)
 
     def close(self) -> None:
-        """Forget all models; their memory is free once no decode uses them."""
+        """Release all models; their memory is freed once no decode uses them."""
         self.results.clear()
         self.compiled.clear()
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _default_dtype(self) -> str:
         if self.device.startswith("cuda"):
@@ -119,20 +127,18 @@ class EngineModels(OpenedModels):
         is_native = isinstance(self.files(self.target), ModelFiles)
         return "int8" if is_native and not by_torch else "float32"
 
-    def _without_own_type(self, name: str) -> str:
-        """Return the name of what is loaded: a copy of the engine's own type is the model."""
+    def _name_to_load(self, name: str) -> str:
+        """Return the name of the model to load: a copy in the engine's own type is the original."""
         original, copied = split_copy(name)
         return original if copied == self.dtype else name
 
     def compiling(self) -> Iterator[str]:
-        """Yield what is being compiled, about once per second, until the native runtime is ready or
-        known to be absent.
-        """
+        """Yield a status text about once per second while the native runtime is being compiled."""
         while self.build is not None and self.build.compiling:
             yield "compiling the native runtime"
             self.build.wait(1.0)
 
-    @once(Made.PICKED, of_copies=True)
+    @once(ResultKind.PICKED, of_copies=True)
     def _picked(self, name: str) -> RuntimeModel:
         original, copied = split_copy(name)
         if copied is None:
@@ -156,10 +162,10 @@ class EngineModels(OpenedModels):
         return self._in_torch(name, note)
 
     def _pick_copy(self, name: str, dtype: str) -> RuntimeModel:
-        """Return a model with weights of another type than the target's.
+        """Return a copy of a model whose weights have another type than the target's.
 
         Raises:
-            Unsupported: if the native runtime cannot have it.
+            Unsupported: if the native runtime cannot run it.
         """
         files = self.files(name)
         reason: str | None = None
@@ -179,7 +185,7 @@ class EngineModels(OpenedModels):
         return picked
 
     def _native(self, files: ModelFiles, dtype: str) -> RuntimeModel:
-        """Return a model in the native runtime, in numpy where that cannot be compiled."""
+        """Return a model in the native runtime, or in numpy if that cannot be compiled."""
         assert self.build is not None
         tokens = self.text(files.name).size
         weights = Weights(files.name, files.form, files.tensors, dtype, tokens)
@@ -190,7 +196,7 @@ class EngineModels(OpenedModels):
         return RuntimeModel(ReferenceModel(weights), self.build.reason)
 
     def _in_torch(self, name: str, note: str | None) -> RuntimeModel:
-        """Return a model as a module of transformers, compiled where that is wanted."""
+        """Return a model as a module of transformers, compiled if the runtime requires it."""
         model = self.module(name)
         on_gpu = self._runtime == "auto" and model.device.type == "cuda"
         if self._runtime not in ("compiled", "strict") and not on_gpu:

@@ -1,7 +1,7 @@
-"""What is made of the files of models, each once for an engine.
+"""A cache of what an engine computes from the files of models, so that each result is made once.
 
-Names of the same files have the same results. A copy of a model has those of the model, but for
-what is made of its weights.
+Names with the same files share results. A copy of a model shares those of the model, except results
+that depend on its weights.
 """
 
 from __future__ import annotations
@@ -18,60 +18,61 @@ T = TypeVar("T")
 Key = tuple[Any, ...]
 
 
-class Made(Enum):
-    """What is made of models."""
+class ResultKind(Enum):
+    """The kinds of results that are made from models."""
 
     FILES = auto()
     CHECKPOINT = auto()
     MODULE = auto()
     TEXT = auto()
     HASH = auto()
-    #: A model, or a copy of it, in the fastest runtime.
+    #: A model or a copy, in the fastest runtime.
     PICKED = auto()
-    #: How the tokenizers of two models differ.
+    #: The difference between the tokenizers of two models.
     DIFFERENCE = auto()
-    #: The tokens with the same ids in two models, and a draft model that reads them.
+    #: The tokens with the same ids in two models.
     SHARED = auto()
+    #: A draft model that reads the target's ids.
     AGREEING = auto()
     TRANSLATOR = auto()
 
 
 class Results:
-    """The results of an engine by what they are and of which files. Safe for several threads."""
+    """The results of an engine by kind and files. Safe for several threads."""
 
     def __init__(self) -> None:
-        self._made: dict[Key, Any] = {}
+        self._results: dict[Key, Any] = {}
         self._lock = threading.RLock()
 
     def get(self, key: Key, make: Callable[[], T]) -> T:
-        """Return the result of a key, which is made if it is not there."""
+        """Return the result of a key, calling ``make`` if it is missing."""
         with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
-            return self._made[key]
+            if key not in self._results:
+                self._results[key] = make()
+            return self._results[key]
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._made
+        return key in self._results
 
     def clear(self) -> None:
-        """Forget all results."""
+        """Remove all results."""
         with self._lock:
-            self._made.clear()
+            self._results.clear()
 
 
 class HasResults(Protocol):
-    """An object whose methods make results."""
+    """An object whose methods are decorated with :func:`once`."""
 
     @property
     def results(self) -> Results: ...
 
     def where(self, name: str) -> str:
-        """Return the files of a model."""
+        """Return the folder, the GGUF file or the hub id of a model."""
         ...
 
 
-def key_of(owner: HasResults, kind: Made, *names: str) -> Key:
-    """Return the key of what is made of models: its kind, their files and the types of copies.
+def key_of(owner: HasResults, kind: ResultKind, *names: str) -> Key:
+    """Return the key of a result: its kind, and the files and copy type of each model.
 
     Raises:
         UserError: if a name is not a model, or is not allowed here.
@@ -82,19 +83,21 @@ def key_of(owner: HasResults, kind: Made, *names: str) -> Key:
     return tuple(key)
 
 
-def once(kind: Made, *, of_copies: bool = False) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Have what a method makes of models made once for their files.
+def once(
+    kind: ResultKind, *, of_copies: bool = False
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Decorate a method whose arguments are names of models, to cache its result by their files.
 
-    A copy has the result of its model; with ``of_copies`` it has its own.
+    A copy shares the result of its model, or with ``of_copies`` has a result of its own.
     """
 
     def decorate(make: Callable[..., T]) -> Callable[..., T]:
         @functools.wraps(make)
-        def made(self: HasResults, *names: str) -> T:
+        def cached(self: HasResults, *names: str) -> T:
             if not of_copies:
                 names = tuple(split_copy(name)[0] for name in names)
             return self.results.get(key_of(self, kind, *names), lambda: make(self, *names))
 
-        return made
+        return cached
 
     return decorate

@@ -1,4 +1,4 @@
-"""What is read of the files of models, once for an engine.
+"""The contents of model files that an engine reads: tokenizers, hashes and modules.
 
 Llama-shaped models are opened by :mod:`hsd_viz.models`; others need torch and transformers, which
 are imported on first use.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine.access import Access
-from hsd_viz.engine.once import Made, Results, key_of, once
+from hsd_viz.engine.once import ResultKind, Results, key_of, once
 from hsd_viz.engine.places import place_of
 from hsd_viz.errors import MissingPackage, Unsupported
 from hsd_viz.models.families import Family
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoint
 
-#: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's,
-#: see ``docs/reference/arithmetic.md``; the module has the same weights widened.
+#: The type of a module's weights by the requested type. The types are equal except for int8, which
+#: only the native runtime and numpy have (``docs/reference/arithmetic.md``): the module has the
+#: same weights widened.
 DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
 
 
 class OpenedModels:
-    """Models by name: their files, tokenizers and hashes, and modules of transformers.
+    """The files, tokenizers, hashes and transformers modules of models, by name.
 
     Safe for several threads.
 
     Attributes:
-        family: the family whose models have short names.
+        family: the family of models with short names.
         device: ``cpu`` or ``cuda``.
-        dtype: the type of weights, which is chosen before any are read.
-        results: what was made of the models' files.
+        dtype: the number type of weights, which is set before any weights are read.
+        results: the cached results by kind and files.
     """
 
     dtype: str
@@ -49,19 +50,19 @@ class OpenedModels:
         self._access = access
 
     def where(self, name: str) -> str:
-        """Return the folder, the GGUF file or the hub id behind a name.
+        """Return the folder, the GGUF file or the hub id of a model.
 
         Raises:
-            UserError: if it is not a model, or is not allowed here.
+            UserError: if the name is not a model, or is not allowed here.
         """
         return place_of(name, self.family, self._access)
 
-    @once(Made.FILES)
+    @once(ResultKind.FILES)
     def files(self, name: str) -> ModelFiles | str:
-        """Return the files of a model, or in one line why it is not for the native runtime.
+        """Return the files of a model, or a one-line reason why the native runtime cannot run it.
 
         Raises:
-            BadFile: if a file is damaged or does not fit the model's form.
+            BadFile: if a file is damaged or does not match the configuration.
         """
         where = self.where(name)
         folder: Path | None = Path(where)
@@ -76,7 +77,7 @@ class OpenedModels:
                 raise
             return str(error)
 
-    @once(Made.TEXT)
+    @once(ResultKind.TEXT)
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
         files = self.files(name)
@@ -88,9 +89,9 @@ class OpenedModels:
                     raise
         return TokenText(self._checkpoint(name).tokenizer())
 
-    @once(Made.HASH)
+    @once(ResultKind.HASH)
     def hash(self, name: str) -> str | None:
-        """Return a short hash of the weights, ``None`` if they are not local files."""
+        """Return a short hash of a model's weights; ``None`` if they are not local files."""
         files = self.files(name)
         if isinstance(files, ModelFiles):
             return weights_hash(files.tensors.files)
@@ -98,7 +99,7 @@ class OpenedModels:
         return weights_hash(shards) if shards else None
 
     def eos(self, target: str) -> frozenset[int]:
-        """Return the tokens that end a text."""
+        """Return the tokens that end a text of a model."""
         files = self.files(target)
         tokenizer: Any = self.text(target).tokenizer
         if isinstance(files, ModelFiles) and not self.has_module(target):
@@ -110,20 +111,20 @@ class OpenedModels:
             return frozenset()
         return frozenset(ends if isinstance(ends, list) else [ends])
 
-    @once(Made.MODULE)
+    @once(ResultKind.MODULE)
     def module(self, name: str) -> HFModel:
-        """Return the model of that name as a module of transformers."""
+        """Return a model as a module of transformers."""
         files = self.files(name)
         opened = files if isinstance(files, ModelFiles) else None
         return self._checkpoint(name).model(self.text(name).size, opened)
 
     def has_module(self, name: str) -> bool:
-        """Return whether the model of that name is loaded as a module of transformers."""
-        return key_of(self, Made.MODULE, split_copy(name)[0]) in self.results
+        """Return whether a model is loaded as a module of transformers."""
+        return key_of(self, ResultKind.MODULE, split_copy(name)[0]) in self.results
 
-    @once(Made.CHECKPOINT)
+    @once(ResultKind.CHECKPOINT)
     def _checkpoint(self, name: str) -> Checkpoint:
-        """Return the checkpoint of transformers.
+        """Return the transformers checkpoint of a model.
 
         Raises:
             MissingPackage: if torch or transformers is missing.

@@ -1,7 +1,7 @@
-"""Which engine decodes, declared once: :class:`EngineOptions`.
+"""The options of an engine, declared once: :class:`EngineOptions`.
 
-Its fields are the keyword arguments of :func:`hsd_viz.load_engine`, the options of every command
-that decodes, and what a server and the page load.
+Its fields are the keyword arguments of :func:`hsd_viz.load_engine` and the options of each command
+that loads an engine, including the server and the page.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ class EngineOptions:
         check_settings(self)
 
     def on_one_thread(self) -> EngineOptions:
-        """Return the options of what measures and of servers: one thread, where none is given."""
+        """Return the options with one thread by default, for measurements and servers."""
         return replace(self, threads=1) if self.threads is None else self

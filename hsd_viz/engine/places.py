@@ -1,4 +1,4 @@
-"""Where the files of a model are, by its name in a stack."""
+"""Locate the files of a model by its name in a stack."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hsd_viz.stack import split_copy
 
 
 def place_of(name: str, family: Family, access: Access) -> str:
-    """Return the folder, the GGUF file or the hub id behind a name.
+    """Return the folder, the GGUF file or the hub id of a model.
 
-    A copy is that of its original.
+    A copy of a model has the files of the original.
 
     Raises:
-        UserError: if it is not a model, or is not allowed.
+        UserError: if the name is not a model, or is not allowed.
     """
     original, copied = split_copy(name)
     if copied is not None:
-        # Each copy takes memory of its own: like other models, where these are allowed.
+        # A copy takes memory of its own, so it needs the same permission as other models.
         access.check("model", name)
     name = original
     if name in LEVELS or name in family.models:

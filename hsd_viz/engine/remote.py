@@ -1,4 +1,7 @@
-"""An engine on a server (``hsd-viz serve``). Imports no torch."""
+"""The client of an engine on a server (``hsd-viz serve``).
+
+Importing this module does not load torch.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from hsd_viz.stack import TARGET, Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events
 
-#: Seconds to connect, and without any data from the server.
+#: The seconds to wait for a connection, and for data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
-    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is
-    there.
+    """Connect to an engine at an address such as ``http://127.0.0.1:8800``, and check that it
+    answers.
 
     Raises:
         UserError: if the address is not valid, the server cannot be reached, or the token is
@@ -36,8 +39,13 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
 
 
 class RemoteEngine(Engine):
-    """Decodes on a server: the same events and traces as
-    :class:`hsd_viz.engine.local.LocalEngine`.
+    """An engine that decodes on a server.
+
+    Events and traces are the same as those of :class:`hsd_viz.engine.local.LocalEngine`.
+
+    Args:
+        url: the address of the server.
+        token: the access token, if the server requires one.
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -66,17 +74,17 @@ class RemoteEngine(Engine):
     def decode(
         self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
     ) -> Iterator[Event]:
-        """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and
+        """Decode a prompt as :meth:`Engine.decode` does, without the options ``memory`` and
         ``budget``.
 
         Raises:
-            ServerError: a UserError with the server's message; ``retry`` says whether sending it
+            ServerError: if the server reports an error; ``retry`` is true if sending the request
                 again may help.
-            UserError: if a value that must be a number is not.
+            UserError: if an option is not supported, or if a value that must be a number is not.
         """
-        asked = with_defaults(options)
+        settings = with_defaults(options)
         for name in ("memory", "budget"):
-            if asked.pop(name) is not None:
+            if settings.pop(name) is not None:
                 raise UserError(
                     f"a server takes no {name}: decode in this process, with load_engine()"
                 )
@@ -84,15 +92,15 @@ class RemoteEngine(Engine):
             {
                 "prompt": prompt if isinstance(prompt, str) else [*prompt],
                 "stack": str(stack),
-                **asked,
+                **settings,
             }
         )
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
         event = None
         lines = self._lines("POST", "/decode", f"the connection to {self.url} broke", body)
-        with lines as given:
-            for event in read_events(_records(given)):
+        with lines as response:
+            for event in read_events(_records(response)):
                 yield event
         if not isinstance(event, Finished):
             raise ServerError("the server closed the connection before the end", retry=True)
@@ -101,10 +109,11 @@ class RemoteEngine(Engine):
     def _lines(
         self, method: str, path: str, broken: str, body: Any = None
     ) -> Iterator[Iterator[str]]:
-        """Send a request and give the lines of its answer; the error of a lost connection begins
-        with ``broken``.
+        """Send a request, and provide an iterator over the lines of the response.
+
+        The message for a lost connection begins with ``broken``.
         """
-        # Servers are addressed as they are given: no proxy of the environment is asked.
+        # trust_env=False: the server is addressed directly, not through a proxy.
         with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
             try:
                 with client.stream(method, self.url + path, json=body) as response:
@@ -119,10 +128,10 @@ class RemoteEngine(Engine):
 
 
 def _records(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield the records of an answer up to half a line.
+    """Yield the records of a response, up to an incomplete last line.
 
     Raises:
-        ServerError: if a line is not one.
+        ServerError: if a line is not valid JSON.
     """
     for line in lines:
         try:

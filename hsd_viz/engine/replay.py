@@ -1,4 +1,7 @@
-"""Recorded decodes: the bundled traces. Imports no torch."""
+"""The bundled recordings: traces of decodes that are shipped with the package.
+
+Importing this module does not load torch.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from hsd_viz.names.hints import did_you_mean
 from hsd_viz.trace import Trace, TraceError
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
-#: The temperature of most recordings, of the form and of the examples.
+#: The temperature of most recordings, and the default of the form and the examples.
 TEMPERATURE = 0.7
-#: Each folder in it holds recordings of one prompt with several stacks.
+#: The folder of comparisons. Each subfolder contains recordings of a prompt with several stacks.
 SIDE_BY_SIDE = TRACES / "side_by_side"
-#: Answers of SmolLM2, the first of which the page opens with.
+#: The folder of answers of SmolLM2. The page opens with the first of them.
 ANSWERS = TRACES / "answers"
-#: The texts of the page's game: a folder each.
+#: The folder of the page's game, with a subfolder per text.
 GAMES = TRACES / "game"
 
 
@@ -27,13 +30,13 @@ class Recording:
     """A bundled trace.
 
     Attributes:
-        name: its name.
-        file: its file.
-        title: its title.
-        blurb: its description.
-        stack: what it was decoded with.
-        speedup: over plain decoding; ``None`` for plain decoding itself, and where it was not
-            measured.
+        name: the name for :func:`load_bundled`.
+        file: the name of the trace file.
+        title: the title shown in lists.
+        blurb: a short description.
+        stack: the stack that was decoded.
+        speedup: the measured speed-up over plain decoding; ``None`` for plain decoding itself, and
+            if it was not measured.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Recording:
 
     @property
     def label(self) -> str:
-        """The title with the measured speed-up; a run that loses is named as such."""
+        """The title with the measured speed-up, which says whether the run was slower."""
         if self.speedup is None:
             return self.title
         return (
@@ -55,8 +58,9 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list without
-    an index.
+    """Return the recordings in a folder, in the order of its ``index.json``.
+
+    The list is empty if there is no index.
 
     Raises:
         TraceError: if the index is invalid.
@@ -73,7 +77,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
 
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
-    """Return the recordings of each subfolder of ``folder`` by its name.
+    """Return the recordings of each subfolder of ``folder``, by the name of the subfolder.
 
     Raises:
         TraceError: if an index is invalid.
@@ -84,8 +88,10 @@ def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
-    """Return the recorded trace of that name (a name of :func:`bundled`, not a path). Raises
-    :class:`~hsd_viz.trace.TraceError` for an unknown name.
+    """Return the bundled trace of a name, one of those that :func:`bundled` lists.
+
+    Raises:
+        TraceError: if the name is unknown.
     """
     recordings = {r.name: r for r in bundled(folder)}
     if name in recordings:

@@ -1,6 +1,4 @@
-"""Resolving a request: all that can be decided about a decode without loading anything, and every
-refusal.
-"""
+"""Resolve a request for a decode: every decision and check that needs no loaded model."""
 
 from __future__ import annotations
 
@@ -20,15 +18,15 @@ from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, parse
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A decode as decided.
+    """A resolved request for a decode.
 
     Attributes:
-        written: the stack as it was given.
-        stack: the stack with all lookaheads, except those that the selector chooses; for ``auto``
+        written: the text of the stack as requested.
+        stack: the stack with all lookaheads, except those that the selector chooses; for ``auto``,
             the databases and models to choose from.
-        names: the models' own names by level.
+        names: the names of the models by level, with that of the target in place of ``target``.
         choosing: whether the selector chooses the stack.
-        sampling: how tokens are drawn.
+        sampling: the sampling settings.
         options: all options of the decode.
     """
 
@@ -41,28 +39,33 @@ class Resolved:
 
     @property
     def selects(self) -> bool:
-        """Whether the selector decides something, for which this machine must be calibrated."""
+        """Whether the selector has to decide something, which needs a calibrated machine."""
         return self.choosing or any(model.lookahead == "auto" for model in self.stack.drafts)
 
     @property
     def levels(self) -> list[str]:
-        """The models' names as levels: the last one is ``target``, and no draft model has its
-        name.
+        """The names of the models as levels in the trace.
+
+        The last one is ``target``. A draft model that is named ``target`` is called
+        ``ladder-target``, so that names are unique.
         """
         return ["ladder-target" if m.name == TARGET else m.name for m in self.stack.drafts] + [
             TARGET
         ]
 
     def with_stack(self, stack: Stack) -> Resolved:
-        """Return the same decode with a selected ``stack``."""
-        own = dict(zip((m.name for m in self.stack.models), self.names, strict=True))
+        """Return the same request with the stack that the selector chose."""
+        name_by_part = dict(zip((m.name for m in self.stack.models), self.names, strict=True))
         return replace(
-            self, stack=stack, names=tuple(own[m.name] for m in stack.models), choosing=False
+            self,
+            stack=stack,
+            names=tuple(name_by_part[m.name] for m in stack.models),
+            choosing=False,
         )
 
 
 def with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``options``, with numbers of Python, and the defaults of the others.
+    """Return ``options`` with plain Python numbers, and with defaults for missing ones.
 
     Raises:
         TypeError: if an option is unknown.
@@ -87,10 +90,14 @@ def resolve(
     where: Callable[[str], str],
     given: Mapping[str, Any],
 ) -> Resolved:
-    """Resolve a stack and the options ``given`` with it.
+    """Resolve a request for a decode.
 
-    ``target`` is what it means, ``family`` has the other short names, ``where`` refuses names that
-    are not allowed or not models.
+    Args:
+        stack: the stack as text or parsed.
+        target: the name of the model that ``target`` refers to.
+        family: the family with the other short names.
+        where: a function that raises an error for names that are not models or not allowed.
+        given: the options of the request.
 
     Raises:
         TypeError: if an option is unknown.
@@ -99,18 +106,18 @@ def resolve(
     options = from_data(CallOptions, with_defaults(given))
     parsed = parse(stack)
     written = str(stack).strip()
-    decided = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
-    own = tuple(own_name(model.name, target) for model in decided.models)
-    for name in own:
+    resolved = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
+    names = tuple(own_name(model.name, target) for model in resolved.models)
+    for name in names:
         where(name)
-        if own.count(name) > 1:
+        if names.count(name) > 1:
             raise UserError(
                 f"in '{written}' {name} would draft for itself: 'target' means {name} here"
             )
     return Resolved(
         written=written,
-        stack=decided,
-        names=own,
+        stack=resolved,
+        names=names,
         choosing=parsed.automatic,
         sampling=options.sampling,
         options=options,
@@ -118,7 +125,7 @@ def resolve(
 
 
 def own_name(name: str, target: str) -> str:
-    """Return the name of a model or a copy in a stack, where ``target`` is what "target" means."""
+    """Return the name of a model or a copy in a stack, with "target" replaced by ``target``."""
     original, copied = split_copy(name)
     if original != TARGET:
         return name
@@ -126,10 +133,10 @@ def own_name(name: str, target: str) -> str:
 
 
 def candidates(stack: Stack, target: str, family: Family) -> Stack:
-    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the
-    target.
+    """Return the database and models that the selector may use for ``auto``, as a stack.
 
-    By default these are the databases and all models of the family below ``target``.
+    By default these are the databases and all models of the family that are smaller than
+    ``target``.
     """
     last = target if stack.target.name == TARGET else stack.target.name
     items = stack.bottom.items if stack.bottom is not None else ()

@@ -1,4 +1,4 @@
-"""Loading the models of a stack: the only place of a decode with disk, hub and waiting."""
+"""Load the models of a stack. No other part of a decode reads files, downloads or waits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class StackModels:
     """The models of a stack.
 
     Attributes:
-        models: by level, the target last.
-        note: why some are in a slow runtime, if so.
-        bridges: by name, what a trace says of models with another vocabulary than the target's.
+        models: the model of each level, the target last.
+        note: the reason why one or more models use a slow runtime; ``None`` if none does.
+        bridges: the facts that a trace records about models with another vocabulary than the
+            target's, by name.
     """
 
     models: list[DraftModel]
@@ -31,10 +32,17 @@ class StackModels:
 def load_stack(
     models: EngineModels, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
 ) -> Generator[Stage, None, StackModels]:
-    """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``.
+    """Load the models of a stack for a prompt, yielding stages.
 
-    Yields its stages. The lowest model drafts ``alone``: it may have another tokenizer than the
-    target's. All others have its tokens by their ids, but for few.
+    Only a lowest model that drafts alone may have another tokenizer than the target. The token ids
+    of all other models must mean the same as the target's, with few exceptions.
+
+    Args:
+        models: the models of the engine.
+        chain: the names of the models in the stack, the target last.
+        ids: the token ids of the prompt.
+        sampling: the sampling settings.
+        alone: whether the lowest model drafts alone, without a drafter below it.
 
     Raises:
         UserError: if the models do not fit together.
@@ -81,7 +89,7 @@ def _check_copies(models: EngineModels, chain: Sequence[str]) -> None:
 
 
 def _load_all(models: EngineModels, chain: Sequence[str]) -> Generator[Stage, None, None]:
-    """Load models that are not loaded, and yield the stages of it."""
+    """Load the models that are not loaded yet, yielding stages."""
     if all(map(models.loaded, chain)):
         return
     yield from map(Stage, models.compiling())

@@ -1,6 +1,7 @@
-"""The runtime in a browser tab: ``js/tab/`` runs ``hsd-viz.wasm``, the sources of
-:mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped weights and databases. All that
-Python declares travels in the manifest.
+"""The manifest of the runtime in a browser tab.
+
+``js/tab/`` runs ``hsd-viz.wasm``, which is :mod:`hsd_viz.native` compiled by ``make wasm``, on the
+shipped weights and databases. The manifest contains all declarations of Python that it needs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def files() -> dict[str, Path]:
-    """Return the files of the runtime by their names on the site."""
+    """Return the paths of the runtime's files, by their names on the site."""
     models = {f"{name}.safetensors": CODE.path(name) / "model.safetensors" for name in CODE.names}
     databases = {f"{name}.hsdb": LADDER / "databases" / f"{name}.hsdb" for name in STORED}
     return {
@@ -52,9 +53,7 @@ def files() -> dict[str, Path]:
 
 
 def manifest() -> dict[str, Any]:
-    """Return the manifest of the shipped models: their files, measures and databases, and
-    :func:`common`.
-    """
+    """Return the manifest of the shipped models: :func:`common` with models and databases."""
     models = {}
     for name in CODE.names:
         weights = load(CODE.path(name), name=name)
@@ -78,7 +77,9 @@ def manifest() -> dict[str, Any]:
 
 
 def common() -> dict[str, Any]:
-    """Return what the manifests of all families have: structures, tables, the drafter's numbers."""
+    """Return the part of the manifest that is equal for all families: structures, tables and the
+    settings of the drafter.
+    """
     drafting = drafter_settings(DatabaseDrafter(("context",), {}).longest)
     semantic = semantic_settings(SemanticDatabase)
     tables = {}
@@ -120,10 +121,10 @@ def checked(path: Path) -> dict[str, int]:
 
 
 def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
-    """Return a model's measures, the turn of its angles from one place to the next, and its
+    """Return the facts about a model: its shape, the rotation from a position to the next, and its
     costs for ``db``.
     """
-    # The shipped costs go by name and type.
+    # The shipped costs are found by name and number type, which the weights have, too.
     model: Any = weights
     curve = Costs(shipped=family.costs).of(model)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
@@ -138,12 +139,12 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
 
 
 def _values(structure: ctypes.Structure) -> dict[str, Any]:
-    """Return the values of a structure's fields."""
+    """Return the values of a structure's fields, by name."""
     return {name: getattr(structure, name) for name, *_ in structure._fields_}
 
 
 def _fields(structure: type[ctypes.Structure]) -> list[tuple[str, str]]:
-    """Return the fields of a structure in order, those of one inside it in its place."""
+    """Return the names and types of a structure's fields, with nested structures expanded."""
     named: list[tuple[str, str]] = []
     for name, kind, *_ in structure._fields_:
         named += _fields(kind) if issubclass(kind, ctypes.Structure) else [(name, _KINDS[kind])]

@@ -1,8 +1,8 @@
-"""A family of packed models for a browser tab: its files and its manifest, in a folder of a site.
+"""Write a family of packed models for a browser tab: its files and manifest, in a folder of a site.
 
-The weights are the panels of :mod:`hsd_viz.native.packed`, in parts: an interrupted download
-resumes at its last part, and static hosts refuse large files. A tab joins the parts in the memory
-of ``hsd-viz.wasm``, where the runtime reads them in place.
+The weights are the panels of :mod:`hsd_viz.native.packed`. They are split into parts, because an
+interrupted download resumes at its last part, and static hosts refuse large files. A tab joins the
+parts in the memory of ``hsd-viz.wasm``, where the runtime reads them in place.
 """
 
 from __future__ import annotations
@@ -27,20 +27,19 @@ from hsd_viz.native.packed import ALIGNMENT, Section, packed_weights
 from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.weights import Weights, load
 
-#: The most bytes of a part.
+#: The largest size of a part in bytes.
 PART_BYTES = 16 * 2**20
 #: The name of a tensor of the embedding, which a draft model may borrow from its target.
 _EMBEDDING = "model.embed_tokens.weight"
-#: Two user turns between which everything but their text is equal, if a template takes them as they
-#: are.
+#: Two texts of a user turn. If a template does not change them, the rest of its output is equal.
 _TURNS = ("Why?", "  <x>\n {{ 2 }} ")
 
 
 def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> int:
-    """Write the files of a family to a new folder; return what a tab downloads, in bytes.
+    """Write the files of a family to a new folder, and return their size in bytes.
 
     Raises:
-        UserError: if the family is not installed, or its models are not packed ones.
+        UserError: if the family is not installed, or if its models are not packed.
     """
     folder.mkdir(parents=True)
     models = EngineModels(family=family)
@@ -50,14 +49,14 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
     write_whole(folder / "tokenizer.json", backend.backend_tokenizer.to_str())
     for name in STORED:
         shutil.copyfile(family.databases / f"{name}.hsdb", folder / f"{name}.hsdb")
-    # The target first: draft models may read its embedding.
-    described: dict[str, Any] = {}
+    # The target comes first, because draft models may read its embedding.
+    model_facts: dict[str, Any] = {}
     parts: list[str] = []
     for name in reversed(family.names):
         weights = load(family.path(name), name=name, vocab_size=text.size)
         packed = _write_parts(weights, family, folder, part_bytes)
-        described[name] = tab.model_facts(weights, family) | packed
-        described[name]["hash"] = weights_hash(weights.source.files)
+        model_facts[name] = tab.model_facts(weights, family) | packed
+        model_facts[name]["hash"] = weights_hash(weights.source.files)
         parts += packed["parts"]
     databases = {name: f"{name}.hsdb" for name in STORED}
     names = [tab.WASM.name, "tokenizer.json", *parts, *databases.values()]
@@ -66,7 +65,7 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
     manifest = tab.common() | {
         "family": family.name,
         "files": files,
-        "models": described,
+        "models": model_facts,
         "databases": databases,
         "text": {
             "ends": sorted(models.eos(family.names[-1])),
@@ -79,9 +78,10 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
 
 
 def _chat(tokenizer: Any) -> list[str] | None:
-    """Return what a chat template writes before and after the only turn of a user.
+    """Return the text that a chat template writes before and after a single user turn.
 
-    ``None``: it has none, or changes the text of the turn.
+    Return ``None`` if the tokenizer has no template, or if the template changes the text of the
+    turn.
     """
     if not tokenizer.chat_template:
         return None
@@ -91,12 +91,12 @@ def _chat(tokenizer: Any) -> list[str] | None:
         around.add(tuple(tokenizer.apply_chat_template(conversation).split(turn)))
     if len(around) != 1:
         return None
-    (written,) = around
-    return list(written) if len(written) == 2 else None
+    (parts,) = around
+    return list(parts) if len(parts) == 2 else None
 
 
-def _write_parts(weights: Weights, family: Family, folder: Path, most: int) -> dict[str, Any]:
-    """Write the packed weights of a model in parts; return what the manifest says of them."""
+def _write_parts(weights: Weights, family: Family, folder: Path, part_bytes: int) -> dict[str, Any]:
+    """Write the packed weights of a model in parts, and return their entry in the manifest."""
     if not weights.in_groups:
         raise UserError(f"{weights.name} of the family {family.name} has no packed weights")
     borrowed = _EMBEDDING in weights.source.borrowed
@@ -109,9 +109,9 @@ def _write_parts(weights: Weights, family: Family, folder: Path, most: int) -> d
         content += data
         content += bytes(-len(content) % ALIGNMENT)
     parts = []
-    for start in range(0, len(content), most):
-        name = f"{weights.name}-{start // most:02}.weights"
-        write_whole(folder / name, bytes(content[start : start + most]))
+    for start in range(0, len(content), part_bytes):
+        name = f"{weights.name}-{start // part_bytes:02}.weights"
+        write_whole(folder / name, bytes(content[start : start + part_bytes]))
         parts.append(name)
     return {
         "parts": parts,
@@ -124,7 +124,7 @@ def _write_parts(weights: Weights, family: Family, folder: Path, most: int) -> d
 
 
 def _contents(weights: Weights) -> Iterator[tuple[int, str, int, memoryview]]:
-    """Iterate over layer, slot, bits and bytes of all that a model has."""
+    """Yield the layer, slot, bits and bytes of each packed tensor of a model."""
     for layer, slot, packed in packed_weights(weights):
         if isinstance(packed, PackedMatrix):
             yield layer, slot, packed.bits, _bytes(packed.content)

@@ -1,7 +1,7 @@
-"""Draft models with another vocabulary than the target's: whether they fit, and what adapts them.
+"""Compare the vocabularies of draft models with the target's, and adapt draft models to it.
 
-A draft model with the target's tokens is used as it is. One with the same ids for nearly all tokens
-reads the target's ids; one with another tokenizer drafts over a bridge
+A draft model with the target's tokens is used unchanged. One with the same ids for nearly all
+tokens reads the target's ids. One with another tokenizer drafts through a bridge
 (:mod:`hsd_viz.decoding.bridges`).
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
-from hsd_viz.engine.once import Made, Results, once
+from hsd_viz.engine.once import ResultKind, Results, once
 from hsd_viz.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HasModels(Protocol):
-    """The models of an engine by name."""
+    """The part of :class:`~hsd_viz.engine.models.EngineModels` that vocabularies need."""
 
     @property
     def results(self) -> Results: ...
@@ -36,12 +36,12 @@ class HasModels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """A draft model behind the interface of a model with the target's vocabulary.
+    """A draft model that was adapted to the target's vocabulary.
 
     Attributes:
-        model: the model.
-        message: how it drafts, for a user who waits.
-        description: what a trace says of it.
+        model: the adapted model.
+        message: a message to the user about how it drafts.
+        description: the facts about the adaptation that a trace records.
     """
 
     model: DraftModel
@@ -50,28 +50,33 @@ class Adapted:
 
 
 class Vocabularies:
-    """The vocabularies of an engine's models."""
+    """The vocabularies of an engine's models.
+
+    Args:
+        models: the models.
+        forced_bridge: the bridge for models with another tokenizer, one of
+            :data:`~hsd_viz.settings.engine_choices.BRIDGES`; by default the one that fits.
+    """
 
     def __init__(self, models: HasModels, forced_bridge: str | None = None) -> None:
-        """Compare the vocabularies of ``models``.
-
-        ``forced_bridge``: the bridge of a model with another tokenizer, one of
-        :data:`~hsd_viz.settings.engine_choices.BRIDGES`.
-        """
         self._models = models
         self._forced_bridge = forced_bridge
 
     @property
     def results(self) -> Results:
-        """What was made of the engine's models."""
+        """The cached results of the engine's models."""
         return self._models.results
 
     def where(self, name: str) -> str:
-        """Return the files of a model."""
+        """Return the folder, the GGUF file or the hub id of a model."""
         return self._models.where(name)
 
     def check_same(self, target: str, draft: str, hint: str = "") -> None:
-        """Raise ``UserError`` when a draft model's token ids do not mean what the target's do."""
+        """Check that token ids mean the same to a draft model and the target.
+
+        Raises:
+            UserError: if they do not; the message ends with ``hint``.
+        """
         difference = self._difference(target, draft)
         if difference is not None:
             raise UserError(
@@ -80,13 +85,13 @@ class Vocabularies:
             )
 
     def reads_ids(self, target: str, draft: str) -> bool:
-        """Return whether the target's ids mean the same to a draft model, but for few."""
+        """Return whether nearly all of the target's ids mean the same to a draft model."""
         if self._difference(target, draft) is None:
             return True
         return self._forced_bridge is None and bool(self._shared(target, draft))
 
     def adapt(self, target: str, draft: str, sampling: Sampling) -> Adapted | None:
-        """Return what lets a draft model draft for the target; ``None`` if it has its tokens.
+        """Return a draft model adapted to the target; ``None`` if it needs no adaptation.
 
         Raises:
             UserError: if it knows too few of the target's tokens.
@@ -114,21 +119,23 @@ class Vocabularies:
         )
 
     def _has_tokens_of(self, target: str, draft: str) -> bool:
-        """Return whether a draft model knows the target's tokens, by the same ids."""
+        """Return whether a draft model has the target's tokens with the same ids."""
         if self._difference(target, draft) is not None:
             return False
         return self._models.fast(draft).vocab_size == self._models.fast(target).vocab_size
 
-    @once(Made.DIFFERENCE)
+    @once(ResultKind.DIFFERENCE)
     def _difference(self, target: str, draft: str) -> str | None:
-        """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
-        one = self._models.text(target).tokenizer
-        other = self._models.text(draft).tokenizer
-        return None if one is other else differing_tokens(one, other)
+        """Return how the tokenizers of two models differ; ``None`` if they do not."""
+        first = self._models.text(target).tokenizer
+        second = self._models.text(draft).tokenizer
+        return None if first is second else differing_tokens(first, second)
 
-    @once(Made.SHARED, of_copies=True)
+    @once(ResultKind.SHARED, of_copies=True)
     def _shared(self, target: str, draft: str) -> dict[int, int]:
-        """Return the tokens with the same id, the target's to the draft's; few: none."""
+        """Return the draft model's id of each shared token, by the target's id; empty if too few
+        are equal.
+        """
         from hsd_viz.decoding.bridges.agreeing import agreement
 
         return agreement(
@@ -138,7 +145,7 @@ class Vocabularies:
             self._models.fast(target).vocab_size,
         )
 
-    @once(Made.AGREEING, of_copies=True)
+    @once(ResultKind.AGREEING, of_copies=True)
     def _agreeing(self, target: str, draft: str) -> AgreeingModel:
         """Return a draft model that reads the target's ids.
 
@@ -159,7 +166,7 @@ class Vocabularies:
         substitute = end if end is not None and end < model.vocab_size else 0
         return AgreeingModel(model, shared, size, substitute)
 
-    @once(Made.TRANSLATOR, of_copies=True)
+    @once(ResultKind.TRANSLATOR, of_copies=True)
     def _translator(self, draft: str, target: str) -> Translator:
         from hsd_viz.decoding.bridges.lexicon import Lexicon
         from hsd_viz.decoding.bridges.translator import Translator
