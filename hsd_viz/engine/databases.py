@@ -37,7 +37,8 @@ def build_model(
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
-    """Decode prompts at temperature 0, and count the output into ``model.hsdb`` and ``fivegrams.hsdb``.
+    """Decode prompts at temperature 0, and build ``model.hsdb`` and ``fivegrams.hsdb`` from the
+    output.
 
     A prompt that occurs several times is decoded once. A prompt that fills the context counts as an
     empty output.

@@ -6,11 +6,11 @@
     model    := ladder name (a bare word) | hub id (exactly one "/")
               | path starting with ./ ../ / ~ | any of these in double quotes
 
-The last part is the target and has no lookahead. A lookahead is from 1 to 64, 4 if left out;
-":auto" asks the selector. "?0.4": a draft stops once its own model gives it a probability below
-0.4. "target[int8]": a copy of the model's weights in that type of COPY_TYPES. A source comes first:
-one of draft_sources(), with its items there; auto takes db and models, and must be followed by the
-target.
+The last part is the target and has no lookahead. A lookahead is a number from 1 to 64 (by default
+4) or ":auto", with which the selector chooses it. With "?0.4" a draft stops once its probability by
+its own model is below 0.4. "target[int8]" is a copy of the model with weights in a type of
+COPY_TYPES. A source can only be the first part. It is one of draft_sources(), with the items listed
+there; the items of auto are db and models, and auto must be followed by the target.
 
 >>> str(parse("db[ context ]>nano:4 > target"))
 'db[context] > nano:4 > target'

@@ -1,4 +1,4 @@
-"""What the parts of a stack must be together."""
+"""Check the parts of a stack against each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hsd_viz.stack.parts import DraftSource, ModelPart, Stack
 
 
 def check_stack(stack: Stack) -> None:
-    """Check what the parts of a stack are together.
+    """Check the parts of a stack against each other.
 
     Raises:
         StackError: if the target is a copy or has settings, if models follow ``auto``, or if a
@@ -26,7 +26,7 @@ def check_stack(stack: Stack) -> None:
 
 
 def _check_target(target: ModelPart) -> None:
-    """Check that a target is the model itself, without settings of a draft model."""
+    """Check that the target is not a copy and has no settings of a draft model."""
     if target.original != target.name:
         raise StackError(
             f"the last part '{target}' is the target, of which the option dtype sets the type "
@@ -41,7 +41,7 @@ def _check_target(target: ModelPart) -> None:
 
 
 def _check_automatic(stack: Stack, bottom: DraftSource) -> None:
-    """Check that ``auto`` is followed by the target alone, which is not among its items."""
+    """Check that only the target follows ``auto``, and that it is not one of its items."""
     if stack.drafts:
         drafts = [model.name for model in stack.drafts]
         named = f"{DraftSource(AUTO, (DATABASE, *drafts))} > {stack.target}"

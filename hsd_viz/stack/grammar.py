@@ -1,4 +1,4 @@
-"""The names and the signs of the stack language."""
+"""The vocabulary of the stack language: names, limits and the pattern of a part."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from typing import Literal
 from hsd_viz.errors import UserError
 from hsd_viz.stack.draft_sources import draft_sources
 
+#: The databases that ``db`` uses by default, in order of locality.
 DATABASES = ("context", "model", "statistics")
-#: transformers' own loops on the same weights, for ``bench`` only.
+#: The loops of transformers on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
-#: The types that the weights of a copy can have.
+#: The number types that the weights of a copy can have.
 COPY_TYPES = ("int8", "bfloat16", "float32")
-#: The largest lookahead, and the one of a draft model without one.
+#: The largest lookahead.
 MAX_LOOKAHEAD = 64
+#: The name of the target model.
 TARGET = "target"
+#: The lookahead of a draft model whose lookahead is left out.
 DEFAULT_LOOKAHEAD = 4
+#: A number of tokens; ``auto`` lets the selector choose; ``None`` if it is left out.
 Lookahead = int | Literal["auto"] | None
 
-#: A part of a stack: a name, maybe in double quotes, with its brackets, lookahead and confidence.
+#: The pattern of a part: a name, which may be quoted, with brackets, lookahead and confidence.
 PART = re.compile(
     r"""(?:"(?P<quoted>[^"]+)"|(?P<word>[^\s>\[\],"]+?))"""
     r"(?:\s*(?P<brackets>\[.*\]))?(?:\s*:\s*(?P<lookahead>[0-9]+|auto))?"
@@ -31,12 +35,13 @@ _COPY = re.compile(rf"(?P<model>.+)\[(?P<type>{'|'.join(COPY_TYPES)})\]", re.S)
 
 
 class StackError(UserError):
-    """Stack text that cannot be parsed; the message names the part and what is allowed."""
+    """An error for stack text that cannot be parsed. It names the part and what is allowed."""
 
 
 def split_copy(name: str) -> tuple[str, str | None]:
-    """Return the model whose copy ``name`` is, and the type of the copy's weights; ``None`` for the
-    name of a model.
+    """Split the name of a copy into the model's name and the type of the copy's weights.
+
+    The type is ``None`` if ``name`` is the name of a model.
 
     >>> split_copy("target[int8]")
     ('target', 'int8')
@@ -48,12 +53,12 @@ def split_copy(name: str) -> tuple[str, str | None]:
 
 
 def is_model_name(name: str) -> bool:
-    """Return whether ``name`` has the form of a model's name, without double quotes."""
+    """Return whether ``name``, without quotes, has the form of a model's name."""
     return name not in draft_sources() and _NAME.fullmatch(name) is not None
 
 
 def written_name(name: str) -> str:
-    """Return a model's name as a stack has it: in double quotes if it would read as something else.
+    """Return a model's name as it is written in a stack: in double quotes if it needs them.
 
     >>> written_name("nano"), written_name("./my model")
     ('nano', '"./my model"')

@@ -1,4 +1,4 @@
-"""From text to stacks."""
+"""The parser of stacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONFIDENCES = "expected a number above 0 and below 1, as in nano:8?0.4"
 
 
 def parse(text: str | Stack) -> Stack:
-    """Parse a stack; one that is parsed is returned as it is.
+    """Parse a stack. A parsed stack is returned unchanged.
 
     Raises:
         StackError: if ``text`` is not a valid stack.
@@ -47,7 +47,7 @@ def parse(text: str | Stack) -> Stack:
 
 
 def _read_parts(text: str) -> Stack:
-    """Parse the parts of a stack; what they may be together is not checked."""
+    """Parse the parts of a stack, without checking them against each other."""
     bottom: DraftSource | None = None
     models: list[ModelPart] = []
     for place, piece in enumerate(_split(text, ">")):
@@ -76,7 +76,7 @@ def read_source(text: str) -> DraftSource:
     """Parse a draft source alone, as in ``db[context]``.
 
     Raises:
-        StackError: if ``text`` is not one.
+        StackError: if ``text`` is not a draft source.
     """
     source = read_bottom(text)
     if source is None:
@@ -95,22 +95,22 @@ def read_bottom(text: str) -> DraftSource | None:
 
 
 def decoded_stack(meta: Mapping[str, Any]) -> Stack:
-    """Return the stack that a run decoded with, as the meta of its trace has it.
+    """Return the stack that a run decoded, from the meta of its trace.
 
     Raises:
-        StackError: if the meta has none.
+        StackError: if the meta has no valid stack.
     """
     return parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
 
 
 def parse_bench(text: str | Stack) -> Stack | HFStack:
-    """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and
-    ``hf-assistant[MODEL]``.
+    """Parse a stack as :func:`parse` does, or a loop of transformers: ``hf-generate``,
+    ``hf-lookup`` or ``hf-assistant[MODEL]``.
     """
     if isinstance(text, Stack):
         return text
     loop = None
-    if isinstance(text, str):  # parse() has the message for anything else
+    if isinstance(text, str):  # parse() raises the error for other types
         loop = re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S)
     if loop is None:
         return parse(text)
@@ -127,7 +127,7 @@ def parse_bench(text: str | Stack) -> Stack | HFStack:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Split at each ``mark`` outside quotes."""
+    """Split a text at each ``mark`` outside quotes."""
     unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
     if '"' in unquoted:
         raise StackError(f"the stack {text.strip()!r} has an unclosed or empty double quote")
@@ -142,7 +142,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _parse_part(text: str) -> DraftSource | ModelPart:
-    """Parse a part: a draft source if it has the name of one, else a model."""
+    """Parse a part: a draft source if its name is one of them, else a model."""
     sources = draft_sources()
     part = PART.fullmatch(text)
     name = part["word"] if part else None
@@ -160,7 +160,7 @@ def _parse_part(text: str) -> DraftSource | ModelPart:
 
 
 def _parse_source(part: re.Match[str], text: str) -> DraftSource:
-    """Parse a part whose name is that of a draft source."""
+    """Parse the part of a draft source."""
     source = part["word"]
     brackets = part["brackets"]
     for setting in ("lookahead", "confidence"):
@@ -182,7 +182,7 @@ def _parse_source(part: re.Match[str], text: str) -> DraftSource:
 
 
 def _parse_item(source: str, item: str, text: str) -> str:
-    """Parse an item in the brackets of a draft source; those of ``auto`` may be models."""
+    """Parse an item in the brackets of a draft source; an item of ``auto`` may be a model."""
     sources = draft_sources()
     allowed = sources[source]
     if item in allowed:
@@ -209,9 +209,9 @@ def _parse_model(text: str) -> ModelPart:
     brackets = part["brackets"] if part else None
     copied = brackets[1:-1].strip() if brackets else None
     name = (part["quoted"] or part["word"]) if part and copied in (None, *COPY_TYPES) else ""
-    look = part["lookahead"] if part else None
+    lookahead = part["lookahead"] if part else None
     if not part or not is_model_name(name):
-        raise StackError(_unknown_part(text, look))
+        raise StackError(_unknown_part(text, lookahead))
     if split_copy(name)[1] is not None:
         raise StackError(
             f"'{text}' has the type of a copy inside the quotes: write '{ModelPart(name)}'"
@@ -219,20 +219,22 @@ def _parse_model(text: str) -> ModelPart:
     if copied is not None:
         name += f"[{copied}]"
     confidence = _confidence(part["confidence"], text)
-    if look in (None, "auto"):
-        return ModelPart(name, "auto" if look else None, confidence)
-    if not 1 <= int(look) <= MAX_LOOKAHEAD:
-        raise StackError(f"the lookahead {int(look)} in '{text}' is out of range: {_LOOKAHEADS}")
-    return ModelPart(name, int(look), confidence)
+    if lookahead in (None, "auto"):
+        return ModelPart(name, "auto" if lookahead else None, confidence)
+    if not 1 <= int(lookahead) <= MAX_LOOKAHEAD:
+        raise StackError(
+            f"the lookahead {int(lookahead)} in '{text}' is out of range: {_LOOKAHEADS}"
+        )
+    return ModelPart(name, int(lookahead), confidence)
 
 
-def _unknown_part(text: str, look: str | None) -> str:
-    """Return the message about a part that is not a model."""
+def _unknown_part(text: str, lookahead: str | None) -> str:
+    """Return the error message for a part that is not a valid model."""
     unsure = re.fullmatch(r"[A-Za-z0-9_.-]+(?:\s*:\s*(?:[0-9]+|auto))?\s*\?(.*)", text, re.S)
-    if unsure and not look:
+    if unsure and not lookahead:
         return f"the confidence '{unsure[1].strip()}' in '{text}' is not valid: {_CONFIDENCES}"
     wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
-    if wrong and not look:
+    if wrong and not lookahead:
         return f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}"
     return (
         f"unknown part '{text}': expected one of {', '.join(draft_sources())} "
@@ -243,7 +245,7 @@ def _unknown_part(text: str, look: str | None) -> str:
 
 
 def _confidence(written: str | None, text: str) -> float | None:
-    """Return the confidence of a part as a number."""
+    """Return the confidence of a part as a number; ``None`` if it is left out."""
     if written is None:
         return None
     confidence = float(written)

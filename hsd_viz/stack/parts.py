@@ -1,4 +1,4 @@
-"""The parts of a stack as values; ``str`` writes them as text."""
+"""Parsed stacks and their parts; ``str`` returns their text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hsd_viz.stack.grammar import (
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """A database drafter, a baseline or ``auto``, first in a stack.
+    """A database drafter, a baseline or ``auto``, as the first part of a stack.
 
     Attributes:
-        name: of the drafter.
-        items: databases in access order, and options; of ``auto`` ``db`` and model names. Empty for
-            the default.
+        name: the name of the drafter.
+        items: the items in brackets: databases in access order, and options; for ``auto``, ``db``
+            and model names. Empty for the default.
     """
 
     name: str
@@ -30,8 +30,8 @@ class DraftSource:
     def __str__(self) -> str:
         if not self.items:
             return self.name
-        known = draft_sources()[self.name]
-        items = [item if item in known else str(ModelPart(item)) for item in self.items]
+        allowed = draft_sources()[self.name]
+        items = [item if item in allowed else str(ModelPart(item)) for item in self.items]
         return f"{self.name}[{','.join(items)}]"
 
 
@@ -40,10 +40,13 @@ class ModelPart:
     """A model: a ladder name, a hub id or a path.
 
     Attributes:
-        name: the name, id or path; of a copy with the type of its weights, as in ``target[int8]``.
-        lookahead: the tokens that it proposes at least; ``None`` if left out, and for the target.
-        confidence: its draft stops after the token with which the draft's probability by its own
-            rows falls below this number; ``None``: it never stops for this reason.
+        name: the name, id or path; for a copy, with the type of its weights, as in
+            ``target[int8]``.
+        lookahead: the least number of tokens that it proposes; ``None`` if it is left out, and for
+            the target.
+        confidence: the probability below which a draft stops: it ends with the token that makes its
+            joint probability, by its own rows, fall below this number. ``None`` if drafts never
+            stop for this reason.
     """
 
     name: str
@@ -52,7 +55,7 @@ class ModelPart:
 
     @property
     def original(self) -> str:
-        """The name of the model itself, without the type of a copy."""
+        """The name of the model, without the type of a copy."""
         return split_copy(self.name)[0]
 
     def __str__(self) -> str:
@@ -72,7 +75,7 @@ class Stack:
     """A parsed stack.
 
     Attributes:
-        bottom: the draft source below the models, if there is one.
+        bottom: the draft source below the models; ``None`` if there is none.
         models: the models, bottom first; the last is the target.
     """
 
@@ -90,12 +93,12 @@ class Stack:
 
     @property
     def source(self) -> str | None:
-        """The draft source at the bottom, as the stack writes it."""
+        """The text of the draft source at the bottom; ``None`` if there is none."""
         return None if self.bottom is None else str(self.bottom)
 
     @property
     def parts(self) -> tuple[DraftSource | ModelPart, ...]:
-        """The parts by level, level 0 first."""
+        """The parts of the stack, level 0 first."""
         return self.models if self.bottom is None else (self.bottom, *self.models)
 
     @property
@@ -104,7 +107,7 @@ class Stack:
         return self.bottom is not None and self.bottom.name == AUTO
 
     def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
-        """Return the same stack with ``lookahead`` where it was left out."""
+        """Return the same stack with ``lookahead`` for draft models without one."""
         drafts = []
         for model in self.drafts:
             if model.lookahead is None:
@@ -118,11 +121,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class HFStack:
-    """transformers' own loop (``bench`` only).
+    """A loop of transformers, for ``bench`` only.
 
     Attributes:
         name: ``hf-generate``, ``hf-lookup`` or ``hf-assistant``.
-        assistant: the model of ``hf-assistant[MODEL]``.
+        assistant: the draft model of ``hf-assistant[MODEL]``.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Recorded decodes: tables, the :class:`Trace`, its metrics and exports. Pure: no torch."""
+"""Recorded decodes: the :class:`Trace` with its tables, metrics and exports.
+
+Importing this package does not load torch.
+"""
 
 from hsd_viz.trace.events import Event, Finished, Stage, Started
 from hsd_viz.trace.file import SCHEMA_VERSION, TraceError

@@ -1,12 +1,13 @@
-"""The events that make a trace, and their form as JSON, in which a server streams them.
+"""The events of a decode, from which a trace is built, and the JSON form in which servers stream
+them.
 
-A server sends one record per line, of one of these kinds in its key ``event``:
+A server sends a record per line. The key ``event`` is the kind of the record:
 
-- ``queued``: waiting; ``position`` 1 is the next request.
-- ``stage``, ``started``, ``step``, ``finished``: the fields of :class:`Stage`, :class:`Started`,
-  :class:`~hsd_viz.trace.trace.Step` and :class:`Finished`.
-- ``error``: the decode ended; ``message``, and ``retry``: whether the same request may be sent
-  again.
+- ``queued``: the request is waiting; ``position`` 1 is the next request.
+- ``stage``, ``started``, ``step``, ``finished``: the record has the fields of :class:`Stage`,
+  :class:`Started`, :class:`~hsd_viz.trace.trace.Step` or :class:`Finished`.
+- ``error``: the decode ended with an error; ``message`` describes it, and ``retry`` is whether the
+  same request may be sent again.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from hsd_viz.trace.trace import Step, Trace
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Progress before the first token.
+    """An event that reports progress before the first token.
 
     Attributes:
-        text: the current step, as in ``loading nano`` or ``prefill``.
-        done: the part done, if known.
-        total: all of it, if known.
+        text: the current activity, such as ``loading nano`` or ``prefill target``.
+        done: the completed amount; ``None`` if it is not known.
+        total: the total amount; ``None`` if it is not known.
     """
 
     text: str
@@ -37,11 +38,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The decode begins.
+    """An event that reports the end of the prefill, before the first step.
 
     Attributes:
-        meta: the trace's meta so far.
-        pieces: the text of the prompt's tokens by id.
+        meta: the meta of the trace so far.
+        pieces: the texts of the prompt's tokens by id.
     """
 
     meta: dict
@@ -50,10 +51,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The decode is over.
+    """An event that reports the end of the decode.
 
     Attributes:
-        trace: the complete recording.
+        trace: the complete trace.
     """
 
     trace: Trace
@@ -63,7 +64,7 @@ Event = Stage | Started | Step | Finished
 
 
 class ServerError(UserError):
-    """A server ended a decode with an error.
+    """An error that a server reported for a decode.
 
     Attributes:
         retry: whether the same request may be sent again.
@@ -75,8 +76,9 @@ class ServerError(UserError):
 
 
 def to_record(event: Event) -> dict[str, Any]:
-    """Return an event as data for ``json.dumps``. A finished event has only the meta: its tables
-    were in the steps.
+    """Return an event as data for ``json.dumps``.
+
+    The record of a finished event has only the meta, because its tables were sent in the steps.
     """
     match event:
         case Step():
@@ -92,7 +94,7 @@ def to_record(event: Event) -> dict[str, Any]:
 
 
 def read_events(records: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of the records of one decode; a queued request is a :class:`Stage`.
+    """Yield the events of a decode from its records; a queued request yields a :class:`Stage`.
 
     Raises:
         ServerError: if a record reports an error or is not valid.
@@ -118,8 +120,8 @@ def _event_of(record: Any, trace: Any) -> Event:
     """Return the event of a record, and add its rows to the trace under construction.
 
     Args:
-        record: a line of the server's answer, as data.
-        trace: the trace, once it has started.
+        record: the JSON data of a line of the server's response.
+        trace: the trace; ``None`` before the decode has started.
     """
     match record["event"]:
         case "queued":
@@ -135,7 +137,7 @@ def _event_of(record: Any, trace: Any) -> Event:
             trace.append(step)
             return step
         case "finished":
-            # In place, as in a local decode: the meta of the start becomes the final one.
+            # Updated in place, as in a local decode, so that the meta of Started becomes complete.
             trace.meta.update(record["meta"])
             return Finished(trace)
         case "error":

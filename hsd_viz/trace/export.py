@@ -2,7 +2,7 @@
 
 - CSV: a file per table.
 - Chrome's trace event format, which ui.perfetto.dev and chrome://tracing open.
-- AIPerf's ``profile_export.jsonl`` (0.13.0), with its record of speculative decoding.
+- AIPerf's ``profile_export.jsonl`` (0.13.0), including its record of speculative decoding.
 """
 
 import json
@@ -18,14 +18,16 @@ from hsd_viz.trace.rows import CallRow, RoundRow
 from hsd_viz.trace.tables import TABLES, observed
 from hsd_viz.trace.trace import Trace
 
-#: The thread that has the rounds.
+#: The id of the thread that shows the rounds.
 _ROUNDS_THREAD = 1
 
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
-    """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created
-    if missing, and return the paths. The columns are those of :mod:`hsd_viz.trace.tables`; lists
-    are JSON text, absent values empty. A link in place of a file is replaced.
+    """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv``, and return the paths.
+
+    The folder is created if it is missing. The columns are those of :mod:`hsd_viz.trace.tables`;
+    lists are written as JSON text, missing values as empty cells. A link in place of a file is
+    replaced.
 
     Raises:
         OSError: if a file cannot be written.
@@ -39,19 +41,19 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value of a table as CSV has it: lists as JSON text."""
+    """Return the CSV form of a value: lists as JSON text, others unchanged."""
     return json.dumps(value) if isinstance(value, list) else value
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
     """Return the trace as a JSON object in Google's "Trace Event Format".
 
-    Complete events (``X``) have the category ``call`` or ``round``, and their row as arguments. One
-    thread has the nested rounds; each level has a thread with its calls. Counters (``C``) change at
-    the end of each target round. Times are microseconds, nanoseconds a fraction of them.
+    Complete events (``X``) have the category ``call`` or ``round``, and their row as arguments. A
+    thread shows the nested rounds, and a thread per level shows its calls. Counters (``C``) change
+    at the end of each target round. Times are in microseconds with fractions.
     """
     names = {call.level: call.name for call in trace.call_rows}
-    # The threads of levels, the target's first.
+    # The thread of each level, that of the target first.
     threads = {level: tid for tid, level in enumerate(sorted(names, reverse=True), 2)}
     rounds = sorted(trace.round_rows, key=lambda row: (observed(row.start_ns), -row.level))
     process = {"ph": "M", "name": "process_name", "args": {"name": f"hsd_viz: {trace.stack}"}}
@@ -78,7 +80,7 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _name_thread(tid: int, name: str) -> list[dict[str, Any]]:
-    """Return the events that name a thread and give it its place."""
+    """Return the events that set the name and the position of a thread."""
     return [
         {"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}},
         {"ph": "M", "name": "thread_sort_index", "tid": tid, "args": {"sort_index": tid}},
@@ -88,7 +90,7 @@ def _name_thread(tid: int, name: str) -> list[dict[str, Any]]:
 def _round_spans(
     trace: Trace, rounds: Sequence[RoundRow], names: dict[int, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield an event for each round, with the text that it emitted; ``names`` are of levels."""
+    """Yield an event for each round with the text that it emitted, given the names of levels."""
     texts: dict[int, str] = {}
     for token in trace.token_rows:
         texts[token.round] = texts.get(token.round, "") + token.text
@@ -99,7 +101,7 @@ def _round_spans(
 
 
 def _counters(trace: Trace, rounds: Sequence[RoundRow]) -> Iterator[dict[str, Any]]:
-    """Yield what has been emitted and drafted by the end of each target round."""
+    """Yield the counters of emitted and draft tokens at the end of each target round."""
     tokens_of_round = Counter(token.round for token in trace.token_rows)
     emitted = 0
     for row in rounds:
@@ -115,7 +117,7 @@ def _counters(trace: Trace, rounds: Sequence[RoundRow]) -> Iterator[dict[str, An
 def _span(
     name: str, category: str, tid: int, row: RoundRow | CallRow, args: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the complete event of a row."""
+    """Return the complete event for a row."""
     return {
         "ph": "X",
         "name": name,
@@ -128,11 +130,11 @@ def _span(
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
-    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding
-    record.
+    """Return a trace as a line of AIPerf's ``profile_export.jsonl``, with its record of speculative
+    decoding.
 
     Raises:
-        UserError: for an imported trace whose source does not report each verification.
+        UserError: if the trace was imported from a source that does not report each verification.
     """
     meta = trace.meta
     metadata = {

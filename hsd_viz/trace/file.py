@@ -1,7 +1,7 @@
-"""The file of a trace: one JSON object, gzipped or not.
+"""Read and write trace files. A trace file is a JSON object, which may be gzipped.
 
-Its keys are ``format``, ``schema``, ``meta`` (what describes the run), ``pieces`` (the texts of
-tokens by id) and the four tables, each an object of columns. How the values of a column are packed:
+Its keys are ``format``, ``schema``, ``meta`` (the description of the run), ``pieces`` (the texts of
+tokens by id) and the four tables, each an object of columns. The values of columns are packed by
 :meth:`hsd_viz.trace.tables.Column.pack`.
 """
 
@@ -24,11 +24,11 @@ from hsd_viz.errors import INVALID_JSON, BadFile, UserError
 from hsd_viz.trace.tables import TABLES, Columns
 
 FORMAT = "hsd_viz trace"
-#: Files of schema 1 have plain columns, which are still read.
+#: The schema that is written. Files of schema 1, with plain columns, are still read.
 SCHEMA_VERSION = 2
-#: The largest file that is read, in bytes of JSON: about 500 000 tokens.
+#: The largest file that is read, in bytes of JSON, which is about 500 000 tokens.
 MOST_BYTES = 2_000_000_000
-#: The required keys of a trace's meta; the rest depends on the engine.
+#: The required keys of a trace's meta; other keys depend on the engine.
 REQUIRED_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 _GZIP = b"\x1f\x8b"
 _READING = RLock()
@@ -42,16 +42,16 @@ Tables = tuple[dict[str, Columns], dict[int, str]]
 
 
 class TraceError(BadFile):
-    """A trace file that cannot be read; the message is one line for the user."""
+    """An error for a trace file that cannot be read, with a one-line message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the file of a trace holds.
+    """The content of a trace file.
 
     Attributes:
-        meta: what describes the run.
-        columns: the tables by name, as columns by name.
+        meta: the description of the run.
+        columns: the columns by table and name.
         pieces: the texts of tokens by id.
     """
 
@@ -61,7 +61,7 @@ class Content:
 
 
 def to_data(content: Content) -> dict[str, Any]:
-    """Return a trace as plain JSON data, one list per column."""
+    """Return a trace as plain JSON data, with a list per column."""
     return {
         "format": FORMAT,
         "schema": SCHEMA_VERSION,
@@ -72,7 +72,7 @@ def to_data(content: Content) -> dict[str, Any]:
 
 
 def from_data(data: Any) -> Content:
-    """Return the trace of plain or packed JSON data.
+    """Return the content of a trace from plain or packed JSON data.
 
     Raises:
         TraceError: if ``data`` is not a complete trace.
@@ -111,32 +111,37 @@ def _read_content(data: dict[str, Any]) -> Content:
 
 
 def read_tables(data: dict[str, Any]) -> Tables:
-    """Return the tables and the texts of tokens of a trace or of a step.
+    """Return the tables and the texts of tokens from the JSON data of a trace or a step.
 
     Raises:
-        UserError: if a table is not as declared.
-        ValueError: if the number of a token is not a whole number.
+        UserError: if a table is not valid.
+        ValueError: if a token id is not a whole number.
     """
     pieces = {int(token): str(text) for token, text in data["pieces"].items()}
     return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
 
 
 def to_bytes(content: Content, packed: bool = True) -> bytes:
-    """Return the bytes of a file: JSON with packed columns, gzipped if ``packed``."""
+    """Return the bytes of a trace file: JSON with packed columns, gzipped if ``packed``."""
     data = to_data(content)
     for name, table in TABLES.items():
         columns = content.columns[name]
         data[name] = {key: column.pack(columns[key]) for key, column in table.columns.items()}
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
-    # mtime=0: the same trace gives the same bytes.
+    # mtime=0, so that the same trace gives the same bytes.
     return gzip.compress(text, mtime=0) if packed else text
 
 
 def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES) -> Content:
-    """Return the trace of a file's bytes (gzipped or not), of at most ``max_bytes`` unpacked.
+    """Read the bytes of a trace file, gzipped or not.
+
+    Args:
+        payload: the bytes of the file.
+        name: the name of the file, for error messages.
+        max_bytes: the largest size in bytes after unpacking.
 
     Raises:
-        TraceError: if it is not a complete trace; the message begins with ``name``.
+        TraceError: if the file is too large or not a complete trace.
     """
     payload = _unpacked(payload, name, max_bytes)
     try:
@@ -155,9 +160,11 @@ def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES)
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Read without collections of garbage: hundreds of thousands of lists are made and none is
-    dropped, so that they would double the time. One thread at a time: of two, the one that begins
-    last would not enable them again.
+    """Disable garbage collection while a file is read.
+
+    Reading creates hundreds of thousands of lists and releases none, so collections would double
+    the time. A lock admits one thread at a time: otherwise a second thread could find collection
+    disabled, and leave it disabled.
     """
     with _READING:
         collecting = gc.isenabled()
@@ -170,10 +177,10 @@ def _without_collections() -> Iterator[None]:
 
 
 def save(content: Content, path: str | os.PathLike) -> Path:
-    """Write a trace, gzipped when the name ends in ``.gz``; the file appears whole or not at all.
+    """Write a trace file atomically, gzipped if the name ends in ``.gz``.
 
     Raises:
-        UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+        UserError: if the name ends in neither ``.json`` nor ``.json.gz``.
     """
     path = checked_name(Path(path))
     write_whole(path, to_bytes(content, packed=path.name.endswith(".gz")))
@@ -181,7 +188,7 @@ def save(content: Content, path: str | os.PathLike) -> Path:
 
 
 def load(path: str | os.PathLike) -> Content:
-    """Read a trace.
+    """Read a trace file.
 
     Raises:
         TraceError: if the file is missing, invalid or of a newer version.
@@ -194,10 +201,10 @@ def load(path: str | os.PathLike) -> Content:
 
 
 def checked_name(path: Path) -> Path:
-    """Return the path of a trace to write.
+    """Check the name of a trace file to write, and return its path.
 
     Raises:
-        UserError: if the name of a file has another ending.
+        UserError: if the name ends in neither ``.json`` nor ``.json.gz``.
     """
     if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
         message = f"cannot save a trace as {path.name}: the name must end in .json or .json.gz"
@@ -210,7 +217,10 @@ def checked_name(path: Path) -> Path:
 
 
 def _unpacked(content: bytes, name: str, max_bytes: int) -> bytes:
-    """Unpack at most ``max_bytes`` bytes: a small file can unpack to any size."""
+    """Return the unpacked content, of at most ``max_bytes`` bytes.
+
+    The limit is needed, because a small file can unpack to any size.
+    """
     if not content.startswith(_GZIP):
         if len(content) > max_bytes:
             raise TraceError(f"{name} is too large: the maximum is {max_bytes / 1e6:.0f} MB")

@@ -1,4 +1,4 @@
-"""The identities that every complete trace satisfies: counts that are recorded twice agree."""
+"""Check the identities of a complete trace: counts that are recorded twice must agree."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def check(trace: Trace) -> None:
     """Check the identities of a complete trace.
 
     Raises:
-        UserError: if one is violated; the message names the first.
+        UserError: if an identity is violated; the message names the first.
     """
-    # Columns, because tens of thousands of rows would be made for this alone.
+    # Columns are used, because creating tens of thousands of rows takes long.
     tokens = trace.columns["tokens"]
     drafts = trace.columns["drafts"]
     rounds = {row.id: row for row in trace.round_rows}
@@ -38,7 +38,7 @@ def check(trace: Trace) -> None:
 
 
 def _check_drafts(drafts: Columns, rounds: dict[int, RoundRow]) -> None:
-    """Check that the draft tokens of each round are as many as the round counts."""
+    """Check that the number of draft tokens in each round is the number that the round reports."""
     drafted = Counter(drafts["round"])
     for number in drafted:
         _same(f"draft of round {number}: there is such a round", number in rounds, True)
@@ -50,7 +50,7 @@ def _check_drafts(drafts: Columns, rounds: dict[int, RoundRow]) -> None:
 
 
 def _check_parents(rounds: dict[int, RoundRow], target: int) -> None:
-    """Check that each round serves one of a level above, but for those of the target."""
+    """Check that the parent of each round is of a higher level; a target round has no parent."""
     for row in rounds.values():
         if row.parent is None:
             serves_higher = row.level == target
@@ -61,7 +61,7 @@ def _check_parents(rounds: dict[int, RoundRow], target: int) -> None:
 
 
 def _check_emitted(tokens: Columns, rounds: dict[int, RoundRow], target: int) -> None:
-    """Check that each round of the target emitted what it accepted, and its own token."""
+    """Check that each target round emitted its accepted tokens and its own token."""
     expected: Counter[tuple[int, str]] = Counter()
     for row in rounds.values():
         if row.level != target:
@@ -76,7 +76,7 @@ def _check_emitted(tokens: Columns, rounds: dict[int, RoundRow], target: int) ->
 
 
 def _check_accepted(tokens: Columns, drafts: Columns) -> None:
-    """Check that each emitted draft token is one accepted draft token."""
+    """Check that each emitted draft token has exactly one accepted row in the drafts."""
     accepted: Counter[tuple] = Counter()
     for place, verdict in zip(_places(drafts), drafts["verdict"], strict=True):
         if verdict == "accepted":

@@ -2,14 +2,14 @@
 
 - Acceptance rate: accepted / drafted.
 - Conditional acceptance: accepted / examined.
-- Mean acceptance length: emitted tokens per target forward pass, bonus included (plain decoding:
-  1.00).
+- Mean acceptance length: emitted tokens per target forward pass, including bonus tokens (1.00 for
+  plain decoding).
 - Drafting latency: seconds per target round spent on look-ups and database updates, without the
   forward passes of draft models.
-- Speed: counted from the end of prefill.
+- Speed: emitted tokens per second from the end of prefill.
 
-A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta; what
-they do not determine is *not observed*: ``None``.
+A trace imported from another engine (:mod:`hsd_viz.records.traces`) has counts in its meta. Metrics
+that they do not determine are *not observed*: ``None``.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from hsd_viz.trace.tables import Columns
 
 #: The length of the repetitions that :func:`repetition_share` counts, in tokens.
 NGRAM = 8
-#: A record with more accepted tokens in a round is damaged.
+#: The largest plausible number of accepted tokens in a round; a record with more is damaged.
 MOST_ACCEPTED = 1024
-#: What the calls do that find drafts without a forward pass.
+#: The kinds of calls that find drafts without a forward pass.
 _FINDING = ("lookup", "update")
 
 
 class LevelMetrics(TypedDict):
-    """The rounds of one verifying level.
+    """The metrics of a verifying level.
 
     Attributes:
-        level: its place in the stack, 0 at the bottom.
-        rounds: how many it had.
-        drafted: tokens submitted to it.
-        examined: those up to the first rejection of each round.
-        accepted: those that it accepted.
+        level: the index of the level in the stack, 0 at the bottom.
+        rounds: the number of rounds.
+        drafted: the number of draft tokens submitted to the level.
+        examined: the number of draft tokens up to the first rejection of each round.
+        accepted: the number of accepted draft tokens.
         acceptance_rate: accepted / drafted.
         conditional_acceptance: accepted / examined.
         accepted_histogram: the number of rounds with k accepted tokens, by k.
@@ -56,16 +56,16 @@ class LevelMetrics(TypedDict):
 
 
 class CallMetrics(TypedDict):
-    """The calls of one kind of one member of the stack.
+    """The sums over the calls of a kind by a level.
 
     Attributes:
-        level: its place in the stack, 0 at the bottom.
-        name: of the model or database.
-        kind: what the calls did, such as ``verify`` or ``lookup``.
-        calls: how many there were.
-        steps: their forward passes.
-        fed: the tokens that they read.
-        seconds: their time.
+        level: the index of the level in the stack, 0 at the bottom.
+        name: the name of the model or database.
+        kind: the kind of the calls, such as ``verify`` or ``lookup``.
+        calls: the number of calls.
+        steps: the number of forward passes.
+        fed: the number of tokens fed.
+        seconds: the total time in seconds.
     """
 
     level: int
@@ -78,29 +78,31 @@ class CallMetrics(TypedDict):
 
 
 class Metrics(TypedDict):
-    """The metrics of one trace; ``None`` is what has no denominator, or was not observed.
+    """The metrics of a trace. A metric is ``None`` if its denominator is zero or if it was not
+    observed.
 
     Only imported traces lack observations (:func:`hsd_viz.trace.tables.observed`).
 
     Attributes:
-        tokens: emitted.
-        rounds: of the target.
-        drafted: tokens submitted to the target.
-        accepted: those that it accepted.
+        tokens: the number of emitted tokens.
+        rounds: the number of target rounds.
+        drafted: the number of draft tokens submitted to the target.
+        accepted: the number of draft tokens that the target accepted.
         acceptance_rate: accepted / drafted.
         conditional_acceptance: accepted / examined.
-        mean_acceptance_length: emitted tokens per forward pass of the target.
-        seconds: of decoding, after prefill.
-        prefill_seconds: of prefill.
-        draft_seconds_per_round: look-ups and updates of databases, per target round.
-        target_forwards: forward passes of the target after prefill.
-        repetition_share: see :func:`repetition_share`.
-        drafted_by_source: tokens submitted to the target, by who proposed them.
-        accepted_by_source: emitted draft tokens, by who proposed them.
-        emitted_by_source: emitted tokens, by who proposed them.
-        levels: one entry per verifying level, bottom first.
-        calls_by_level: one entry per (level, name, kind).
-        tokens_per_second: emitted tokens per second of decoding.
+        mean_acceptance_length: the number of emitted tokens per forward pass of the target.
+        seconds: the time of decoding in seconds, after prefill.
+        prefill_seconds: the time of prefill in seconds.
+        draft_seconds_per_round: the time in seconds of look-ups and updates of databases, per
+            target round.
+        target_forwards: the number of forward passes of the target after prefill.
+        repetition_share: the share of repeated tokens: see :func:`repetition_share`.
+        drafted_by_source: the number of draft tokens submitted to the target, by source.
+        accepted_by_source: the number of emitted draft tokens, by source.
+        emitted_by_source: the number of emitted tokens, by source.
+        levels: the metrics of each verifying level, bottom first.
+        calls_by_level: the sums over calls by level, name and kind.
+        tokens_per_second: the number of emitted tokens per second of decoding.
     """
 
     tokens: int | None
@@ -124,7 +126,7 @@ class Metrics(TypedDict):
 
 
 def metrics(tables: dict[str, Columns], meta: dict[str, Any]) -> Metrics:
-    """Return all metrics of one trace, from its tables and its meta. Times in seconds."""
+    """Return the metrics of a trace, from its tables and its meta."""
     tokens = tables["tokens"]
     emitted = len(tokens["token_id"])
     levels = level_metrics(tables["rounds"])
@@ -160,7 +162,7 @@ def metrics(tables: dict[str, Columns], meta: dict[str, Any]) -> Metrics:
 
 
 def _put_counts(figures: Metrics, counts: dict[str, Any]) -> None:
-    """Put the sums of an imported trace, which has them in place of rows, into its metrics."""
+    """Set the metrics of an imported trace, which has counts in its meta instead of rows."""
     figures["tokens"] = counts.get("tokens")
     figures["rounds"] = counts.get("forwards")
     figures["drafted"] = counts.get("drafted")
@@ -169,7 +171,7 @@ def _put_counts(figures: Metrics, counts: dict[str, Any]) -> None:
     figures["mean_acceptance_length"] = counts.get("length_forwards")
     figures["target_forwards"] = counts.get("forwards")
     figures["tokens_per_second"] = _ratio(figures["tokens"], figures["seconds"])
-    # Without rows, who proposed a token and which text it is was not observed.
+    # Without rows, the sources and the texts of tokens were not observed.
     figures["draft_seconds_per_round"] = None
     figures["repetition_share"] = None
     figures["drafted_by_source"] = None
@@ -178,14 +180,14 @@ def _put_counts(figures: Metrics, counts: dict[str, Any]) -> None:
 
 
 def _decode_seconds(meta: dict[str, Any]) -> float | None:
-    """Return the time of a decode after its prefill; ``None`` if it was not observed."""
+    """Return the time of a decode in seconds after prefill; ``None`` if it was not observed."""
     if meta.get("counts") is not None:
         return _in_seconds(meta.get("decode_ns"))
     return _in_seconds(meta.get("wall_ns", 0) - meta.get("prefill_ns", 0))
 
 
 def _target_forwards(calls: list[CallMetrics], target: int) -> int:
-    """Return how often the target verified; ``target`` is its level."""
+    """Return the number of verifications by the target, whose level is ``target``."""
     forwards = 0
     for row in calls:
         if row["kind"] == "verify" and row["level"] == target:
@@ -194,7 +196,7 @@ def _target_forwards(calls: list[CallMetrics], target: int) -> int:
 
 
 def _drafted_by_source(drafts: Columns, rounds: Columns, target: int) -> dict[str, int]:
-    """Return the tokens that were submitted to the target, by who proposed them."""
+    """Return the number of draft tokens submitted to the target, by source."""
     rounds_of_target = set()
     for number, level in zip(rounds["id"], rounds["level"], strict=True):
         if level == target:
@@ -207,7 +209,7 @@ def _drafted_by_source(drafts: Columns, rounds: Columns, target: int) -> dict[st
 
 
 def _accepted_by_source(tokens: Columns) -> dict[str, int]:
-    """Return the emitted draft tokens, by who proposed them."""
+    """Return the number of emitted draft tokens, by source."""
     accepted: Counter[str] = Counter()
     for source, kind in zip(tokens["source"], tokens["kind"], strict=True):
         if kind == "accepted":
@@ -216,8 +218,9 @@ def _accepted_by_source(tokens: Columns) -> dict[str, int]:
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
-    """Return the share of tokens that end an 8-gram already present earlier in the same output; 0
-    if it is empty.
+    """Return the share of tokens that end an 8-gram which occurs earlier in the same output.
+
+    The share of an empty output is 0.
     """
     earlier_grams: set[tuple[int, ...]] = set()
     repeated = 0
@@ -229,11 +232,12 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
-    """Map the id of each round to the id of the target round it is part of (a target round: to
-    itself).
+    """Return the id of the target round that each round is part of, by the id of the round.
+
+    A target round is part of itself.
     """
     targets: dict[int, int] = {}
-    for r in sorted(rounds, key=lambda r: r.id):  # a round opens after the one that it serves
+    for r in sorted(rounds, key=lambda r: r.id):  # a parent has a lower id than its children
         targets[r.id] = r.id if r.parent is None else targets[r.parent]
     return targets
 
@@ -242,7 +246,7 @@ def level_metrics(rounds: Columns) -> list[LevelMetrics]:
     """Return the metrics of each verifying level, bottom first.
 
     Raises:
-        UserError: if a round accepted more tokens than any engine drafts.
+        UserError: if a round accepted more than :data:`MOST_ACCEPTED` tokens.
     """
     rows_by_level: dict[int, list[_RoundCounts]] = {}
     columns = (rounds["level"], rounds["drafted"], rounds["examined"], rounds["accepted"])
@@ -253,7 +257,7 @@ def level_metrics(rounds: Columns) -> list[LevelMetrics]:
 
 
 class _RoundCounts(NamedTuple):
-    """The draft tokens of one round: submitted, up to the first rejection, and accepted."""
+    """The number of draft tokens of a round that were submitted, examined and accepted."""
 
     drafted: int
     examined: int
@@ -261,7 +265,7 @@ class _RoundCounts(NamedTuple):
 
 
 def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
-    """Return the metrics of the rounds of a level."""
+    """Return the metrics of a level from its rounds."""
     drafted = sum(row.drafted for row in rows)
     examined = sum(row.examined for row in rows)
     accepted = sum(row.accepted for row in rows)
@@ -283,7 +287,7 @@ def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
 
 @dataclass(slots=True)
 class _CallSums:
-    """Sums over the calls of one member of the stack."""
+    """The sums over the calls of a kind by a level."""
 
     calls: int = 0
     steps: int = 0
@@ -292,7 +296,7 @@ class _CallSums:
 
 
 def _calls(calls: Columns) -> list[CallMetrics]:
-    """Return the sums of the calls by level, name and kind, in this order."""
+    """Return the sums over the calls by level, name and kind, sorted in this order."""
     sums: dict[tuple[int, str, str], _CallSums] = {}
     names = ("level", "name", "kind", "steps", "fed", "duration_ns")
     columns = [calls[name] for name in names]
@@ -303,23 +307,23 @@ def _calls(calls: Columns) -> list[CallMetrics]:
         row.fed += fed
         row.nanoseconds += nanoseconds
     rows = []
-    for (level, name, kind), of_kind in sorted(sums.items(), key=lambda item: item[0]):
+    for (level, name, kind), sums_of_kind in sorted(sums.items(), key=lambda item: item[0]):
         rows.append(
             CallMetrics(
                 level=level,
                 name=name,
                 kind=kind,
-                calls=of_kind.calls,
-                steps=of_kind.steps,
-                fed=of_kind.fed,
-                seconds=of_kind.nanoseconds / 1e9,
+                calls=sums_of_kind.calls,
+                steps=sums_of_kind.steps,
+                fed=sums_of_kind.fed,
+                seconds=sums_of_kind.nanoseconds / 1e9,
             )
         )
     return rows
 
 
 def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    """Return a quotient; ``None`` if a part is not known or the denominator is zero."""
+    """Return a quotient; ``None`` if a value is not known or the denominator is zero."""
     if numerator is None or not denominator:
         return None
     return numerator / denominator

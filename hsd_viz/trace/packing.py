@@ -1,12 +1,12 @@
-"""The columns of a trace as they are saved: compact, and still JSON.
+"""Pack the columns of a trace into compact JSON, and unpack them.
 
-- Numbers: ``{"i4": base64}`` of little-endian 32-bit integers (null: the smallest), or
-  ``{"f8": base64}`` of doubles (null: NaN). Numbers that fit neither stay a list.
-- Texts and lists: ``{"of": distinct values, "at": packed places in them}``.
+- Numbers: ``{"i4": base64}`` of little-endian 32-bit integers, where the smallest integer is null,
+  or ``{"f8": base64}`` of doubles, where NaN is null. Numbers that fit neither form stay a list.
+- Texts and lists: ``{"of": distinct values, "at": packed indices into them}``.
 - Lists of the most probable tokens: ``{"n": packed lengths, "ids": packed ids, "shares": packed
   probabilities}``, with the length -1 for null.
 
-A value takes five bytes or more, so that a small file cannot expand to many values.
+A value takes at least five bytes, so that a small file cannot expand to many values.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ import numpy as np
 
 from hsd_viz.errors import UserError
 
-#: The integers that a double holds exactly are below this.
+#: The bound below which a double represents all integers exactly.
 _EXACT = 2**53
-#: A null among 32-bit integers, and their limits.
+#: The 32-bit integer that encodes null, the smallest.
 _NULL = -(2**31)
-_MOST = 2**31
+#: The upper bound (exclusive) of 32-bit integers.
+_UPPER_BOUND = 2**31
 
 
 def pack_numbers(values: list, *, whole: bool) -> Any:
-    """Return numbers and nulls in the smallest form that holds them; ``whole``: integers."""
+    """Pack numbers and nulls in the smallest lossless form.
+
+    ``whole`` specifies whether all numbers are integers.
+    """
     numbers = [value for value in values if value is not None]
-    if whole and all(_NULL < value < _MOST for value in numbers):
+    if whole and all(_NULL < value < _UPPER_BOUND for value in numbers):
         return _packed(np.array([_NULL if value is None else value for value in values], "<i4"))
     if all(value == value and abs(value) < _EXACT for value in numbers):
         return _packed(np.array([np.nan if value is None else value for value in values], "<f8"))
@@ -41,10 +45,15 @@ def _packed(numbers: np.ndarray) -> dict[str, str]:
 
 
 def unpack_numbers(packed: Any, *, whole: bool, null: bool) -> list:
-    """Return packed numbers; ``null``: some may be missing. A plain list is returned as it is.
+    """Unpack numbers. A plain list is returned unchanged.
+
+    Args:
+        packed: the packed numbers.
+        whole: whether all numbers are integers.
+        null: whether values may be missing.
 
     Raises:
-        UserError: if they are not finite, or one is missing that may not be.
+        UserError: if a number is not finite, or if a value is missing that must not be.
     """
     if isinstance(packed, list):
         return packed
@@ -64,27 +73,27 @@ def unpack_numbers(packed: Any, *, whole: bool, null: bool) -> list:
 
 
 def pack_repeated(values: list) -> dict[str, Any]:
-    """Return texts or lists, which repeat themselves, as different values and places in them."""
+    """Pack texts or lists, which often repeat, as distinct values and indices into them."""
     keys = [tuple(value) if isinstance(value, list) else value for value in values]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    value_places = [places[key] for key in keys]
-    return {"of": list(places), "at": pack_numbers(value_places, whole=True)}
+    indices = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+    value_indices = [indices[key] for key in keys]
+    return {"of": list(indices), "at": pack_numbers(value_indices, whole=True)}
 
 
-def unpack_repeated(different: list, packed_places: Any) -> list:
-    """Return the values at packed places of different values.
+def unpack_repeated(distinct: list, packed_indices: Any) -> list:
+    """Unpack values from distinct values and packed indices into them.
 
     Raises:
-        IndexError: if a place is not one of them.
+        IndexError: if an index is out of range.
     """
-    places = unpack_numbers(packed_places, whole=True, null=False)
-    if min(places, default=0) < 0:
+    indices = unpack_numbers(packed_indices, whole=True, null=False)
+    if min(indices, default=0) < 0:
         raise IndexError("a place is negative")
-    return [different[place] for place in places]
+    return [distinct[index] for index in indices]
 
 
 def pack_top(values: list) -> dict[str, Any]:
-    """Return lists of [token id, probability], or nulls, as columns of numbers."""
+    """Pack lists of [token id, probability], or nulls, as columns of numbers."""
     lengths = []
     ids = []
     shares = []
@@ -101,10 +110,10 @@ def pack_top(values: list) -> dict[str, Any]:
 
 
 def unpack_top(packed: Any) -> list:
-    """Return the lists of :func:`pack_top`.
+    """Unpack the lists that :func:`pack_top` packed.
 
     Raises:
-        UserError: if their lengths are not those of the columns.
+        UserError: if the lengths do not match the columns.
     """
     lengths = unpack_numbers(packed["n"], whole=True, null=False)
     ids = unpack_numbers(packed["ids"], whole=True, null=False)

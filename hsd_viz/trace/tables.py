@@ -1,13 +1,13 @@
-"""The record of a decode: four tables, declared once in ``tables.toml``.
+"""The four tables of a trace, which are declared once in ``tables.toml``.
 
-From that declaration come the columns of a trace and of its file, the check of what is read, the
-data frames, the classes of rows (:mod:`hsd_viz.trace.rows`), the TypeScript types of the page
-(``js/lib/tables.ts``) and the reference (``docs/reference/trace.md``).
+From that declaration are derived: the columns of a trace and of its file, the checks of files that
+are read, the data frames, the classes of rows (:mod:`hsd_viz.trace.rows`), the TypeScript types of
+the page (``js/lib/tables.ts``) and the reference (``docs/reference/trace.md``).
 
-Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at
-the bottom. A *source* is what first proposed a token: a database (``context``, ``model``,
+Times are integer nanoseconds from the start of the decode. A *level* is a part of the stack, 0 at
+the bottom. A *source* is the part that first proposed a token: a database (``context``, ``model``,
 ``statistics``), a baseline (``lookup``, ...), a draft model by its name, or ``target`` for the
-target model's own tokens. Columns hold JSON values; rows are made of them on demand.
+target model's own tokens. Columns contain JSON values; rows are built from them on demand.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ from hsd_viz.trace.packing import (
 from hsd_viz.trace.rows import ROWS, Row
 
 Value = TypeVar("Value")
-#: A table as JSON: a list of values for each column, all of one length.
+#: A table as JSON: a list of values per column, all of the same length.
 Columns = dict[str, list[Any]]
 
-#: The types of values, by kind.
+#: An integer of 64 bits, except the smallest one.
 _INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
-#: Neither NaN nor infinite, which JSON does not have.
+#: A finite number, because JSON has neither NaN nor infinity.
 _NUMBER = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+#: The types of values by kind of column.
 _TYPES: dict[str, Any] = {"int": _INTEGER, "float": _NUMBER, "str": str, "ints": list[_INTEGER]}
 _TYPES["top"] = list[tuple[_INTEGER, _NUMBER]]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: the fields of ``tables.toml``.
+    """A column, as ``tables.toml`` declares it.
 
     Attributes:
-        name: of the column.
-        kind: ``int``, ``float``, ``str``, ``ints`` or ``top``.
-        null: whether a value may be missing.
-        meaning: what the values are.
-        unit: of the values.
-        names: the values that are allowed, of a text.
-        later: whether files from before the column lack it.
-        observed: whether it is null only in a trace of an engine that does not report it.
-        default: the value where it is missing.
+        name: the name of the column.
+        kind: the type of its values: ``int``, ``float``, ``str``, ``ints`` or ``top``.
+        null: whether values may be missing.
+        meaning: a description of the values.
+        unit: the unit of the values; empty if they have none.
+        names: the allowed values of a text column; empty if all texts are allowed.
+        later: whether the column was added later, so that older files lack it.
+        observed: whether values are missing only in traces of engines that do not report them.
+        default: the value for files and rows that lack the column.
     """
 
     name: str
@@ -71,17 +72,17 @@ class Column:
     default: Any = None
 
     def checked(self, values: Any) -> list:
-        """Return ``values``.
+        """Check that ``values`` are valid for this column, and return them.
 
         Raises:
-            ValueError: if they are not a column of this type.
+            ValueError: if they are not.
         """
         kind: Any = Literal[self.names] if self.names else _TYPES[self.kind]
         msgspec.convert(values, list[kind | None if self.null else kind])  # type: ignore[misc]
         return values
 
     def pack(self, values: list) -> Any:
-        """Return the values as they are saved: see :mod:`hsd_viz.trace.packing`."""
+        """Return the values in the form of files (:mod:`hsd_viz.trace.packing`)."""
         match self.kind:
             case "int" | "float":
                 return pack_numbers(values, whole=self.kind == "int")
@@ -90,8 +91,9 @@ class Column:
         return pack_repeated(values)
 
     def unpack(self, packed: Any) -> list:
-        """Return the values of a saved column, which may be a plain list, as in files of schema 1
-        and where it travels; of an invalid one raise what :meth:`TableColumns.read` reports.
+        """Return the values of a packed column, or of a plain list as in schema 1 and in events.
+
+        An invalid column raises one of the exceptions that :meth:`TableColumns.read` reports.
         """
         if isinstance(packed, list):
             return self.checked(packed)
@@ -106,12 +108,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """A declared table.
+    """A table, as ``tables.toml`` declares it.
 
     Attributes:
-        name: of the table.
-        meaning: of a row.
-        columns: by name.
+        name: the name of the table.
+        meaning: a description of a row.
+        columns: the columns by name.
     """
 
     name: str
@@ -120,22 +122,21 @@ class TableColumns:
 
     @property
     def row_name(self) -> str:
-        """The name of the class of its rows, such as ``TokenRow``."""
+        """The name of the class of rows, such as ``TokenRow``."""
         return f"{self.name.removesuffix('s').title()}Row"
 
     @property
     def row(self) -> type[Row]:
-        """The class of its rows, in which columns at the end that may be null, or have a default,
-        may be left out.
-        """
+        """The class of rows. The last columns may be left out if they may be null or have a default."""
         return ROWS[self.name]
 
     def read(self, data: Any) -> Columns:
-        """Return saved ``data`` as columns; one that an older trace lacks has its default in every
-        row.
+        """Return the columns of saved ``data``.
+
+        A column that an older trace lacks is filled with its default.
 
         Raises:
-            UserError: if a column is missing or is not as declared.
+            UserError: if a column is missing or not valid.
         """
         if not isinstance(data, dict):
             raise UserError(f"its table '{self.name}' is not an object of columns")
@@ -161,8 +162,8 @@ def observed(value: Value | None) -> Value:
     """Return a time or a metric that every decode of this package has.
 
     Raises:
-        Unsupported: if it is ``None``: the trace is imported from an engine that does not report
-            it.
+        Unsupported: if it is ``None``, because the trace was imported from an engine that does not
+            report it.
     """
     if value is None:
         raise Unsupported(
@@ -172,7 +173,7 @@ def observed(value: Value | None) -> Value:
 
 
 def _column(name: str, declared: dict[str, Any]) -> Column:
-    """Return a column as ``tables.toml`` declares it; names of entry points follow its own."""
+    """Return a column from its declaration, with the names of entry points after its own."""
     names = list(declared.get("names", ()))
     group = declared.get("others", "")
     if group:
@@ -194,6 +195,7 @@ def _column(name: str, declared: dict[str, Any]) -> Column:
 #: The file that declares the tables.
 DECLARATION = Path(__file__).with_name("tables.toml")
 _declared = tomllib.loads(DECLARATION.read_text(encoding="utf-8"))
+#: The tables by name.
 TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
     _columns = {name: _column(name, column) for name, column in _table["columns"].items()}
@@ -202,5 +204,6 @@ for _name, _table in _declared.items():
 
 #: The names of this package's verification rules, which are lossless.
 OWN_RULES = tuple(_declared["rounds"]["columns"]["rule"]["names"])
-#: The names of all verification rules. Whether those of other packages are lossless is unknown.
+#: The names of all verification rules, including those of other packages, which may not be
+#: lossless.
 RULES = TABLES["rounds"].columns["rule"].names

@@ -1,4 +1,4 @@
-"""A recorded decode: its tables as columns and rows, with metrics and files."""
+"""The trace of a decode: its tables as columns, rows and data frames, its metrics and its file."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from hsd_viz.trace.metrics import Metrics
 
 AnyRow = TypeVar("AnyRow", bound=Row)
-#: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the
-#: lock would stay.
+#: A lock, because steps may be added in a thread and read in another. It is also held while the
+#: process forks, because a child would inherit it locked.
 _MAKING = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release
     )
 
-#: The metrics of a trace that its one line has.
+#: The metrics that the ``repr`` of a trace shows.
 _FIGURES = {
     "tokens": "{} tokens",
     "rounds": "{} target rounds",
@@ -51,11 +51,13 @@ def empty_tables() -> dict[str, Columns]:
 class TraceTables:
     """The four tables of a decode; ``len()`` is the number of emitted tokens.
 
-    The columns are completed when they are first read: a decode is not delayed by its recording.
+    The columns are completed when they are first read, so that recording does not delay a decode.
+
+    Args:
+        make: functions that each return further rows, and the texts of tokens.
     """
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
-        """Create the tables; each of ``make`` returns further rows, and the texts of tokens."""
         self._columns = empty_tables()
         self._pieces: dict[int, str] = {}
         self._pending = [*make]
@@ -117,16 +119,14 @@ class TraceTables:
         return True
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self._complete())  # what makes rows cannot be pickled
+        return vars(self._complete())  # functions that build rows cannot be pickled
 
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
-        """Append rows to the tables of these names, and the texts of tokens by id; return this
-        record.
-        """
+        """Append rows to tables, given by name, and the texts of tokens by id; return ``self``."""
         tables: dict[str, Any] = {}
         for name, table_rows in rows.items():
             table = TABLES[name]
-            # What a row leaves out at its end has the default of the column.
+            # Columns that a row leaves out at its end get their default.
             whole_rows = [table.row(*row) for row in table_rows]
             # Without rows there are no columns to add.
             tables[name] = dict(zip(table.columns, zip(*whole_rows, strict=True), strict=False))
@@ -135,7 +135,7 @@ class TraceTables:
 
     @property
     def text_bytes(self) -> bytes:
-        """The emitted text; a step may begin or end inside a character."""
+        """The emitted text as bytes, because a step may begin or end inside a character."""
         tokens = self.columns["tokens"]
         pieces = []
         for text, raw in zip(tokens["text"], tokens["raw"], strict=True):
@@ -149,13 +149,14 @@ class TraceTables:
 
 
 class Step(TraceTables):
-    """What happened in one or more target rounds: the row of each is in ``rounds`` after those of
-    the levels below.
+    """The tables of one or more target rounds.
+
+    In ``rounds`` the row of a target round follows those of the levels below.
     """
 
 
 class Trace(TraceTables):
-    """One decode: its tables as rows and as pandas DataFrames, its metrics and its files.
+    """The trace of a decode: its tables as rows and as pandas DataFrames, its metrics and its file.
 
     Attributes:
         meta: the description of the run: stack, models, options, machine and times.
@@ -172,15 +173,15 @@ class Trace(TraceTables):
             names = [attribute for attribute in dir(type(self)) if not attribute.startswith("_")]
             no_attribute(self, name, "trace", names)
 
-        def __getitem__(self, key: Any) -> Any:  # called by iteration too
+        def __getitem__(self, key: Any) -> Any:  # iteration calls it, too
             raise TypeError(f"a trace has no items{guess('item of', 'trace')}")
 
     def append(self, step: Step) -> None:
-        """Add the rows of a step; they are made when one of them is first read."""
+        """Add the rows of a step, which are built when one of them is first read."""
         self._pending.append(lambda: (step.columns, step.pieces))
 
     def __repr__(self) -> str:
-        """Return one line: the stack and the figures of the run."""
+        """Return a line with the stack and the main metrics of the run."""
         values: dict[str, Any] = dict(self.metrics())
         figures = []
         for name, form in _FIGURES.items():
@@ -200,22 +201,22 @@ class Trace(TraceTables):
 
     @property
     def text(self) -> str:
-        """The emitted text; bytes that form no character become U+FFFD."""
+        """The emitted text; invalid bytes become U+FFFD."""
         return self.text_bytes.decode("utf-8", errors="replace")
 
     def show(self) -> Any:
-        """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
+        """Return linked views of the text, its rounds and its timeline, for a notebook."""
         return drawing().show(self)
 
     def to_html(self) -> str:
-        """Return the run as one interactive page of HTML that opens offline."""
+        """Return the run as an interactive HTML page that works offline."""
         return drawing().to_html(self)
 
     def frame(self, table: str) -> pd.DataFrame:
-        """Return one table as a DataFrame with its declared columns."""
+        """Return a table as a DataFrame with its declared columns."""
         import pandas as pd
 
-        # Integers stay integers where some rows have none.
+        # Nullable types, so that integers stay integers if values are missing.
         kinds = {"int": "Int64", "float": "float64"}
         types = {}
         for column in TABLES[table].columns.values():
@@ -225,41 +226,39 @@ class Trace(TraceTables):
 
     @property
     def tokens(self) -> pd.DataFrame:
-        """One row per emitted token."""
+        """The emitted tokens, one row each."""
         return self.frame("tokens")
 
     @property
     def drafts(self) -> pd.DataFrame:
-        """One row per token submitted to a verifier."""
+        """The tokens submitted to verifiers, one row each."""
         return self.frame("drafts")
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification; ``round``, too, is its ``id``."""
+        """The verifications, one row each; ``round`` is a copy of ``id``."""
         frame = self.frame("rounds")
         frame.insert(0, "round", frame["id"])
         return frame
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row per forward pass or look-up."""
+        """The forward passes and look-ups, one row each."""
         return self.frame("calls")
 
     def metrics(self) -> Metrics:
-        """Return rounds, acceptance, speed and sources of the run: see
+        """Return the metrics of the run, such as rounds, acceptance, speed and sources: see
         :func:`hsd_viz.trace.metrics.metrics`.
         """
         return metrics.metrics(self.columns, self.meta)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trace as plain JSON data, one list per column: the content of a file with its
-        columns unpacked.
-        """
+        """Return the trace as plain JSON data: the content of a file with unpacked columns."""
         return file.to_data(self._content())
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """Return the trace of :meth:`to_dict` or of a file.
+        """Return the trace of JSON data from :meth:`to_dict` or from a file.
 
         Raises:
             TraceError: if ``data`` is not a complete trace.
@@ -267,21 +266,20 @@ class Trace(TraceTables):
         return cls._of(file.from_data(data))
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """Return the content of its file (:mod:`hsd_viz.trace.file`), gzipped if ``packed``."""
+        """Return the bytes of a trace file (:mod:`hsd_viz.trace.file`), gzipped if ``packed``."""
         return file.to_bytes(self._content(), packed)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or
-        not at all.
+        """Write the trace to a JSON file atomically, gzipped if the name ends in ``.gz``.
 
         Raises:
-            UserError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+            UserError: if the name ends in neither ``.json`` nor ``.json.gz``.
         """
         return file.save(self._content(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
-        """Read a trace.
+        """Read a trace file.
 
         Raises:
             TraceError: if the file is missing, invalid or of a newer version.
@@ -292,8 +290,9 @@ class Trace(TraceTables):
     def from_bytes(
         cls, payload: bytes, name: str = "trace", max_bytes: int = file.MOST_BYTES
     ) -> Trace:
-        """Read a trace from the content of its file (gzipped or not), of at most ``max_bytes``
-        unpacked.
+        """Read a trace from the bytes of its file, gzipped or not.
+
+        ``name`` is used in error messages, and ``max_bytes`` is the largest unpacked size.
         """
         return cls._of(file.from_bytes(payload, name, max_bytes))
 
