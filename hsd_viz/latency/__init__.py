@@ -1,1 +1,4 @@
-"""The latency law of a stack, selection by it, and its inputs. Pure: numpy only."""
+"""The latency law of a stack, its inputs, and the selection of stacks by it.
+
+The only dependency is numpy.
+"""

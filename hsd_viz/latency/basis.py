@@ -1,6 +1,6 @@
-"""A calibration with its provenance, from what ``hsd-viz plan`` wrote, with measured times.
+"""Calibrations with their provenance and measured times, from the output of ``hsd-viz plan``.
 
-Those that are stored on this machine are :mod:`hsd_viz.latency.stored`.
+Calibrations stored on this machine are in :mod:`hsd_viz.latency.stored`.
 """
 
 from collections import Counter
@@ -20,22 +20,22 @@ from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import observed
 
-#: Draft length for acceptance and cost if the lookahead is not given.
+#: The draft length for acceptance and cost if no lookahead is specified.
 USUAL = 4
-#: The family of the shipped models, and the project's own plans: the beginning of their files'
-#: names, by family.
+#: The family of the shipped models.
 SHIPPED = "code"
+#: The prefixes of the file names of the project's own plans, by family.
 PLANS = {SHIPPED: "plan", "smollm2": "plan-chat"}
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measured time per emitted token, without prefill.
+    """A measured time per emitted token, without prefill.
 
     Attributes:
-        ms_per_token: milliseconds.
-        low: the lower end of the 95 % interval, if known.
-        high: its upper end.
+        ms_per_token: the time in ms.
+        low: the lower end of its 95 % interval; ``None`` if not known.
+        high: the upper end of its 95 % interval; ``None`` if not known.
     """
 
     ms_per_token: float
@@ -45,15 +45,15 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration with what is known of it.
+    """A calibration with its provenance.
 
     Attributes:
         calibration: the calibration.
-        source: its provenance.
-        measured: stacks measured on the same machine.
-        temperature: of the decodes; ``None``: unknown.
-        prompts: how many prompts it was measured on; ``None``: unknown.
-        measured_on: the prompts of the measured stacks as text, "" if unknown.
+        source: a description of its provenance.
+        measured: the measured times of stacks on the same machine, by stack.
+        temperature: the temperature of the decodes; ``None`` if not known.
+        prompts: the number of prompts that were decoded; ``None`` if not known.
+        measured_on: a description of the prompts of the measured stacks; "" if not known.
     """
 
     calibration: Calibration
@@ -65,16 +65,15 @@ class Basis:
 
     @property
     def predicted(self) -> str:
-        """The provenance of a prediction."""
+        """A sentence about the provenance of a prediction."""
         return f"Predicted by the latency law; calibration {self.source}."
 
 
 def own_plan(temperature: float, family: str = SHIPPED) -> Any:
-    """Return the project's own plan of the models of a family, of the nearest of the temperatures
-    0, 0.7 and 1.
+    """Return the project's own plan for a family, at the nearest of the temperatures 0, 0.7 and 1.
 
     Raises:
-        UserError: if the project has none of this family.
+        UserError: if the project has no plan for the family.
     """
     if family not in PLANS:
         raise UserError(f"no plan of the family '{family}' is shipped: use {', '.join(PLANS)}")
@@ -84,8 +83,9 @@ def own_plan(temperature: float, family: str = SHIPPED) -> Any:
 
 
 def own_plan_of(models: Iterable[Mapping[str, Any]], temperature: float) -> Any:
-    """Return the project's own plan that measured the weights of all these models of a trace,
-    ``None`` without one.
+    """Return the project's own plan that measured the weights of all models of a trace.
+
+    Return ``None`` if there is no such plan.
     """
     weights = {model.get("weights") for model in models}
     for family in PLANS:
@@ -100,7 +100,7 @@ def own_plan_of(models: Iterable[Mapping[str, Any]], temperature: float) -> Any:
 
 
 def recorded(temperature: float = 0.7, family: str = SHIPPED) -> Basis:
-    """Return the basis of :func:`own_plan`."""
+    """Return the basis of the project's own plan (:func:`own_plan`)."""
     return basis_of(own_plan(temperature, family))
 
 
@@ -110,12 +110,15 @@ def temperature_words(temperature: float) -> str:
 
 
 def basis_of(plan: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
-    """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored
-    calibration, or the path of one of them. ``source`` is the provenance (default: as the plan
-    states it).
+    """Return the basis of a calibration or a plan.
+
+    Args:
+        plan: a calibration; or the report or the stored calibration of ``hsd-viz plan``, or the
+            path of one of them.
+        source: a description of the provenance; by default that of the plan.
 
     Raises:
-        UserError: for anything else.
+        UserError: if ``plan`` has another form.
     """
     if isinstance(plan, Basis):
         return plan
@@ -134,7 +137,7 @@ def basis_of(plan: Basis | Calibration | Mapping[str, Any] | str | Path, source:
 
 
 def _basis_of_plan(plan: Any, source: str) -> Basis:
-    """Return the basis of the data of a plan, which may be of any form."""
+    """Return the basis of the JSON data of a plan, after checking its form."""
     if not isinstance(plan, Mapping):
         raise UserError(f"a plan is a JSON object, not {type(plan).__name__}")
     data = plan.get("calibration")
@@ -174,8 +177,9 @@ def read_json(path: str | Path) -> Any:
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """Return a plan's measurements by stack, without intervals over fewer prompts than
-    :data:`~hsd_viz.results.estimate.LEAST`.
+    """Return the measured times of a plan, by stack.
+
+    Intervals over fewer prompts than :data:`~hsd_viz.results.estimate.LEAST` are left out.
     """
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
     is_few = prompts.isdecimal() and int(prompts) < LEAST
@@ -192,8 +196,9 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
 
 
 def place(machine: Mapping[str, Any] | str, *facts: str | None) -> str:
-    """Return a machine with dtype and threads, and more facts, from the meta of a trace or the data
-    of a plan.
+    """Return a description of a machine with dtype, threads and further facts.
+
+    ``machine`` is the meta of a trace, the data of a plan, or the description itself.
     """
     if isinstance(machine, str):
         return machine
@@ -209,7 +214,7 @@ def place(machine: Mapping[str, Any] | str, *facts: str | None) -> str:
 
 
 def machine_words(trace: Trace) -> str:
-    """Return a trace's machine, runtime and the day of its recording as text."""
+    """Return a description of a trace's machine, runtime and day of recording."""
     runtime = trace.meta.get("runtime")
     created = trace.meta.get("created")
     return place(trace.meta, runtime and f"{runtime} runtime", created and str(created)[:10])
@@ -217,13 +222,13 @@ def machine_words(trace: Trace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """One level of a trace, per emitted token.
+    """The use of a level in a trace, per emitted token.
 
     Attributes:
-        name: of the level.
-        forwards: forward passes; of a database look-ups.
-        ms: their milliseconds.
-        calls: milliseconds of its calls.
+        name: the name of the level.
+        forwards: the number of forward passes; for a database, the number of look-ups.
+        ms: the time of the level in ms, including its rounds.
+        calls: the time of its calls in ms.
     """
 
     name: str
@@ -233,24 +238,25 @@ class LevelUse:
 
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
-    """Return forward passes and time per emitted token by level, lowest first. Times sum to the
-    decode's, without prefill. A level has the time of its forward passes; a verifier also has the
-    time of its rounds without a call below it.
+    """Return the forward passes and the time per emitted token of each level, lowest first.
+
+    The times sum to that of the decode without prefill. The time of a level is that of its forward
+    passes and, for a verifier, that of its rounds without the calls of levels below.
     """
     tokens = len(trace)
     if not tokens:
         return ()
     names, _ = names_of(trace)
-    own_ns = own_times(trace)
+    exclusive_ns = own_times(trace)
     ns_by_level = Counter[int]()
     forwards_by_level = Counter[int]()
     call_ns_by_level = Counter[int]()
     for r in trace.round_rows:
-        ns_by_level[r.level] += own_ns[r.id]
+        ns_by_level[r.level] += exclusive_ns[r.id]
     for c in trace.call_rows:
         forwards_by_level[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
         call_ns_by_level[c.level] += c.duration_ns * (c.kind != "prefill")
-        ns_by_level[c.level] += c.duration_ns * (c.round in own_ns)
+        ns_by_level[c.level] += c.duration_ns * (c.round in exclusive_ns)
     rounds = sum(observed(r.duration_ns) for r in trace.round_rows if r.parent is None)
     ns_by_level[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     levels = []
@@ -267,14 +273,14 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
-    """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a
-    measured curve.
+    """Return the conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens,
+    from a measured curve.
     """
     curve = edge.curve(lookahead)
     return sum(curve[1:]) / sum(curve[:-1])
 
 
 def tier_rate(tier: Tier) -> float:
-    """Return conditional acceptance of a database's drafts."""
+    """Return the conditional acceptance (accepted / examined) of a database's drafts."""
     examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
     return (tier.tokens - 1) / examined if examined else 0.0

@@ -1,4 +1,4 @@
-"""Cards as their data sheets have them, and their names."""
+"""The figures of cards in their data sheets, and the look-up of cards by name."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hsd_viz.settings.ranges import check_range
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A card as its data sheet has it.
+    """A card with the figures of its data sheet.
 
     Attributes:
-        name: its name.
-        bandwidth: GB/s of its memory.
-        flops: dense TFLOP/s with 16 bits.
-        flops8: dense TFLOP/s with 8 bits.
-        memory: GB.
+        name: the name of the card.
+        bandwidth: the memory bandwidth in GB/s.
+        flops: the dense TFLOP/s with 16 bits.
+        flops8: the dense TFLOP/s with 8 bits.
+        memory: the memory in GB.
         vendor: ``nvidia``, ``amd``, ``intel`` or ``apple``.
-        flops4: dense TFLOP/s with 4 bits; 0: as with 8.
+        flops4: the dense TFLOP/s with 4 bits; 0 means as with 8 bits.
     """
 
     name: str
@@ -34,9 +34,7 @@ class Gpu:
     flops4: float = 0.0
 
     def peak(self, weights: str) -> float:
-        """Return the TFLOP/s with weights of a format; integer weights are multiplied as 16
-        bits.
-        """
+        """Return the TFLOP/s for a weight format; integer weights are multiplied in 16 bits."""
         if weights == "fp8":
             return self.flops8
         if weights == "fp4":
@@ -45,7 +43,7 @@ class Gpu:
 
 
 def _gpu(name: str, row: Sequence[Any]) -> Gpu:
-    """Return a card of a row of ``hardware.json``, whose last two columns may be left out."""
+    """Return the card of a row in ``hardware.json``, whose last two columns may be left out."""
     return Gpu(
         name=name,
         bandwidth=row[0],
@@ -67,13 +65,19 @@ def gpu_of(
     memory: float | None = None,
     hint: str = ", or give its bandwidth, FLOP rate and memory",
 ) -> Gpu:
-    """Return a card by name, or of GB/s, TFLOP/s and GB.
+    """Return a card by name, by its figures, or by name with some figures replaced.
 
-    Spelling and case do not matter, and names as ``nvidia-smi`` prints them are known. A known
-    card with one of the three figures keeps its others.
+    Spelling and case do not matter, and names as ``nvidia-smi`` prints them are known.
+
+    Args:
+        name: the name of the card.
+        bandwidth: the memory bandwidth in GB/s.
+        flops: the dense TFLOP/s with 16 bits.
+        memory: the memory in GB.
+        hint: the end of the error message.
 
     Raises:
-        UserError: if it is unknown and not all three are given; ``hint`` ends the message.
+        UserError: if the name is unknown and not all three figures are given.
     """
     figures = {"bandwidth": bandwidth, "FLOP rate": flops, "memory": memory}
     for what, value in figures.items():
@@ -91,7 +95,7 @@ def gpu_of(
     )
 
 
-#: Words of ``nvidia-smi`` and ``rocm-smi`` that no name here has.
+#: Words in the names of ``nvidia-smi`` and ``rocm-smi`` that the names here do not contain.
 _DRIVER_WORDS = {
     *("nvidia", "amd", "intel", "apple", "geforce", "instinct", "radeon", "tesla", "graphics"),
     *("workstation", "edition", "server", "generation", "max", "q", "accelerator", "oam"),
@@ -102,10 +106,10 @@ _SOCKETS = re.compile(r"\bsxm\d\b")
 
 
 def _without_vendor(name: str) -> str:
-    """Return the name here of a card as its driver prints it, else the name without its vendor.
+    """Return the name in :data:`GPUS` of a card that a driver names, else the name without vendor.
 
-    ``NVIDIA A100-SXM4-80GB`` is ``A100 SXM``: words may come in any order, and the size of the
-    memory counts only where names here differ in it.
+    ``NVIDIA A100-SXM4-80GB`` is ``A100 SXM``. Words may be in any order, and the size of the memory
+    matters only if names in :data:`GPUS` differ in it.
     """
     plain = _SOCKETS.sub("sxm", _TRADEMARKS.sub("", name).lower().replace("-", " "))
     words = [word for word in plain.replace("_", " ").split() if word not in _DRIVER_WORDS]

@@ -1,4 +1,4 @@
-"""Shapes of models and draft heads as their ``config.json`` states them."""
+"""Read the shapes of models and draft heads from ``config.json`` files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MOST_CONFIG = 2**20
 
 
 def shape_of(name: str) -> Shape:
-    """Return a shipped shape by name, or that of a ``config.json`` (or its folder).
+    """Return a shipped shape by name, or the shape of a ``config.json`` by its path or folder.
 
     Names of the hub are known: ``meta-llama/Llama-3.1-8B-Instruct`` is ``llama-8b``.
 
     Raises:
-        UserError: if it is unknown, or not a decoder that is modelled.
+        UserError: if the name is unknown, or if the architecture is not modelled.
     """
     path = Path(name).expanduser()
     is_file = path.suffix == ".json" or path.is_dir() or name.startswith((".", "/", "~"))
@@ -48,7 +48,7 @@ def shape_of(name: str) -> Shape:
 
 
 def _hub_name(name: str) -> str | None:
-    """Return the shipped name of a model of the hub, ``None`` if there is none."""
+    """Return the shipped name of a hub model; ``None`` if it is not known."""
     plain = name.lower().rpartition("/")[2]
     for pattern, shipped_name in PUBLISHED_FIGURES["hub"].items():
         if plain.startswith(pattern):
@@ -57,7 +57,7 @@ def _hub_name(name: str) -> str | None:
 
 
 def is_draft_head(config: Mapping[str, Any]) -> bool:
-    """Return whether a config is that of a draft head: it cannot decode without its target."""
+    """Return whether a config describes a draft head, which cannot decode without its target."""
     if "transformer_layer_config" in config:
         return True
     if isinstance(config.get("model"), dict) and "eagle" in str(config.get("model_type", "")):
@@ -66,10 +66,10 @@ def is_draft_head(config: Mapping[str, Any]) -> bool:
 
 
 def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
-    """Return the shape of a model, or of a draft head, that a config states.
+    """Return the shape of a model or a draft head from its config.
 
     Raises:
-        UserError: if it is not a decoder that is modelled.
+        UserError: if the architecture is not modelled.
     """
     if "transformer_layer_config" in config:
         return _speculator(name, config)
@@ -84,7 +84,7 @@ def shape_of_config(name: str, config: dict[str, Any]) -> Shape:
 
 
 def _stored(quantization: Any) -> str:
-    """Return the format of the weights of a ``quantization_config``; "" if it is not known."""
+    """Return the weight format of a ``quantization_config``; "" if it is not known."""
     if not isinstance(quantization, Mapping):
         return ""
     method = str(quantization.get("quant_method", "")).lower()
@@ -112,7 +112,7 @@ def _known_format(name: str) -> str:
 
 
 def _compressed(quantization: Mapping[str, Any]) -> str:
-    """Return the format of the first group of a ``compressed-tensors`` config."""
+    """Return the weight format of the first group in a ``compressed-tensors`` config."""
     groups = quantization.get("config_groups")
     if not isinstance(groups, Mapping):
         return ""
@@ -125,7 +125,7 @@ def _compressed(quantization: Mapping[str, Any]) -> str:
 
 
 def _eagle(config: Mapping[str, Any]) -> str:
-    """Return which EAGLE a config is of: EAGLE-3 names itself, or has a vocabulary of its own."""
+    """Return the version of EAGLE: a config of EAGLE-3 names it, or has a draft vocabulary."""
     names = f"{config.get('model_type')} {config.get('architectures')}".lower()
     if "eagle3" in names or config.get("draft_vocab_size"):
         return "eagle3"
@@ -136,7 +136,7 @@ def _speculator(name: str, config: dict[str, Any]) -> Shape:
     """Return the draft head of a config of the library speculators.
 
     Raises:
-        Unsupported: for a kind that does not draft token by token.
+        Unsupported: if the draft head does not draft token by token.
     """
     method = str(config.get("speculators_model_type") or _eagle(config))
     if method not in ("eagle", "eagle3"):
@@ -153,7 +153,7 @@ def _speculator(name: str, config: dict[str, Any]) -> Shape:
 def _head_of(
     name: str, layer: dict[str, Any], method: str, vocabulary: int = 0, tokens: int = 0
 ) -> Shape:
-    """Return a draft head of the layers of a config."""
+    """Return the draft head with the layers of a config."""
     decoder = _decoder(name, {"num_hidden_layers": 1, **layer})
     for what, value in (("draft vocabulary", vocabulary), ("draft tokens", tokens)):
         check_range(f"the {what} of {name}", value, 0, MOST_SIZE)
@@ -161,7 +161,7 @@ def _head_of(
 
 
 def _decoder(name: str, config: dict[str, Any]) -> Shape:
-    """Return the shape of a decoder that a config states."""
+    """Return the checked shape of a decoder from its config."""
     _check_is_modelled(name, config)
     try:
         shape = _shape(name, config)
@@ -181,7 +181,11 @@ def _decoder(name: str, config: dict[str, Any]) -> Shape:
 
 
 def _check_is_modelled(name: str, config: Mapping[str, Any]) -> None:
-    """Raise ``Unsupported`` for layers whose cost is not modelled."""
+    """Check that the cost of all layers is modelled.
+
+    Raises:
+        Unsupported: if it is not.
+    """
     if "kv_lora_rank" in config or "linear_attention" in (config.get("layer_types") or ()):
         raise Unsupported(
             f"{name} has latent or linear attention, whose cache and cost are not modelled"
@@ -191,7 +195,7 @@ def _check_is_modelled(name: str, config: Mapping[str, Any]) -> None:
 
 
 def _shape(name: str, config: Mapping[str, Any]) -> Shape:
-    """Return the sizes of a config, unchecked."""
+    """Return the shape of a decoder from its config, without checks."""
     layers = config["num_hidden_layers"]
     heads = config["num_attention_heads"]
     experts = _first_value(config, "num_experts", "num_local_experts", "n_routed_experts") or 0
@@ -226,7 +230,7 @@ def _shape(name: str, config: Mapping[str, Any]) -> Shape:
 
 
 def _first_value(config: Mapping[str, Any], *names: str) -> Any:
-    """Return the first value that a config has under one of several names."""
+    """Return the first value that is set under one of several names; ``None`` if none is."""
     for name in names:
         if config.get(name) is not None:
             return config[name]
@@ -234,7 +238,7 @@ def _first_value(config: Mapping[str, Any], *names: str) -> Any:
 
 
 def _dense_layers(config: Mapping[str, Any], layers: int) -> int:
-    """Return how many layers have a dense MLP beside layers with experts."""
+    """Return the number of layers with a dense MLP in a model with experts."""
     first_sparse = config.get("first_k_dense_replace") or 0
     listed = len(config.get("mlp_only_layers") or ())
     period = _first_value(
@@ -247,7 +251,7 @@ def _dense_layers(config: Mapping[str, Any], layers: int) -> int:
 
 
 def _window(config: Mapping[str, Any], layer_types: Sequence[str]) -> tuple[int, int]:
-    """Return the tokens of a sliding window and the layers that have it."""
+    """Return the length of the sliding window in tokens, and the number of layers with it."""
     window = config.get("sliding_window") or 0
     layers = config["num_hidden_layers"]
     if not window or config.get("use_sliding_window") is False:
@@ -257,6 +261,6 @@ def _window(config: Mapping[str, Any], layer_types: Sequence[str]) -> tuple[int,
         return window, windowed
     pattern = config.get("sliding_window_pattern")
     if isinstance(pattern, int) and pattern > 1:
-        # Every pattern-th layer attends to everything.
+        # Each pattern-th layer has full attention.
         return window, layers - layers // pattern
     return window, layers

@@ -1,4 +1,6 @@
-"""What cards reach of their data sheets, fitted on published speeds by runtime and vendor."""
+"""The efficiency of cards relative to their data sheets, fitted on published speeds by runtime and
+vendor.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +12,31 @@ from hsd_viz.latency.cards import Gpu
 from hsd_viz.latency.shapes import WEIGHTS
 from hsd_viz.settings.ranges import check_range
 
-#: How a figure is known.
+#: The kind of source of a figure.
 Kind = Literal["measured", "published", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """What of the data sheet is reached.
+    """The efficiency of a card: the reached shares of its data sheet, and fixed times.
 
     Attributes:
-        bandwidth: η_b by weight format.
-        compute: η_f.
-        layer_us: fixed microseconds per layer.
-        reduce_us: microseconds per layer with more than one GPU: two all-reduces.
-        step_us: fixed microseconds per step.
-        kind: how the figures are known.
-        source: where they are from.
-        token_us: microseconds per fed token and billion parameters that it uses.
-        round_us: microseconds of a round beyond its forward passes: scheduling, sampling, the
+        bandwidth: η_b, the reached share of the bandwidth, by weight format.
+        compute: η_f, the reached share of the peak FLOP/s.
+        layer_us: the fixed time per layer in µs.
+        reduce_us: the time per layer in µs of the two all-reduces with more than one GPU.
+        step_us: the fixed time per step in µs.
+        kind: the kind of source of these figures.
+        source: a description of the source.
+        token_us: the time in µs per fed token and per billion parameters that it uses.
+        round_us: the time in µs of a round beyond its forward passes: scheduling, sampling, the
             launch of the drafter.
-        sequence_us: microseconds per sequence of the batch and step: scheduling and sampling.
-        cache: η_b of the KV cache; 0: as of 16-bit weights.
-        rereads: how often attention reads the KV cache again where several attention heads share a
-            head of the cache: 0, once for all of them; 1, once for each of them.
-        round_kind: how ``round_us`` is known.
-        round_source: where it is from.
+        sequence_us: the time in µs per sequence of the batch and step: scheduling and sampling.
+        cache: η_b of the KV cache; 0 means as for 16-bit weights.
+        rereads: the share of repeated reads of the KV cache if several attention heads share a head
+            of the cache: 0 if it is read once for all heads, 1 if once for each.
+        round_kind: the kind of source of ``round_us``.
+        round_source: a description of that source.
     """
 
     bandwidth: Mapping[str, float]
@@ -55,7 +57,7 @@ class Efficiency:
     )
 
     def with_round(self, milliseconds: float) -> Efficiency:
-        """Return it with a measured time of a round beyond its forward passes.
+        """Return this efficiency with a measured time of a round beyond its forward passes, in ms.
 
         Raises:
             UserError: if the time is negative or not finite.
@@ -69,13 +71,13 @@ class Efficiency:
         )
 
     def of(self, weights: str) -> float:
-        """Return η_b of a format; fp4 reaches what int4 does."""
+        """Return η_b of a weight format; fp4 has that of int4."""
         return self.bandwidth.get(weights, self.bandwidth["int4" if weights == "fp4" else "bf16"])
 
 
 #: Fitted by ``python -m benchmarks.prediction --fit`` on the Llama-2 rows of gpt-fast's README
-#: (A100, one sequence); the share of the peak FLOP/s, and formats that it does not have (as fp16),
-#: are assumed.
+#: (A100, one sequence). The share of the peak FLOP/s, and formats that are missing there (such as
+#: fp16), are assumed.
 PUBLISHED = Efficiency(
     bandwidth={
         "fp32": 0.825,
@@ -93,8 +95,8 @@ PUBLISHED = Efficiency(
     source="fitted on gpt-fast's Llama-2 figures (A100)",
     round_us=1044.0,
 )
-#: Fitted by the same on llama.cpp's figures of an RTX A6000 (one sequence, 7B to 70B); the share of
-#: the peak FLOP/s is assumed. It holds for the cards that llama.cpp usually runs on.
+#: Fitted by the same command on llama.cpp's figures of an RTX A6000 (one sequence, 7B to 70B). The
+#: share of the peak FLOP/s is assumed. It is used for the cards on which llama.cpp usually runs.
 LLAMA_CPP = replace(
     PUBLISHED,
     bandwidth={**dict.fromkeys(WEIGHTS, 0.908), "int4": 0.877},
@@ -102,7 +104,7 @@ LLAMA_CPP = replace(
     layer_us=93.3,
     source="fitted on llama.cpp's figures of an RTX A6000",
 )
-#: Fitted by the same on llama.cpp's figures of an M2 Ultra (one sequence, 7B to 70B).
+#: Fitted by the same command on llama.cpp's figures of an M2 Ultra (one sequence, 7B to 70B).
 APPLE = replace(
     PUBLISHED,
     bandwidth={**dict.fromkeys(WEIGHTS, 0.826), "int4": 0.835},
@@ -110,28 +112,29 @@ APPLE = replace(
     layer_us=111.7,
     source="fitted on llama.cpp's figures of an M2 Ultra",
 )
-#: The fixed times fitted by the same on vLLM's figures of Llama 3.1 405B on eight MI300X, at three
-#: batches; one model cannot say which part of a step is fixed, so the shares are gpt-fast's.
+#: The fixed times are fitted by the same command on vLLM's figures of Llama 3.1 405B on eight
+#: MI300X, at three batch sizes. A single model cannot determine which part of a step is fixed, so
+#: the shares are those of gpt-fast.
 INSTINCT = replace(
     PUBLISHED,
     layer_us=105.2,
     sequence_us=360.7,
     source="fitted on vLLM's figures of Llama 3.1 405B (MI300X)",
 )
-#: Fitted by the same on SynapseAI's throughput of a Gaudi 2 at full load; the fixed times are
-#: gpt-fast's.
+#: Fitted by the same command on SynapseAI's throughput of a Gaudi 2 at full load. The fixed times
+#: are those of gpt-fast.
 GAUDI = replace(
     PUBLISHED,
     bandwidth=dict.fromkeys(WEIGHTS, 0.730),
     rereads=0.200,
     source="fitted on SynapseAI's figures of a Gaudi 2",
 )
-#: The first words of the names of cards of desktops and workstations.
+#: The first words in the names of desktop and workstation cards.
 DESKTOP = ("RTX", "RX", "Ryzen", "Arc")
 
 
 def efficiency_of(gpu: Gpu) -> Efficiency:
-    """Return what a card reaches of its data sheet, by its vendor and what usually runs on it."""
+    """Return the efficiency of a card, by its vendor and the runtime that usually runs on it."""
     if gpu.vendor == "apple":
         return APPLE
     if gpu.name.startswith(DESKTOP):

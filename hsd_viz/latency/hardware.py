@@ -1,16 +1,18 @@
-"""Step times of models on machines that are not at hand, from published figures.
+"""Predict step times of models on machines that are not available, from published figures.
 
-A forward pass of ``batch`` sequences that feeds m tokens of each takes
+A forward pass that feeds m tokens of each of ``batch`` sequences takes
 
     max(bytes / (bandwidth · η_b), FLOPs / (peak · η_f)) + layers · (fixed + all-reduce)
-    + batch · (per sequence) + one fixed part,
+    + batch · (per sequence) + a fixed part.
 
-with bytes = the weights that are touched and the KV cache of the batch, FLOPs = 2 per touched
-parameter and token and those of attention, all divided by the number of GPUs. Of E experts of
-which each token uses k, T tokens touch E (1 - (1 - k/E)^T), as if tokens chose independently. A
-layer with a sliding window caches and reads the window alone. The efficiencies are fitted on
-published decode speeds, by runtime and vendor (:mod:`hsd_viz.latency.efficiency`), or on
-two measured step times (:func:`fitted`). What the model leaves out: activations, sampling, prefill.
+Here bytes are the weights that are used and the KV cache of the batch, and FLOPs are 2 per used
+parameter and token, plus those of attention; both are divided by the number of GPUs. Of E experts
+of which each token uses k, T tokens use E (1 - (1 - k/E)^T), as if tokens chose independently. A
+layer with a sliding window caches and reads only the window.
+
+The efficiencies are fitted on published decode speeds, by runtime and vendor
+(:mod:`hsd_viz.latency.efficiency`), or on two measured step times (:func:`fitted`). Activations,
+sampling and prefill are not modelled.
 """
 
 from __future__ import annotations
@@ -26,18 +28,18 @@ from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.shapes import CACHES, WEIGHTS, Shape
 from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS, check_range
 
-#: Share of the memory that weights and KV cache may take.
+#: The share of the memory that weights and KV cache may take.
 USABLE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``tp`` cards that share each model by tensor parallelism.
+    """A machine with ``tp`` cards, which share each model by tensor parallelism.
 
     Attributes:
         gpu: the card.
         tp: the number of cards.
-        efficiency: what of the data sheet is reached.
+        efficiency: the efficiency of the card relative to its data sheet.
     """
 
     gpu: Gpu
@@ -54,8 +56,15 @@ class Machine:
         weights: str = "bf16",
         cache: str = "bf16",
     ) -> float:
-        """Return the milliseconds of a forward pass that feeds ``tokens`` tokens of each of
-        ``batch`` sequences with ``context`` tokens cached.
+        """Return the time of a forward pass in ms.
+
+        Args:
+            shape: the shape of the model.
+            tokens: the number of tokens fed per sequence.
+            batch: the number of sequences.
+            context: the number of cached tokens per sequence.
+            weights: the format of the weights.
+            cache: the format of the KV cache.
         """
         efficiency = self.efficiency
         fed = batch * tokens
@@ -65,7 +74,7 @@ class Machine:
         cache_bytes = batch * shape.cached(context + tokens) * CACHES[cache] * reads
         bytes_read = weight_bytes + cache_bytes / (efficiency.cache or efficiency.of("bf16"))
         flop = 2 * shape.touched(1) * fed
-        # A score and a weighted sum of each cached element of a key and of a value, per head.
+        # Attention multiplies each cached element of a key and a value once per head.
         per_kv = 2 * shape.cached(context + tokens) * sharing
         flop += per_kv * fed
         peak = self.gpu.peak(weights) * 1e12 * efficiency.compute
@@ -85,8 +94,10 @@ class Machine:
         weights: str = "bf16",
         cache: str = "bf16",
     ) -> LevelCost:
-        """Return c(1), ..., c(``max_tokens``) for the law. From two tokens on, it includes the
-        time of a round beyond its forward pass. The settings are those of :meth:`step_ms`.
+        """Return the costs c(1), ..., c(``max_tokens``) for the law.
+
+        From two tokens on they include the time of a round beyond its forward pass. The other
+        arguments are those of :meth:`step_ms`.
         """
         curve = []
         for tokens in range(1, max_tokens + 1):
@@ -107,7 +118,10 @@ class Machine:
         weights: str = "bf16",
         cache: str = "bf16",
     ) -> float:
-        """Return the share of the usable memory that weights and KV caches take; up to 1 fits."""
+        """Return the share of the usable memory that weights and KV caches take.
+
+        The models fit if it is at most 1.
+        """
         need = 0.0
         for shape in shapes:
             need += shape.parameters * WEIGHTS[weights]
@@ -127,10 +141,18 @@ def fitted(
     weights: str = "bf16",
     cache: str = "bf16",
 ) -> Machine:
-    """Return the machine with the share of its bandwidth, and the time of each further token, that
-    two measured step times of ``shape`` imply: of 1 and of ``many`` tokens per sequence.
+    """Return the machine with an efficiency that is fitted on two measured step times.
 
-    The published fixed part stays as far as the first time allows.
+    They determine the reached share of the bandwidth and the time of each further token. The
+    published fixed part is kept as far as the first time allows.
+
+    Args:
+        machine: the machine with published efficiency.
+        shape: the shape of the measured model.
+        one_ms: the time in ms of a step with 1 token per sequence.
+        many_ms: the time in ms of a step with ``many`` tokens per sequence.
+        many: the number of tokens in the second step.
+        batch, context, weights, cache: as for :meth:`Machine.step_ms`.
 
     Raises:
         UserError: if a time is not positive and finite, the second is below the first, or the
@@ -181,7 +203,11 @@ def fitted(
 def check_setting(
     target: Shape, tp: int, weights: str, cache: str = "bf16", context: Sequence[int] = (1,)
 ) -> None:
-    """Raise ``UserError`` for a setting that no machine has."""
+    """Check the settings of a machine.
+
+    Raises:
+        UserError: if a setting is invalid or out of range.
+    """
     check_range("the number of GPUs", tp, 1, MOST_GPUS)
     if target.heads % tp:
         raise UserError(

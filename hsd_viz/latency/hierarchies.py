@@ -1,4 +1,6 @@
-"""Hierarchies as the law names them: a database, or none, below draft models."""
+"""Enumerate hierarchies, which are draft models over a database or over none, and convert them from
+and to stacks.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,16 @@ from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Hierarchy
 from hsd_viz.stack import ModelPart, Stack, read_source
 
-#: The lookahead where a stack leaves it out, until the law has chosen one.
+#: The lookahead of a draft model without one, until the law has chosen it.
 FIRST_LOOKAHEAD = 4
 
 
 def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iterator[Hierarchy]:
-    """Yield every hierarchy with known acceptance on all its edges.
+    """Yield each hierarchy of which all acceptance was measured.
 
     Args:
-        calibration: what was measured.
-        max_levels: the most parts of a stack, database and target included.
+        calibration: the measured costs and acceptance.
+        max_levels: the largest number of parts in a stack, including database and target.
     """
     *drafts, target = calibration.models
     for database in (None, *calibration.databases):
@@ -30,14 +32,14 @@ def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iter
 
 
 def _is_known(calibration: Calibration, database: str | None, models: tuple[str, ...]) -> bool:
-    """Return whether acceptance was measured at each of the models over the database."""
+    """Return whether acceptance was measured for each model and the part below it."""
     if database is not None and (database, models[0]) not in calibration.tiers:
         return False
     return all(pair in calibration.edges for pair in pairwise(models))
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
-    """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 4)."""
+    """Return the hierarchy of a stack and its lookaheads, 4 for those left out or ``auto``."""
     names = []
     lookaheads = []
     for draft in stack.drafts:
@@ -48,7 +50,7 @@ def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
 
 
 def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
-    """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
+    """Return the stack of a hierarchy with lookaheads; the inverse of :func:`split`."""
     database, names = hierarchy
     source = None if database is None else read_source(database)
     return Stack(source, (*map(ModelPart, names, lookaheads), ModelPart(target)))

@@ -1,6 +1,4 @@
-"""The inputs of the law: costs and acceptance on one machine, for one ladder and one kind of
-text.
-"""
+"""The inputs of the law: costs and acceptance for given models, machine and kind of text."""
 
 from __future__ import annotations
 
@@ -15,22 +13,23 @@ import msgspec
 from hsd_viz.errors import UserError
 
 T = TypeVar("T")
-#: The fields of a calibration by pairs.
+#: The fields of a calibration that have a value per pair of names.
 _BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """Costs of one model, in milliseconds. Beyond its last entry a curve continues with its last
-    step; a curve of one entry is flat.
+    """The costs of a model in ms.
+
+    Beyond its last entry a curve continues with its last increment; a curve with one entry is flat.
 
     Attributes:
-        forward: ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the
-            tokens of the text that are not yet in the level's cache.
-        draft: the same for forward passes by which the model drafts alone; ``None``: as
-            ``forward``. For a lowest model that drafts in one launch the time per token.
-        overhead: added to every verification: Python, waiting for the device, recording.
-        draft_overhead: the fixed cost of a launch.
+        forward: ``forward[m - 1]`` is c(m), the cost of a verification that feeds m tokens: the
+            draft, and the tokens of the text that are not in the level's cache yet.
+        draft: the same curve for forward passes by which the model drafts alone; ``None`` means as
+            ``forward``. If the lowest model drafts in a single launch, it is the time per token.
+        overhead: the cost added to each verification: Python, waiting for the device, recording.
+        draft_overhead: the fixed cost of a launch that drafts.
     """
 
     forward: tuple[float, ...]
@@ -47,19 +46,19 @@ class LevelCost:
             )
 
     def verifying(self, fed: int) -> float:
-        """Return c(``fed``), without the overhead."""
+        """Return the cost of a verification that feeds ``fed`` tokens, without the overhead."""
         return _value_at(self.forward, fed)
 
     def drafting(self, fed: int) -> float:
-        """Return the same for a forward pass by which the model drafts alone."""
+        """Return the cost of a forward pass over ``fed`` tokens when the model drafts alone."""
         return _value_at(self.draft or self.forward, fed)
 
     def alone(self, tokens: int) -> float:
-        """Return the cost of drafting ``tokens`` tokens, one token fed at a time."""
+        """Return the cost of drafting ``tokens`` tokens, a forward pass each, in a launch."""
         return tokens * self.drafting(1) + self.draft_overhead
 
     def scaled(self, factor: float) -> LevelCost:
-        """Return all costs multiplied by ``factor``."""
+        """Return the costs multiplied by ``factor``."""
         draft = None if self.draft is None else tuple(factor * c for c in self.draft)
         return LevelCost(
             tuple(factor * c for c in self.forward),
@@ -71,11 +70,11 @@ class LevelCost:
 
 @dataclass(frozen=True, slots=True)
 class LookupCost:
-    """Costs of a database, in milliseconds.
+    """The costs of a database in ms.
 
     Attributes:
-        lookup: per look-up.
-        update: per round of the target, for adding the emitted tokens.
+        lookup: the cost of a look-up.
+        update: the cost per target round of adding the emitted tokens.
     """
 
     lookup: float = 0.0
@@ -84,13 +83,14 @@ class LookupCost:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Acceptance of one model's tokens by the model above it. ``Edge(tail=a)`` is independent
-    acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """The acceptance of a model's tokens by the model above it.
+
+    ``Edge(tail=a)`` is independent acceptance, S(k) = a^k (Leviathan et al. 2023).
 
     Attributes:
-        survival: ``survival[k - 1]`` is S(k), the probability that the first k tokens of a draft
-            are all accepted, as far as it was measured.
-        tail: the probability that each further token is accepted.
+        survival: the measured survival curve: ``survival[k - 1]`` is S(k), the probability that the
+            first k tokens of a draft are all accepted.
+        tail: the conditional acceptance of each token beyond the curve.
     """
 
     survival: tuple[float, ...] = ()
@@ -112,12 +112,14 @@ class Edge:
         return tuple(curve)
 
     def stops(self, n: int) -> tuple[float, ...]:
-        """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
+        """Return the probability that exactly k of ``n`` draft tokens are accepted, for k = 0, ...,
+        n.
+        """
         return tuple(a - b for a, b in pairwise((*self.curve(n), 0.0)))
 
     def shifted(self, difference: float) -> Edge:
-        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by
-        ``difference``, within [0, 1].
+        """Return the edge with ``difference`` added to each conditional acceptance S(k) / S(k - 1),
+        limited to [0, 1].
         """
         survives = 1.0
         survival = []
@@ -129,12 +131,13 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or
-    tree.
+    """The acceptance of a database's drafts by a verifier.
+
+    The drafts are point masses of random length, chains or trees.
 
     Attributes:
-        outcomes: (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The
-            probabilities sum to 1.
+        outcomes: tuples of (draft tokens, accepted tokens, probability), where a miss is (0, 0,
+            probability). The probabilities sum to 1.
     """
 
     outcomes: tuple[tuple[int, int, float], ...]
@@ -153,11 +156,11 @@ class Tier:
 
     @property
     def tokens(self) -> float:
-        """Expected tokens gained by a round, the verifier's own included."""
+        """The expected number of tokens that a round gains, including the verifier's own."""
         return 1.0 + sum(a * chance for _, a, chance in self.outcomes)
 
     def drafted(self) -> tuple[float, ...]:
-        """Return P(m draft tokens), m = 0, 1, ..."""
+        """Return the probability of m draft tokens, for m = 0, 1, ..."""
         longest = max(drafted for drafted, _, _ in self.outcomes)
         chances = [0.0] * (1 + longest)
         for drafted, _, chance in self.outcomes:
@@ -165,7 +168,7 @@ class Tier:
         return tuple(chances)
 
     def reached(self) -> tuple[float, ...]:
-        """Return P(at least k tokens are accepted), k = 0, 1, ..."""
+        """Return the probability that at least k tokens are accepted, for k = 0, 1, ..."""
         longest = max(accepted for _, accepted, _ in self.outcomes)
         reached = [0.0] * (longest + 1)
         for place in range(longest + 1):
@@ -177,12 +180,13 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class UnsureStop:
-    """Drafts of a model that stop when they are unsure, and what one verifier accepts of them.
+    """The acceptance by a verifier of a model's drafts that stop by confidence.
 
     Attributes:
-        confidence: the draft stops once its probability by its own rows is below this number.
+        confidence: the joint probability, by the model's own rows, below which a draft stops.
         lookahead: the lookahead of the measured drafts.
-        outcomes: tuples (draft tokens, accepted tokens, probability); the probabilities sum to 1.
+        outcomes: tuples of (draft tokens, accepted tokens, probability). The probabilities sum to
+            1.
     """
 
     confidence: float
@@ -190,19 +194,18 @@ class UnsureStop:
     outcomes: tuple[tuple[int, int, float], ...]
 
     def __post_init__(self) -> None:
-        Tier(self.outcomes)  # checks them
+        Tier(self.outcomes)  # checks the outcomes
         if any(drafted > self.lookahead for drafted, _, _ in self.outcomes):
             raise UserError("a draft that stops when it is unsure has at most its lookahead")
 
 
 @dataclass(frozen=True, slots=True)
 class OverDatabase:
-    """Acceptance of the tokens of a model over a database, by the model above it.
+    """The acceptance of the tokens of a model over a database, by the model above it.
 
     Attributes:
-        taken: the probability that a token which the model took from the database's draft is
-            accepted.
-        own: that of the model's own token.
+        taken: the acceptance of a token that the model accepted from the database's draft.
+        own: the acceptance of the model's own token.
     """
 
     taken: float
@@ -215,21 +218,22 @@ class OverDatabase:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measured figures by name. The selector ignores unknown pairs; the law raises ``UserError``
-    for them.
+    """The measured costs and acceptance, by name.
+
+    The selector ignores pairs that were not measured; the law raises ``UserError`` for them.
 
     Attributes:
-        models: names as in stacks, smallest first, the target last.
-        costs: of every model.
-        edges: acceptance by (draft model, verifier), where it is known.
-        tiers: acceptance by (database as in a stack, verifier).
-        lookups: the costs of the databases; by default 0.
-        over: acceptance by (model over its database, verifier), as in ``("db > small", "target")``;
-            by default the pair's edge.
-        after: the cost of a verification right above a model or database, relative to the
-            verifier's curve; by default 1. The larger the model that just ran, the less of the
-            verifier's weights is left in the processor's caches.
-        stops: what pairs (draft model, verifier) did with drafts that stop when they are unsure, an
+        models: the names of the models as in stacks, smallest first, the target last.
+        costs: the costs of each model.
+        edges: the acceptance of draft models, by (draft model, verifier).
+        tiers: the acceptance of databases, by (database as in a stack, verifier).
+        lookups: the costs of databases, by default 0.
+        over: the acceptance of models over a database, by (model over its database, verifier), as
+            in ``("db > small", "target")``; by default that of ``edges``.
+        after: the cost of a verification directly above a model or database, relative to the
+            verifier's curve; by default 1. The larger the model below is, the less of the
+            verifier's weights remains in the processor's caches.
+        stops: the acceptance of drafts that stop by confidence, by (draft model, verifier), with an
             entry per confidence.
     """
 
@@ -250,7 +254,7 @@ class Calibration:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data, in which values by pairs are lists of [lower, upper, value]."""
+        """Return the calibration as JSON data, with values per pair as [lower, upper, value]."""
         data = asdict(self)
         for name in _BY_PAIRS:
             data[name] = [[*pair, value] for pair, value in data[name].items()]
@@ -258,7 +262,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
-        """Return the calibration of :meth:`to_dict`.
+        """Return the calibration of JSON data from :meth:`to_dict`.
 
         Raises:
             UserError: if the data have another form.
@@ -283,11 +287,11 @@ class Calibration:
 
     @property
     def databases(self) -> tuple[str, ...]:
-        """The databases with known acceptance, in order of first mention."""
+        """The databases with measured acceptance, in order of first occurrence."""
         return tuple(dict.fromkeys(name for name, _ in self.tiers))
 
     def cost(self, model: str, below: str | None = None) -> LevelCost:
-        """Return the costs of a model, of its verifications those right above ``below``."""
+        """Return the costs of a model whose verifications directly follow calls of ``below``."""
         if model not in self.costs:
             raise UserError(
                 f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}"
@@ -301,10 +305,10 @@ class Calibration:
         return _value_of_pair(self.tiers, database, verifier)
 
     def stop(self, draft: str, verifier: str, confidence: float) -> UnsureStop:
-        """Return what was measured of drafts that stop below ``confidence``.
+        """Return the acceptance of drafts that stop below ``confidence``.
 
         Raises:
-            UserError: if nothing was.
+            UserError: if it was not measured.
         """
         measured = self.stops.get((draft, verifier), ())
         for stop in measured:
@@ -323,8 +327,9 @@ class Calibration:
     def restricted(
         self, models: Collection[str] | None = None, databases: Collection[str] | None = None
     ) -> Calibration:
-        """Return the calibration of some draft models and databases (``None``: of all), and of the
-        target.
+        """Return the calibration restricted to the target and to some draft models and databases.
+
+        ``None`` keeps all.
         """
         names = tuple(m for m in self.models if models is None or m in models or m == self.target)
         allowed = self.databases if databases is None else databases
@@ -342,7 +347,7 @@ class Calibration:
 
 
 def _among(pairs: Mapping[tuple[str, str], T], models: Collection[str]) -> dict[tuple[str, str], T]:
-    """Return the values of the pairs of some models."""
+    """Return the values of pairs whose names are both among ``models``."""
     return {pair: value for pair, value in pairs.items() if set(pair) <= set(models)}
 
 
@@ -355,12 +360,13 @@ def _value_of_pair(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: s
 
 
 def _value_at(curve: tuple[float, ...], fed: int) -> float:
-    """Return a curve's value at ``fed`` >= 1 tokens; beyond its last entry it continues with its
-    last step.
+    """Return the value of a curve at ``fed`` >= 1 tokens.
+
+    Beyond its last entry a curve continues with its last increment.
     """
     beyond = fed - len(curve)
     if beyond <= 0:
         return curve[fed - 1]
-    # A curve that falls at its end is noise: it continues flat.
+    # A decrease at the end of a curve is noise, so it continues flat.
     step = max(0.0, curve[-1] - curve[-2]) if len(curve) > 1 else 0.0
     return curve[-1] + step * beyond

@@ -1,4 +1,4 @@
-"""Names of cards and models: the shipped figures, and the look-up of a name in any spelling."""
+"""The published figures of cards and models, and their look-up by a name in any spelling."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any, TypeVar
 from hsd_viz.errors import UserError
 
 T = TypeVar("T")
-#: Published figures: cards and models by name, and names of models of the hub by their beginnings.
+#: The published figures: cards and models by name, and the names of hub models by prefix.
 PUBLISHED_FIGURES: dict[str, Any] = json.loads(
     Path(__file__).with_name("hardware.json").read_text(encoding="utf-8")
 )
-#: Names that a message lists.
+#: The largest number of names that a message lists.
 MOST_LISTED = 12
 
 
 def by_name(
     values: Mapping[str, T], name: str, what: str, otherwise: str, written: str | None = None
 ) -> T:
-    """Return the value of a name in any spelling, or of its first word: "H100" is "H100 SXM".
+    """Return the value of a name in any spelling, or of its first word: "H100" finds "H100 SXM".
 
     Args:
-        values: values by their names.
+        values: the values by name.
         name: the name to look up.
-        what: what it is a name of, for the message.
-        otherwise: the end of the message.
-        written: the name as the user wrote it (default: ``name``).
+        what: the kind of the name, for the error message.
+        otherwise: the end of the error message.
+        written: the name as the user wrote it, for the error message; by default ``name``.
 
     Raises:
-        UserError: if it is unknown.
+        UserError: if the name is unknown.
     """
     names = _names_without_spelling(values)
     models = _names_by_first_word(values)
@@ -54,7 +54,7 @@ def _names_without_spelling(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _names_by_first_word(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the first name of each first word that has a digit."""
+    """Return the first name that begins with each word, for words that contain a digit."""
     names: dict[str, str] = {}
     for name in values:
         word = name.split()[0]

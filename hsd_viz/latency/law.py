@@ -1,9 +1,9 @@
-"""Expected latency of a stack: one law, over measured cost curves and measured survival.
+"""The law of the expected latency of a stack, over measured cost curves and measured survival.
 
-Level i proposes at least γ_i tokens, overshoot kept. N_i is the number of tokens that one call of
-level i returns, R_i the number that one of its rounds gains (the accepted tokens and one of its
-own), S_i(k) the probability that the first k tokens of a draft of level i - 1 are all accepted, and
-c_i(m) the cost of a forward pass that feeds m tokens:
+Level i proposes at least γ_i tokens and keeps its overshoot. N_i is the number of tokens that a
+call of level i returns. R_i is the number of tokens that a round of level i gains: the accepted
+tokens and one of its own. S_i(k) is the probability that the first k tokens of a draft of level
+i - 1 are all accepted. c_i(m) is the cost of a forward pass that feeds m tokens. Then:
 
 - N_0 = γ_0: the lowest model drafts one token at a time;
 - P(R_i > k) = S_i(k) P(N_{i-1} ≥ k): a round verifies a draft of N_{i-1} tokens in one forward
@@ -12,26 +12,26 @@ c_i(m) the cost of a forward pass that feeds m tokens:
 - ℓ_0 = c_0 and, by Wald's identity, ℓ_i = (E[N_{i-1}] ℓ_{i-1} + F_i D_{i-1} + E[c_i(N_{i-1} + 1)])
   / E[R_i] is the cost per token of level i.
 
-F_i D_{i-1} is the cost of catching up: after a draft that was accepted completely (probability
-F_i), the level below has not fed its last token, and its next forward pass feeds one token more,
-which costs D_{i-1} more.
+F_i D_{i-1} is the cost of catching up. After a draft that was accepted completely (probability
+F_i), the level below has not fed its last token, so its next forward pass feeds a token more, which
+costs D_{i-1}.
 
-A database as level 0 proposes drafts of random length once per round; its acceptance is a measured
-joint distribution (:class:`~hsd_viz.latency.inputs.Tier`). The tokens that the model above took
-from the database survive the next verification far more often than that model's own, and come in
-long drafts: there S_2 is not one curve, and P(R_2 > k) follows from two rates
+A database as level 0 proposes a draft of random length once per round. Its acceptance is a measured
+joint distribution (:class:`~hsd_viz.latency.inputs.Tier`). Tokens that the model above accepted
+from the database survive the next verification far more often than that model's own tokens, and
+come in long drafts. So S_2 is not a single curve there, and P(R_2 > k) follows from two rates
 (:class:`~hsd_viz.latency.inputs.OverDatabase`) along the rounds of the call.
 
-A draft that stops when it is unsure has a random length, too: the measured pairs of (drafted,
-accepted) tokens stand for it (:class:`~hsd_viz.latency.inputs.UnsureStop`). A shorter lookahead
-cuts them. A level that verifies and stops by confidence is a mixture over these pairs: its call
-continues to the place at which the measured draft became unsure.
+A draft that stops by confidence has a random length, too. It is modelled by the measured pairs of
+(drafted, accepted) tokens (:class:`~hsd_viz.latency.inputs.UnsureStop`), which a shorter lookahead
+truncates. A level that verifies and stops by confidence is a mixture over these pairs: its call
+continues to the position at which the measured draft stopped.
 
-Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the
-other, and the text is long (no prefill, no last round). A backlog of more than two tokens, which
-takes full acceptance at two levels at once, is counted as two. Hierarchies of models with a closed
-form for their latency are from Globerson et al. 2025 (arXiv 2510.19705); this derivation is the
-project's own, checked against the loop.
+The law assumes that tokens are accepted independently of earlier rounds, that forward passes run
+one after the other, and that the text is long (no prefill, no last round). A backlog of more than
+two tokens, which needs full acceptance at two levels at once, is counted as two. Hierarchies of
+models with a closed form for their latency are from Globerson et al. 2025 (arXiv 2510.19705). This
+derivation is the project's own, and is checked against the loop.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ from hsd_viz.latency.inputs import (
 )
 from hsd_viz.stack import ModelPart, Stack, parse
 
-#: Largest lookahead that is considered.
+#: The largest lookahead that is considered by default.
 MOST_CONSIDERED = 16
-#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and
-#: the target.
+#: A database or ``None``, and the draft models, smallest first: a stack without its lookaheads and
+#: its target.
 Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
 class LevelRound(NamedTuple):
-    """A round of a level, or a call of it by the level above.
+    """A round of a level, or a call of the level by the one above.
 
     Attributes:
-        tokens: ``tokens[n]`` is P(n tokens are gained or returned).
-        times: expected milliseconds by level, this one last.
-        forwards: expected forward passes by level; of a database look-ups.
-        catch_up: the cost of one more token in its next forward pass.
-        reached: where acceptance depends on who proposed a token: ``reached[k]`` is P(at least k
-            tokens are accepted by the level above).
-        full: there P(all tokens are accepted).
+        tokens: ``tokens[n]`` is the probability that n tokens are gained or returned.
+        times: the expected time in ms by level, this level last.
+        forwards: the expected number of forward passes by level; for a database, of look-ups.
+        catch_up: the cost in ms of a further token in the level's next forward pass.
+        reached: ``reached[k]`` is the probability that the level above accepts at least k tokens.
+            It is empty unless acceptance depends on the source of a token.
+        full: the probability that the level above accepts all tokens; only with ``reached``.
     """
 
     tokens: tuple[float, ...]
@@ -82,14 +82,12 @@ class LevelRound(NamedTuple):
     full: float = 0.0
 
 
-#: What a level without a drafter verifies.
+#: The call that a level without a drafter verifies: an empty draft.
 NOTHING = LevelRound((1.0,), reached=(1.0,))
 
 
 def draft(lookahead: int, cost: LevelCost) -> LevelRound:
-    """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass
-    each.
-    """
+    """Return a call of the lowest model, which drafts ``lookahead`` tokens, a forward pass each."""
     catch_up = cost.drafting(2) - cost.drafting(1)
     return LevelRound(
         (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), catch_up
@@ -97,8 +95,8 @@ def draft(lookahead: int, cost: LevelCost) -> LevelRound:
 
 
 def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRound:
-    """Return a call of the lowest model that drafts up to ``lookahead`` tokens and stops when it is
-    unsure.
+    """Return a call of the lowest model, which drafts up to ``lookahead`` tokens and stops by
+    confidence.
     """
     tokens = [0.0] * (lookahead + 1)
     reached = [0.0] * (lookahead + 1)
@@ -116,13 +114,17 @@ def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRoun
 
 
 def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
-    """Return a call of a database: one look-up, whose draft may be empty."""
+    """Return a call of a database: a look-up, whose draft may be empty."""
     return LevelRound(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
 
 
 def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
-    """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be
-    ``None`` where the call knows what is accepted of it.
+    """Return a round of the level above ``call``: a forward pass over the draft.
+
+    Args:
+        call: the call of the level below, which returns the draft.
+        edge: the acceptance of draft tokens; ``None`` if ``call.reached`` specifies it.
+        cost: the costs of the level.
     """
     reached = call.reached
     full = call.full
@@ -150,13 +152,13 @@ def repeat(
     """Return a call of a level: rounds until it has at least ``lookahead`` tokens.
 
     Args:
-        level_round: one round of the level.
-        lookahead: the tokens after which it stops.
-        rates: for a model over a database, whose last token of a round is its own: the acceptance
-            of its tokens by the level above.
+        level_round: a round of the level.
+        lookahead: the number of tokens after which the call ends.
+        rates: the acceptance of its tokens by the level above, for a model over a database, whose
+            last token of a round is its own.
     """
     gained = level_round.tokens
-    # visits[s] is the probability that s is a partial sum: their sum is the expected number of
+    # visits[s] is the probability that s is a partial sum, so their sum is the expected number of
     # rounds.
     visits = [1.0] + [0.0] * (lookahead - 1)
     returned = [0.0] * (lookahead + len(gained) - 1)
@@ -173,7 +175,8 @@ def repeat(
     full = 0.0
     alive = [1.0] + [0.0] * (lookahead - 1)
     for s in range(lookahead):
-        longer = alive[s]  # P(all before s were accepted, and the round gains more than k tokens)
+        # P(all tokens before s were accepted, and the round gains more than k tokens)
+        longer = alive[s]
         for r, p in enumerate(gained[1:], start=1):
             survives = rates.taken ** (r - 1)
             all_accepted = alive[s] * p * survives * rates.own
@@ -189,9 +192,11 @@ def repeat(
 def repeat_until_unsure(
     level_round: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
 ) -> LevelRound:
-    """Return a call of a level that also stops when it is unsure. Each measured draft says where
-    that is, and how much of it the level above accepts; beyond its end each further token is
-    accepted with the probability of ``edge``.
+    """Return a call of a level that verifies and also stops by confidence.
+
+    Each measured draft determines where the call stops and how many tokens the level above accepts.
+    Beyond the end of the measured draft, each token is accepted with the tail probability of
+    ``edge``.
     """
     calls = {n: repeat(level_round, n) for n in range(1, lookahead + 1)}
     size = len(calls[lookahead].tokens)
@@ -218,7 +223,9 @@ def repeat_until_unsure(
 
 
 def _survival_beyond(k: int, drafted: int, accepted: int, edge: Edge) -> float:
-    """Return the probability that k tokens are accepted where ``accepted`` of ``drafted`` were."""
+    """Return the probability that k tokens are accepted, given that ``accepted`` of ``drafted``
+    measured tokens were.
+    """
     if k <= accepted:
         return 1.0
     if accepted < drafted:
@@ -227,22 +234,22 @@ def _survival_beyond(k: int, drafted: int, accepted: int, edge: Edge) -> float:
 
 
 def mean(distribution: Sequence[float]) -> float:
-    """Return the expected number of tokens of a distribution by number of tokens."""
+    """Return the expected number of tokens, given the probability of each number of tokens."""
     return sum(n * p for n, p in enumerate(distribution))
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The expected latency of one stack. What goes by level begins at the bottom; figures of a
-    database are those of its look-ups.
+    """The expected latency of a stack. Sequences have an entry per level, the lowest first.
 
     Attributes:
         levels: the stack.
-        names: of its levels.
-        ms_per_token: milliseconds per emitted token.
-        forwards_per_token: forward passes per emitted token, by level.
-        share: of the time, by level.
-        acceptance_length: tokens emitted per forward pass of the target.
+        names: the names of its levels.
+        ms_per_token: the time in ms per emitted token.
+        forwards_per_token: the number of forward passes per emitted token by level; for a
+            database, of look-ups.
+        share: the share of the time by level.
+        acceptance_length: the number of tokens emitted per forward pass of the target.
     """
 
     levels: Stack
@@ -258,13 +265,13 @@ class Prediction:
         return str(self.levels)
 
     def gain_over(self, other: Prediction) -> float:
-        """Return by how much this is faster than ``other``: 0.2 is 20 % more tokens per second."""
+        """Return the relative gain over ``other``: 0.2 is 20 % more tokens per second."""
         return other.ms_per_token / self.ms_per_token - 1
 
 
 class Law:
-    """The law over one calibration. Results for the lower part of a stack are reused by stacks that
-    begin alike.
+    """The law for a calibration. Results for the lower part of a stack are cached for stacks that
+    share it.
     """
 
     def __init__(self, calibration: Calibration) -> None:
@@ -276,8 +283,8 @@ class Law:
         """Return the prediction for ``stack``.
 
         Raises:
-            UserError: if a lookahead is left out or something of the stack was not measured
-                (``StackError`` for unreadable text).
+            UserError: if a lookahead is left out, if a part of the stack was not measured, or if
+                the text is not a valid stack (``StackError``).
         """
         stack = parse(stack)
         for model in stack.drafts:
@@ -305,13 +312,13 @@ class Law:
         )
 
     def ms(self, hierarchy: Hierarchy, lookaheads: Sequence[int]) -> float:
-        """Return the expected milliseconds per token of a hierarchy under the calibrated target."""
+        """Return the expected ms per token of a hierarchy below the calibrated target."""
         database, names = hierarchy
         return self.ms_of(database, tuple(map(ModelPart, names, lookaheads)))
 
     def ms_of(self, database: str | None, drafts: tuple[ModelPart, ...]) -> float:
-        """Return the expected milliseconds per token of draft models with lookaheads and
-        confidences over a database, under the calibrated target.
+        """Return the expected ms per token of draft models, with lookaheads and confidences, over a
+        database and below the calibrated target.
         """
         top = self._round(database, drafts, self.calibration.target)
         update = 0.0 if database is None else self.calibration.lookup(database).update
@@ -320,7 +327,7 @@ class Law:
     def _round(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
-        """Return one round of ``verifier`` above ``drafts``, worked out once."""
+        """Return a round of ``verifier`` above ``drafts``, from the cache if possible."""
         key = (database, drafts, verifier)
         if key not in self._rounds:
             self._rounds[key] = self._new_round(database, drafts, verifier)
@@ -329,7 +336,7 @@ class Law:
     def _call(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
     ) -> LevelRound:
-        """Return one call of the last of ``drafts`` by ``verifier``, worked out once."""
+        """Return a call of the last of ``drafts`` by ``verifier``, from the cache if possible."""
         key = (database, drafts, verifier)
         if key not in self._calls:
             self._calls[key] = self._new_call(database, drafts, verifier)
@@ -373,7 +380,5 @@ class Law:
 
 
 def predict(stack: Stack | str, calibration: Calibration) -> Prediction:
-    """Return the prediction for one stack; for many stacks over one calibration keep a
-    :class:`Law`.
-    """
+    """Return the prediction for a stack; for many stacks, reuse a :class:`Law`."""
     return Law(calibration).predict(stack)

@@ -1,11 +1,11 @@
-"""Select the fastest stack by the law, beside the polynomial selection of the paper.
+"""Select the fastest stack by the law.
 
-The law has no optimal substructure: the overshoot of a level matters above it. So every subset of
-the draft models, over nothing and over each database, is tried. With up to two draft models all
-lookaheads are enumerated; with more, they start from the polynomial selection's
-(:mod:`hsd_viz.latency.shortest`) and are changed one at a time until nothing improves. Then each
-draft model is tried with each confidence that was measured, together with its lookahead, until
-nothing improves.
+The law has no optimal substructure, because the overshoot of a level affects the levels above. So
+every subset of the draft models is tried, without a database and over each database. With up to two
+draft models all lookaheads are enumerated. With more, the search starts from the lookaheads of the
+paper's polynomial selection (:mod:`hsd_viz.latency.shortest`), and changes one at a time until no
+change improves the result. Finally the lookahead and the measured confidences of each draft model
+are tried together, until no change improves the result.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from hsd_viz.stack import MAX_LOOKAHEAD, ModelPart, Stack
 
 @dataclass(frozen=True, slots=True)
 class StackChoice:
-    """The fastest stack and its alternatives.
+    """The fastest stack and its alternatives, as predictions of the law.
 
     Attributes:
-        picked: the fastest.
+        picked: the fastest stack.
         plain: plain decoding.
-        best_single_draft: the fastest with one draft model alone; ``None`` without one.
-        shortest: the polynomial selection's pick, predicted by the law.
-        ranked: the best setting of every hierarchy, fastest first; where a confidence is faster,
-            also the best setting without one.
+        best_single_draft: the fastest stack of a single draft model and the target; ``None`` if
+            there is none.
+        shortest: the stack that the polynomial selection chooses.
+        ranked: the best settings of each hierarchy, fastest first. If a confidence makes a
+            hierarchy faster, its best settings without confidence follow, too.
     """
 
     picked: Prediction
@@ -54,12 +55,12 @@ class StackChoice:
 def select(
     calibration: Calibration, *, max_lookahead: int = MOST_CONSIDERED, max_levels: int | None = None
 ) -> StackChoice:
-    """Return the fastest stack by the law.
+    """Return the fastest stack by the law, and its alternatives.
 
     Args:
-        calibration: what was measured.
-        max_lookahead: the largest lookahead that is considered.
-        max_levels: the most parts of a stack, database and target included.
+        calibration: the measured costs and acceptance.
+        max_lookahead: the largest lookahead to consider.
+        max_levels: the largest number of parts in a stack, including database and target.
     """
     check_range("the largest lookahead", max_lookahead, 1, MAX_LOOKAHEAD)
     if max_levels is not None:
@@ -91,14 +92,14 @@ def choose(
     """Return the fastest stack for known costs and acceptance, and its alternatives.
 
     Args:
-        costs: by model, smallest first, the target last: milliseconds of a forward pass, or of
-            those that feed 1, 2, ... tokens.
-        acceptance: by "draft > verifier": conditional acceptance of draft tokens, or a survival
-            curve.
+        costs: the cost of each model, smallest first, the target last: the time of a forward pass
+            in ms, or the times of forward passes that feed 1, 2, ... tokens.
+        acceptance: the conditional acceptance of draft tokens, or a survival curve, by "draft >
+            verifier".
         max_lookahead, max_levels: as for :func:`select`.
 
     Raises:
-        UserError: if a pair names a model without costs, or a figure is out of range.
+        UserError: if a pair names a model without costs, or if a figure is out of range.
 
     >>> costs = {"small": 1, "large": [10, 11, 12]}
     >>> choose(costs=costs, acceptance={"small > large": 0.8}).picked.stack
@@ -129,9 +130,7 @@ def choose(
 def best_lookaheads(
     law: Law, hierarchy: Hierarchy, max_lookahead: int = MOST_CONSIDERED
 ) -> tuple[int, ...]:
-    """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to
-    ``max_lookahead``.
-    """
+    """Return the fastest lookaheads of a hierarchy below the calibrated target."""
     names = hierarchy[1]
     if len(names) <= 2:
         return min(
@@ -150,8 +149,17 @@ def refine(
     places: Sequence[int],
     max_lookahead: int = MOST_CONSIDERED,
 ) -> tuple[ModelPart, ...]:
-    """Return the draft models of ``start`` with the lookaheads at ``places`` changed one at a time
-    until none improves; confidences are kept.
+    """Improve lookaheads one at a time until no change improves the result.
+
+    Args:
+        law: the law.
+        database: the database below the draft models; ``None`` for none.
+        start: the draft models with initial lookaheads; their confidences are kept.
+        places: the indices of the draft models whose lookaheads may change.
+        max_lookahead: the largest lookahead to consider.
+
+    Returns:
+        The draft models with improved lookaheads.
     """
     best = law.ms_of(database, start)
     drafts = start
@@ -170,8 +178,8 @@ def refine(
 def _best_at(
     law: Law, database: str | None, drafts: tuple[ModelPart, ...], place: int, max_lookahead: int
 ) -> tuple[float, tuple[ModelPart, ...]]:
-    """Return the least ms per token of all lookaheads at one place, and the drafts that have it:
-    among equals those of the smallest lookahead.
+    """Return the least ms per token over all lookaheads of a draft model, and the draft models with
+    that lookahead, the smallest of equal ones.
     """
     tried = []
     for lookahead in range(1, max_lookahead + 1):
@@ -182,8 +190,8 @@ def _best_at(
 
 
 def with_confidences(law: Law, stack: Stack, max_lookahead: int = MOST_CONSIDERED) -> Stack:
-    """Return the stack with the lookahead and the confidence of each draft model changed, one model
-    at a time, until none improves; confidences are those that were measured.
+    """Improve the lookahead and the confidence of draft models, one model at a time, until no
+    change improves the result. Only measured confidences are tried.
     """
     database = stack.source
     drafts = stack.drafts
@@ -205,8 +213,8 @@ def with_confidences(law: Law, stack: Stack, max_lookahead: int = MOST_CONSIDERE
 def _variants(
     calibration: Calibration, models: tuple[ModelPart, ...], place: int, max_lookahead: int
 ) -> Iterator[ModelPart]:
-    """Yield the model at ``place`` with every lookahead, alone and with each confidence that was
-    measured for it.
+    """Yield the model at index ``place`` with each lookahead, without a confidence and with each
+    measured one.
     """
     draft = models[place]
     verifier = models[place + 1]
@@ -214,17 +222,16 @@ def _variants(
     for lookahead in range(1, max_lookahead + 1):
         yield ModelPart(draft.name, lookahead)
     for stop in calibration.stops.get((draft.name, name), ()):
-        # A lookahead of one token leaves nothing to stop.
+        # A draft of one token cannot stop earlier.
         for lookahead in range(2, min(max_lookahead, stop.lookahead) + 1):
             yield ModelPart(draft.name, lookahead, stop.confidence)
 
 
 def fill(stack: Stack, calibration: Calibration) -> Stack:
-    """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the
-    law.
+    """Set the lookaheads that are left out or ``auto`` to the fastest ones by the law.
 
     Raises:
-        UserError: if something of the stack was not measured, as a confidence.
+        UserError: if a part of the stack or a confidence was not measured.
     """
     places = []
     start = list(stack.drafts)

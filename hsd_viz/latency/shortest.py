@@ -1,11 +1,13 @@
 """The polynomial selection: a generalized shortest path over draft models (Globerson et al. 2025).
 
 If a call returned exactly its lookahead g, the ms per token of a level would be affine in those of
-the level below, l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g): an edge i -> j
-of a graph multiplies what comes in and adds to it. All edges are increasing, so the best hierarchy
-below j continues the best one below i; and draft models are ordered by size, so one sweep over the
-pairs solves it, O(K² g_max) for K models. Exact for one draft model; it ignores overshoot above, so
-use it to choose, not to predict.
+the level below: l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g). So an edge
+i -> j of a graph multiplies the incoming value and adds to it. All edges are increasing, so the
+best hierarchy below j extends the best one below i. Draft models are ordered by size, so a single
+sweep over the pairs solves the problem in O(K² g_max) for K models.
+
+The result is exact for one draft model. For more it ignores the overshoot of higher levels, so use
+it to choose a stack, not to predict its latency.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ def shortest_path(
     max_levels: int | None = None,
     along: Hierarchy | None = None,
 ) -> Stack:
-    """Return the pick of the polynomial selection.
+    """Return the stack that the polynomial selection chooses.
 
     Args:
-        calibration: what was measured.
+        calibration: the measured costs and acceptance.
         max_lookahead: the largest lookahead.
-        max_levels: the most parts of a stack, database and target included.
-        along: the only hierarchy that is allowed, of which the lookaheads are then returned.
+        max_levels: the largest number of parts in a stack, including database and target.
+        along: the only hierarchy to consider, for which lookaheads are chosen; by default all.
     """
     paths: list[tuple[float, Stack]] = []
     for database in (along[0],) if along else (None, *calibration.databases):
@@ -47,8 +49,8 @@ class _Path(NamedTuple):
     """A hierarchy below a model.
 
     Attributes:
-        ms: per token of that model.
-        drafts: the draft models with their lookaheads.
+        ms: the ms per token of that model.
+        drafts: the draft models with their lookaheads, bottom first.
     """
 
     ms: float
@@ -57,15 +59,15 @@ class _Path(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """The sweep over a database.
+    """A sweep over the draft models, for a fixed database below them.
 
     Attributes:
-        calibration: what was measured.
-        database: below the draft models; ``None``: none.
+        calibration: the measured costs and acceptance.
+        database: the database below the draft models; ``None`` for none.
         max_lookahead: the largest lookahead.
-        max_levels: the most parts of a stack; ``None``: any number.
-        along: the only hierarchy that is allowed.
-        best: the best path below a model by (model, number of draft models in it).
+        max_levels: the largest number of parts in a stack; ``None`` means unlimited.
+        along: the only hierarchy to consider; ``None`` for all.
+        best: the best path below a model, by the model and the number of draft models in the path.
     """
 
     calibration: Calibration
@@ -76,7 +78,7 @@ class _Search:
     best: dict[tuple[str, int], _Path] = field(default_factory=dict)
 
     def paths_to_target(self) -> list[tuple[float, Stack]]:
-        """Return ms per token and stack of the best path for each number of draft models."""
+        """Return the ms per token and the stack of the best path per number of draft models."""
         self._start()
         models = self.calibration.models
         pairs = self._pairs()
@@ -97,7 +99,7 @@ class _Search:
         return paths
 
     def _start(self) -> None:
-        """Enter the paths without draft models: plain decoding, or each model over the database."""
+        """Add the paths without draft models: plain decoding, or each model over the database."""
         target = self.calibration.target
         if self.database is None:
             ms = self.calibration.costs[target].verifying(1) + self._overhead(target)
@@ -112,7 +114,7 @@ class _Search:
             self.best[model, 0] = _Path(ms, ())
 
     def _extend(self, draft: str, verifier: str) -> None:
-        """Continue the paths below a draft model to its verifier, with each lookahead."""
+        """Extend the paths below a draft model to a verifier, with each lookahead."""
         gained = self.calibration.edges[draft, verifier].curve(self.max_lookahead)
         costs = self.calibration.costs
         for count, path in list(self._paths_below(draft)):
@@ -129,8 +131,8 @@ class _Search:
                     self.best[verifier, count + 1] = _Path(ms, (*lower, (draft, lookahead)))
 
     def _paths_below(self, draft: str) -> Iterator[tuple[int, _Path | None]]:
-        """Yield the number of draft models below a draft model with their best path; ``None``: it
-        drafts alone.
+        """Yield each number of draft models below a draft model with the best path; the path is
+        ``None`` if the model drafts alone.
         """
         for count in range(self._most_drafts):
             path = self.best.get((draft, count))
@@ -140,20 +142,20 @@ class _Search:
             yield 0, None
 
     def _pairs(self) -> set[tuple[str, str]]:
-        """Return the pairs of a draft model and its verifier that are allowed."""
+        """Return the allowed pairs of a draft model and its verifier."""
         if self.along is None:
             return set(self.calibration.edges)
         return set(pairwise((*self.along[1], self.calibration.target)))
 
     def _may_be_lowest(self, model: str) -> bool:
-        """Return whether a model may be the lowest of a stack."""
+        """Return whether a model may be the lowest model of a stack."""
         if self.along is None:
             return model in self.calibration.models
         return model == (*self.along[1], self.calibration.target)[0]
 
     @property
     def _most_drafts(self) -> int:
-        """The most draft models of a path."""
+        """The largest number of draft models in a path."""
         drafts = len(self.calibration.models) - 1
         if self.max_levels is None:
             return drafts
@@ -165,7 +167,7 @@ class _Search:
         return self.calibration.lookup(self.database)
 
     def _overhead(self, model: str) -> float:
-        """Return the ms of a round of a model beside its forward pass."""
+        """Return the time of a round beside its forward pass, in ms."""
         overhead = self.calibration.costs[model].overhead
         if self.database is not None and model == self.calibration.target:
             overhead += self._lookup_cost.update

@@ -1,8 +1,9 @@
-"""The speed-up over plain decoding, made in one place, with the bound that it cannot exceed.
+"""Estimates of the speed-up over plain decoding, limited by the bound that it cannot exceed.
 
-A round of speculation verifies at least one token, so it takes at least a plain decoding step; it
-emits L tokens. Therefore speed-up ≤ L, the tokens per forward pass. A larger quotient of measured
-times says that the plain decoding step was measured too slow, or the round too fast.
+A round of speculation verifies at least one token, so it takes at least as long as a plain decoding
+step, and it emits L tokens. Therefore speed-up ≤ L, the number of tokens per forward pass. A larger
+quotient of measured times shows that the plain decoding step was measured too slow, or the round
+too fast.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from statistics import fmean, stdev
 
 from hsd_viz.results.estimate import Estimate
 
-#: Quantiles 0.975 of Student's t by degrees of freedom, from 1; beyond: the normal one.
+#: The 0.975 quantiles of Student's t for 1, 2, ... degrees of freedom; beyond them the normal
+#: quantile is used.
 _STUDENT: tuple[float, ...]
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _STUDENT += (2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
-#: Standard errors on each side of a 95 % interval.
+#: The number of standard errors on each side of a 95 % interval.
 Z = 1.959964
-#: The smallest difference from 1 that a measurement is asked to resolve.
+#: The smallest difference from 1 that a measurement has to resolve.
 RESOLVED = 0.02
-#: Repetitions that are asked for at most.
+#: The largest number of repetitions that is recommended.
 MOST_REPEATS = 10_000
 
 
@@ -31,9 +33,9 @@ class SpeedUp:
     """A speed-up over plain decoding.
 
     Attributes:
-        estimate: its value and 95 % interval, within the bound.
-        capped: the value before the bound, where it was above it; else ``None``.
-        bound: tokens per forward pass: the largest possible value.
+        estimate: the value and its 95 % interval, limited by the bound.
+        bound: the number of tokens per forward pass, which is the largest possible value.
+        capped: the value before it was limited; ``None`` if it was within the bound.
     """
 
     estimate: Estimate
@@ -42,7 +44,7 @@ class SpeedUp:
 
     @property
     def note(self) -> str:
-        """What the bound says of the measurement, "" where it holds."""
+        """A message about a measurement that exceeds the bound; "" if it is within the bound."""
         if self.capped is None:
             return ""
         return (
@@ -52,22 +54,22 @@ class SpeedUp:
 
 
 def speed_up(value: float, error: float, tokens_per_pass: float) -> SpeedUp:
-    """Return a speed-up with its interval, both at most ``tokens_per_pass``.
+    """Return a speed-up with its interval, both limited to ``tokens_per_pass``.
 
     Args:
-        value: tokens per pass over the time of a round in plain decoding steps.
-        error: half the width of the 95 % interval of its logarithm.
-        tokens_per_pass: emitted tokens per forward pass of the target.
+        value: the tokens per forward pass, divided by the time of a round in plain decoding steps.
+        error: the half width of the 95 % interval of the logarithm of ``value``.
+        tokens_per_pass: the number of emitted tokens per forward pass of the target.
     """
     estimate = Estimate(value, value * exp(-error), value * exp(error))
     return bounded(estimate, tokens_per_pass)
 
 
 def bounded(estimate: Estimate, tokens_per_pass: float) -> SpeedUp:
-    """Return an estimate of a speed-up, its value and interval at most ``tokens_per_pass``."""
+    """Return an estimate of a speed-up, with value and interval limited to ``tokens_per_pass``."""
     if estimate.value is None:
         return SpeedUp(estimate, tokens_per_pass)
-    # Figures of one run are rounded: only a clear excess is a wrong measurement.
+    # The figures of a run are rounded, so only a clear excess shows a wrong measurement.
     excess = estimate.value > tokens_per_pass * (1 + 1e-9)
     low = None if estimate.low is None else min(estimate.low, tokens_per_pass)
     high = None if estimate.high is None else min(estimate.high, tokens_per_pass)
@@ -77,7 +79,7 @@ def bounded(estimate: Estimate, tokens_per_pass: float) -> SpeedUp:
 
 
 def student(repeats: int) -> float:
-    """Return the standard errors on each side of a 95 % interval of a mean of measurements."""
+    """Return the number of standard errors on each side of the 95 % interval of a mean."""
     freedom = repeats - 1
     if freedom < 1:
         return Z
@@ -87,14 +89,14 @@ def student(repeats: int) -> float:
 def repeated(speedups: Sequence[float]) -> tuple[float, float]:
     """Return the mean of the logarithms of repeated speed-ups, and the half width of its interval.
 
-    With few repetitions the spread itself is uncertain: Student's quantile.
+    Student's quantile is used, because with few repetitions the spread itself is uncertain.
     """
     logs = [log(speedup) for speedup in speedups]
     return fmean(logs), student(len(logs)) * stdev(logs) / sqrt(len(logs))
 
 
 def repeats_to_decide(speedups: Sequence[float], value: float) -> int:
-    """Return how many further repetitions would decide on which side of 1 a speed-up is."""
+    """Return the number of further repetitions that decide whether a speed-up is above 1."""
     spread = stdev(log(speedup) for speedup in speedups)
     distance = max(abs(log(value)), RESOLVED)
     repeats = len(speedups)
@@ -104,5 +106,5 @@ def repeats_to_decide(speedups: Sequence[float], value: float) -> int:
 
 
 def combined(timing: float, rounds: float) -> float:
-    """Return the half width of an interval from those of times and of rounds."""
+    """Return the half width of an interval that combines the errors of times and of rounds."""
     return hypot(timing, rounds)

@@ -1,8 +1,9 @@
-"""Calibrations that are stored on this machine, and the stacks that they decide.
+"""The calibrations stored on this machine, and the stacks and lookaheads that ``auto`` gets from
+them.
 
-A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from
-the meta of a decode. It is stored in ``~/.cache/hsd_viz/calibration`` (see
-:func:`hsd_viz.disk.cache_folder`) under a hash of the identity and of the texts.
+A calibration is valid for one *identity*: a machine, a set of weights and a way of sampling, which
+are known from the meta of a decode. It is stored in ``~/.cache/hsd_viz/calibration`` (see
+:func:`hsd_viz.disk.cache_folder`) under a hash of its identity and texts.
 """
 
 from __future__ import annotations
@@ -25,28 +26,30 @@ from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.select import fill, select
 from hsd_viz.stack import TARGET, ModelPart, Stack
 
-#: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain
-#: decoding.
+#: The least predicted gain for which ``auto`` uses a stack instead of plain decoding. A smaller
+#: gain is within the error of the prediction.
 MIN_GAIN = 0.02
-#: The schema changes with the form of the file and with the method of measuring.
+#: The format of calibration files.
 FORMAT = "hsd_viz calibration"
+#: The version of the file format and of the method of measuring.
 SCHEMA = 5
-#: Days after which a calibration expires: drivers, clocks and background load change.
+#: The days after which a calibration expires, because drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration and how it was measured.
+    """A calibration with facts about its measurement.
 
     Attributes:
-        identity: of the engine (:func:`identity`).
-        texts: what was decoded: the suite's name, a hash of the prompts, their number, tokens each.
-        created: when, in seconds since 1970.
-        seconds: how long the measurement took.
+        identity: the identity of the engine (:func:`identity`).
+        texts: the decoded texts: the name of the suite, a hash of the prompts, their number and the
+            number of tokens of each.
+        created: the time of the measurement in seconds since 1970.
+        seconds: the duration of the measurement in seconds.
         calibration: the calibration.
-        rounds: the rounds behind the acceptance of each "draft > verifier".
+        rounds: the number of rounds on which the acceptance of each "draft > verifier" is based.
     """
 
     identity: Mapping[str, Any]
@@ -57,15 +60,16 @@ class StoredCalibration:
     rounds: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON data."""
+        """Return the calibration as JSON data."""
         return asdict(self) | {"calibration": self.calibration.to_dict()}
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a calibration from the meta of a trace: machine, models, weights,
-    runtimes, sampling. Models have the names of their checkpoints, so that the identity does not
-    depend on the meaning of ``target``. Of the sampling, the seed does not count, and the rule only
-    where tokens are drawn.
+    """Return the identity of a calibration from the meta of a trace.
+
+    It consists of machine, models, weights, runtimes and sampling. Models have the names of their
+    checkpoints, so that the identity does not depend on the model that ``target`` refers to. The
+    seed is left out, and so is the rule unless tokens are drawn.
     """
     sampling = dict(meta.get("sampling", {}))
     sampling.pop("seed", None)
@@ -90,7 +94,7 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def save(stored: StoredCalibration) -> None:
-    """Write a calibration.
+    """Store a calibration on this machine.
 
     Raises:
         OSError: if its file cannot be written.
@@ -103,7 +107,7 @@ def save(stored: StoredCalibration) -> None:
 
 
 def load(path: Path) -> StoredCalibration | None:
-    """Read a calibration; ``None`` if it is broken, or of another version."""
+    """Read a calibration; return ``None`` if it is invalid or of another version."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] == FORMAT and data["schema"] == SCHEMA:
@@ -115,8 +119,14 @@ def load(path: Path) -> StoredCalibration | None:
 def newest(
     engine_identity: Mapping[str, Any], texts: Mapping[str, Any] | None = None
 ) -> StoredCalibration | None:
-    """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine
-    and models of ``engine_identity``; ``None`` without one. One from the future is not recent.
+    """Return the newest usable calibration; ``None`` if there is none.
+
+    A calibration is usable if it has the given identity, includes its models and has not expired. A
+    calibration that is dated in the future is not usable.
+
+    Args:
+        engine_identity: the required identity.
+        texts: the required texts; by default any.
     """
 
     def usable(stored: StoredCalibration) -> bool:
@@ -139,13 +149,18 @@ def newest(
 
 
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest
-    stack of its levels: by the calibration that is stored for exactly this engine. For ``auto`` one
-    with another number of threads serves, too, and for a family's models the project's own.
-    ``meta`` is that of a trace of ``stack``.
+    """Return a stack with the fastest lookaheads, or the fastest stack, by a stored calibration.
+
+    The calibration must be for exactly this engine. To choose a stack, a calibration with another
+    number of threads is also used, and for the models of a family the one that is shipped.
+
+    Args:
+        stack: the stack with ``:auto`` lookaheads; or the levels to choose from.
+        choosing: whether to choose the stack, not only the lookaheads.
+        meta: the meta of a trace of ``stack``.
 
     Raises:
-        UserError: if such a calibration is missing, or part of the stack was not measured.
+        UserError: if there is no such calibration, or if a part of the stack was not measured.
     """
     engine_identity = identity(meta)
     calibration = _calibration_for(engine_identity, meta, choosing)
@@ -154,7 +169,7 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
         if calibration is not None and choosing:
             return fastest(stack, calibration)
         if calibration is not None:
-            # The calibration calls the target by that name, however the stack calls it.
+            # The name of the target in a calibration is always "target".
             filled = fill(Stack(stack.bottom, (*stack.drafts, ModelPart(TARGET))), calibration)
             return Stack(filled.bottom, (*filled.drafts, stack.target))
     except UserError as error:
@@ -175,8 +190,10 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
 def _calibration_for(
     engine_identity: Mapping[str, Any], meta: Mapping[str, Any], choosing: bool
 ) -> Calibration | None:
-    """Return the calibration by which a stack is decided, ``None`` where none fits: that of exactly
-    this engine; for ``auto`` also one with other threads, or the project's own of these weights.
+    """Return the calibration by which :func:`decide` decides; ``None`` if there is none.
+
+    It is the calibration of exactly this engine. To choose a stack, it may also be one with another
+    number of threads, or the shipped one for these weights.
     """
     stored = newest(engine_identity)
     if stored is None and choosing:
@@ -195,8 +212,9 @@ def _calibration_for(
 
 
 def fastest(levels: Stack, calibration: Calibration) -> Stack:
-    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to
-    gain ``MIN_GAIN``.
+    """Return the fastest stack of these levels by the law.
+
+    Return plain decoding if no stack is predicted to gain at least :data:`MIN_GAIN`.
     """
     databases = () if levels.source is None else (levels.source,)
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))

@@ -1,18 +1,21 @@
-"""What a trace says of the levels of its stack."""
+"""The names and the times of the levels in a trace."""
 
 from hsd_viz.stack import decoded_stack
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import observed
 
-#: Milliseconds of a nanosecond.
+#: The number of milliseconds in a nanosecond.
 MS = 1e-6
 #: The names of a drafter and its verifier.
 Pair = tuple[str, str]
 
 
 def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
-    """Return the name of each level of the stack that a trace decoded with, and the database below
-    the models as the stack names it, if there is one.
+    """Return the names of the levels of a trace's stack.
+
+    Returns:
+        The name of each level, and the text of the database below the models; ``None`` without a
+        database.
     """
     names: dict[int, str] = {}
     database = None
@@ -24,12 +27,12 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
 
 
 def own_times(trace: Trace) -> dict[int, int]:
-    """Return the ns of each round without the rounds and calls inside it."""
-    own_ns = {r.id: observed(r.duration_ns) for r in trace.round_rows}
+    """Return the time of each round in ns, by id, without the rounds and calls inside it."""
+    exclusive_ns = {r.id: observed(r.duration_ns) for r in trace.round_rows}
     for r in trace.round_rows:
-        if r.parent in own_ns:
-            own_ns[r.parent] -= observed(r.duration_ns)
+        if r.parent in exclusive_ns:
+            exclusive_ns[r.parent] -= observed(r.duration_ns)
     for c in trace.call_rows:
-        if c.round in own_ns:
-            own_ns[c.round] -= c.duration_ns
-    return own_ns
+        if c.round in exclusive_ns:
+            exclusive_ns[c.round] -= c.duration_ns
+    return exclusive_ns

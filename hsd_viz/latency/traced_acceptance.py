@@ -1,10 +1,12 @@
 """Estimate acceptance from traces.
 
-It is on-policy: a curve over all positions of a text would be too high, because real rounds begin
-right after a rejection, where the text is hard. The later tokens of a draft are only examined when
-the earlier ones were accepted, and drafts differ in length: so S(k) is a product of conditional
-acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short by the
-end of the text counts for the tokens it accepted and for none after them.
+The estimate is on-policy: a curve over all positions of a text would be too high, because real
+rounds begin after a rejection, where the text is hard to predict.
+
+A token of a draft is examined only if all earlier ones were accepted, and drafts differ in length.
+So S(k) is a product of conditional acceptance rates, each the accepted share of the examined tokens
+(Kaplan & Meier 1958). A round that the end of the text cut short counts only for the tokens that it
+accepted.
 """
 
 from collections import Counter, defaultdict
@@ -17,16 +19,21 @@ from hsd_viz.latency.traced import Pair, names_of
 from hsd_viz.trace import RoundRow, Trace
 from hsd_viz.trace.tables import observed
 
-#: A place in the draft has its own figure when this many tokens were examined there; later places
-#: share one figure.
+#: The number of tokens that must have been examined at a position of the draft for it to have its
+#: own rate; later positions share a rate.
 ENOUGH = 40
 
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict[Pair, Counter]]:
-    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database,
-    verifier). Where the rounds of a pair were judged by several rules, those by the most frequent
-    one; a pair of which nothing was examined is left out. Drafts that stop when they are unsure do
-    not count: those that continue are the surer ones.
+    """Collect the rounds of traces.
+
+    Of a pair whose rounds were decided by several rules, the rounds of the most frequent rule are
+    returned. A pair without an examined token is left out. Drafts that stop by confidence are left
+    out, because those that continue are biased towards acceptance.
+
+    Returns:
+        The rounds by (draft model, verifier), and counts of (drafted, accepted) by (database,
+        verifier).
     """
     rounds: dict[Pair, list[RoundRow]] = defaultdict(list)
     looked_up: dict[Pair, Counter] = defaultdict(Counter)
@@ -52,7 +59,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict
 
 
 def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
-    """Return the confidence and the lookahead of each level that stops when it is unsure."""
+    """Return the confidence and the lookahead of each level that stops by confidence."""
     unsure = {}
     for model in trace.meta.get("models", ()):
         if model.get("confidence") is not None:
@@ -61,9 +68,10 @@ def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
 
 
 def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
-    """Return by (draft model, verifier) what was drafted and accepted with each confidence, those
-    with the longest lookahead of each. Drafts that the limit cut, and those that an end token ended
-    on the way, are left out.
+    """Return the measured drafts that stop by confidence, by (draft model, verifier).
+
+    Of each confidence the drafts with the longest lookahead are used. Drafts that the limit of
+    tokens or an end token ended early are left out.
     """
     counts: dict[Pair, dict[tuple[float, int], Counter]] = defaultdict(lambda: defaultdict(Counter))
     for trace in traces:
@@ -87,8 +95,9 @@ def unsure_stops(traces: Iterable[Trace]) -> dict[Pair, tuple[UnsureStop, ...]]:
 
 
 def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureStop:
-    """Return counts of (drafted, accepted) as probabilities; a middle level's overshoot is part of
-    its last place.
+    """Return counts of (drafted, accepted) as probabilities.
+
+    Tokens of a middle level beyond its lookahead are counted as its last one.
     """
     total = counts.total()
     shares: dict[tuple[int, int], float] = defaultdict(float)
@@ -101,7 +110,7 @@ def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureSt
 
 
 def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
-    """Return how many depths are k or more, k = 1, 2, ..., ``deepest``."""
+    """Return the number of depths of at least k, for k = 1, 2, ..., ``deepest``."""
     counts = []
     for place in range(1, deepest + 1):
         counts.append(sum(depth >= place for depth in depths))
@@ -109,29 +118,30 @@ def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
 
 
 def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
-    """Return the survival curve of one edge from its rounds (chains that were not empty)."""
+    """Return the acceptance of a pair from its rounds, none of which had an empty draft."""
     deepest = max(row.examined for row in rows)
     examined_at = _reaching([row.examined for row in rows], deepest)
     accepted_at = _reaching([row.accepted for row in rows], deepest)
-    enough = sum(n >= ENOUGH for n in examined_at)
-    rates = np.divide(accepted_at[:enough], examined_at[:enough])
-    # The tail pools the last two places of the curve and all later ones.
-    tail = max(0, enough - 2)
+    positions = sum(n >= ENOUGH for n in examined_at)
+    rates = np.divide(accepted_at[:positions], examined_at[:positions])
+    # The tail pools the last two positions of the curve and all later ones.
+    tail = max(0, positions - 2)
     return Edge(
         tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:])
     )
 
 
 def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
-    """Return acceptance by (model over its database, verifier): of tokens that the model took from
-    the database, and of its own, the last of each of its rounds. Only models directly over a
-    database are counted.
+    """Return the acceptance of tokens of models directly over a database, by (model over its
+    database, verifier).
+
+    Tokens that the model accepted from the database, and the model's own tokens, which are the last
+    of each of its rounds, have separate rates.
     """
     counts: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
-        #: Of each round over the model and its database, of each token that was drafted whether it
-        #: is the model's own.
+        # For each round of the verifier, whether each draft token is the model's own.
         is_own: dict[int, list[bool]] = defaultdict(list)
         for row in sorted(trace.round_rows, key=lambda row: observed(row.start_ns)):
             if database is not None and row.level == 1 and row.parent is not None:
@@ -153,7 +163,7 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
 
 
 def estimate_tier(counts: Counter) -> Tier:
-    """Return counts of (drafted, accepted) as probabilities."""
+    """Return the acceptance of a database from counts of (drafted, accepted)."""
     total = counts.total()
     outcomes = []
     for (drafted, accepted), count in sorted(counts.items()):

@@ -16,9 +16,12 @@ from hsd_viz.trace import Trace
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
-    """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and
-    sampling. ``models`` orders the models, smallest first, the target last (default: by parameter
-    count, as the traces give it).
+    """Return the inputs of the law, estimated from traces.
+
+    Args:
+        traces: traces with the same target, machine, kind of text and sampling.
+        models: the names of the models, smallest first, the target last; by default sorted by the
+            parameter counts in the traces.
 
     Raises:
         UserError: if no forward pass of a model was timed.
@@ -45,8 +48,9 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
 
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
-    """Return the models by parameter count, the target last; those without a count in the order of
-    their levels.
+    """Return the models sorted by parameter count, the target last.
+
+    Models without a count are in the order of their levels.
     """
     sizes: dict[str, tuple[bool, float, int]] = {}
     for trace in traces:

@@ -1,4 +1,4 @@
-"""Estimate costs from traces: medians by tokens fed, made monotone."""
+"""Estimate costs from traces: medians by the number of tokens fed, made monotone."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from hsd_viz.trace.tables import observed
 
 
 def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
-    """Return the ms of each model's verifications by the number of tokens fed."""
+    """Return the times of verifications in ms, by model and number of tokens fed."""
     times: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trace in traces:
         for call in trace.call_rows:
@@ -26,16 +26,16 @@ def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
 
 @dataclass(slots=True)
 class _Times:
-    """Times of traces in ms, by what they are of.
+    """The times of traces in ms.
 
     Attributes:
-        lookups: look-ups of each database.
-        updates: updates of each database.
-        overheads: rounds of each model without the calls and rounds inside them.
-        pauses: between the rounds of each target.
-        drafts: drafting calls of each model, by their forward passes.
-        above: (tokens fed, ms) of verifications right above a model or database, by
-            (below, verifier).
+        lookups: the times of look-ups, by database.
+        updates: the times of updates, by database.
+        overheads: the times of rounds without the calls and rounds inside them, by model.
+        pauses: the times between target rounds, by target.
+        drafts: the times of drafting calls, by model and number of forward passes.
+        above: (tokens fed, ms) of the verifications directly above a model or database, by (model
+            or database, verifier).
     """
 
     lookups: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -64,9 +64,9 @@ class _Times:
                     self.updates[names_by_level[0]].append(ms)
                 case "verify" if call.level:
                     self.above[names_by_level[call.level - 1], call.name].append((call.fed, ms))
-        own_ns = own_times(trace)
+        exclusive_ns = own_times(trace)
         for row in trace.round_rows:
-            self.overheads[names[row.level]].append(max(0.0, own_ns[row.id] * MS))
+            self.overheads[names[row.level]].append(max(0.0, exclusive_ns[row.id] * MS))
         rounds_of_target = [row for row in trace.round_rows if row.parent is None]
         rounds_of_target.sort(key=lambda row: observed(row.start_ns))
         for row, following in pairwise(rounds_of_target):
@@ -78,15 +78,15 @@ class _Times:
 def times_of(
     traces: Sequence[Trace],
 ) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
-    """Return the costs of the levels of some traces. All are medians over calls or rounds.
+    """Return the costs of levels, as medians over the calls or rounds of traces.
 
     The overhead of a verification is the time of its round without the calls and rounds inside it;
     for the target, the pause before the next round is added. It includes the time of a drafting
     loop between its forward passes.
 
     Returns:
-        The costs of models by name, those of databases by name, and by (model or database,
-        verifier right above it) the cost of a verification relative to the verifier's curve.
+        The costs of models by name, the costs of databases by name, and the cost of a verification
+        relative to the verifier's curve by (model or database, verifier directly above it).
     """
     times = _Times()
     for trace in traces:
@@ -107,7 +107,7 @@ def times_of(
 
 
 def _typical(times: Mapping[str, list[float]], name: str) -> float:
-    """Return the median time of a name; 0 without one."""
+    """Return the median time of a name; 0 if it has no times."""
     return median(times.get(name) or [0.0])
 
 
@@ -116,9 +116,13 @@ def _level_cost(
     drafted: Mapping[int, list[float]] | None,
     overhead: float,
 ) -> LevelCost:
-    """Return the costs of a model from the times of its verifications by tokens fed, and of its
-    drafting calls by forward passes; one of both is there. What never verified does so at the cost
-    of drafting.
+    """Return the costs of a model. A model that never verified has the cost of drafting for it.
+
+    Args:
+        verified: the times of its verifications in ms by tokens fed; ``None`` if there are none.
+        drafted: the times of its drafting calls in ms by forward passes; ``None`` if there are
+            none. At least one of both is given.
+        overhead: the time of a round beside its forward pass, in ms.
     """
     if drafted is None:
         assert verified is not None
@@ -129,8 +133,8 @@ def _level_cost(
 
 
 def monotone(values: list[float], weights: list[float]) -> list[float]:
-    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et
-    al. 1955).
+    """Return the closest non-decreasing curve by weighted least squares (pool adjacent violators,
+    Ayer et al. 1955).
     """
     pools: list[list[float]] = []
     for value, weight in zip(values, weights, strict=True):
@@ -148,16 +152,17 @@ def monotone(values: list[float], weights: list[float]) -> list[float]:
 
 
 def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
-    """Return c(1), c(2), ... in ms from times by tokens fed: medians, monotone, interpolated."""
+    """Return c(1), c(2), ... in ms from times by tokens fed: monotone, interpolated medians."""
     fed = sorted(times)
     levels = monotone([median(times[m]) for m in fed], [len(times[m]) for m in fed])
     return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
 
 
 def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
-    """Return the cost of a drafting forward pass and the fixed cost of a launch, from times by the
-    number of passes in a launch: a straight line through the medians; one length alone gives no
-    intercept.
+    """Return the cost of a drafting forward pass and the fixed cost of a launch, in ms.
+
+    They are the slope and the intercept of a straight line through the median times by number of
+    forward passes. A single length does not determine an intercept, which is then 0.
     """
     steps = np.array(sorted(times), float)
     medians = np.array([median(times[int(n)]) for n in steps])

@@ -127,7 +127,8 @@ class TableColumns:
 
     @property
     def row(self) -> type[Row]:
-        """The class of rows. The last columns may be left out if they may be null or have a default."""
+        """The class of rows; the last columns may be left out if they have a default or may be null.
+        """
         return ROWS[self.name]
 
     def read(self, data: Any) -> Columns:
