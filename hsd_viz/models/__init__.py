@@ -1,4 +1,5 @@
-"""Files of models: their form, weights, tokenizers and chat templates, and the families with names.
+"""The files of models: configurations, weights, tokenizers and chat templates, and the families of
+models with short names.
 
-Nothing here imports torch or transformers.
+Importing this package loads neither torch nor transformers.
 """

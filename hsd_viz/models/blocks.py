@@ -1,7 +1,8 @@
-"""The number formats of GGUF files: floats, and blocks of small integers with scales.
+"""Decode the number formats of GGUF files: floats, and blocks of small integers with scales.
 
-Layouts are those of ``ggml-common.h`` in llama.cpp. Each format of small integers is exact as a
-:class:`~hsd_viz.models.matrix.GroupedMatrix`: the products of scales are exact in float32.
+Layouts are those of ``ggml-common.h`` in llama.cpp. A
+:class:`~hsd_viz.models.matrix.GroupedMatrix` represents each integer format exactly, because the
+products of scales are exact in float32.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from hsd_viz.models.matrix import GroupedMatrix
 
-#: Numbers in a block of the K formats.
+#: The number of elements in a block of the K formats.
 SUPER_BLOCK = 256
 
 
@@ -23,9 +24,9 @@ class BlockFormat:
 
     Attributes:
         name: the name in llama.cpp.
-        numbers: numbers in a block.
-        size: bytes of a block.
-        decode: return the tensor for the bytes ``[rows, blocks, size]`` of its rows.
+        numbers: the number of elements in a block.
+        size: the size of a block in bytes.
+        decode: a function that decodes a tensor from its bytes ``[rows, blocks, size]``.
     """
 
     name: str
@@ -51,7 +52,7 @@ def _bfloat16(blocks: np.ndarray) -> np.ndarray:
 
 
 def _half(blocks: np.ndarray, byte: int) -> np.ndarray:
-    """Return the float16 number at a byte of each block, in float32 ``[rows, blocks]``."""
+    """Return the float16 number at an offset in each block, as float32 ``[rows, blocks]``."""
     return blocks[:, :, byte : byte + 2].copy().view("<f2")[:, :, 0].astype(np.float32)
 
 
@@ -60,7 +61,7 @@ def _flat(numbers: np.ndarray) -> np.ndarray:
 
 
 def _nibbles(packed: np.ndarray) -> np.ndarray:
-    """Return 4-bit numbers ``[..., 2 n]``: of ``n`` bytes the low halves, then the high ones."""
+    """Return the 4-bit numbers ``[..., 2 n]`` of ``n`` bytes: the low halves, then the high."""
     low = packed & 15
     high = packed >> 4
     return np.concatenate([low, high], axis=-1)
@@ -96,7 +97,7 @@ def _sub_scales(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _with_sub_scales(blocks: np.ndarray, numbers: np.ndarray, bits: int) -> GroupedMatrix:
-    """Return a matrix of the formats Q4_K and Q5_K, which share the layout of their scales."""
+    """Return a matrix in the format Q4_K or Q5_K, which have the same layout of scales."""
     scales, minima = _sub_scales(blocks[:, :, 4:16])
     group_scales = _half(blocks, 0)[:, :, None] * scales.astype(np.float32)
     group_minima = _half(blocks, 2)[:, :, None] * minima.astype(np.float32)
@@ -130,7 +131,7 @@ def _q6_k(blocks: np.ndarray) -> GroupedMatrix:
     return GroupedMatrix(_flat(centred), _flat(group_scales))
 
 
-#: Number of a type in GGUF files -> its format.
+#: The formats by their type number in GGUF files.
 FORMATS = {
     0: BlockFormat("F32", 1, 4, _floats("<f4")),
     1: BlockFormat("F16", 1, 2, _floats("<f2")),

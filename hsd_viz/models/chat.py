@@ -1,6 +1,6 @@
-"""Chat templates: programs in Jinja that write a conversation as text. They come with models.
+"""Render chat templates: Jinja programs of models that write a conversation as text.
 
-Rendering is that of ``apply_chat_template`` in transformers, in Jinja's sandbox.
+Rendering equals ``apply_chat_template`` of transformers, in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def render(
     """Return the text of a conversation.
 
     Raises:
-        UserError: if the template rejects the conversation; the message is the template's reason.
+        UserError: if the template raises an error, with the message of that error.
     """
     try:
         pieces: list[str] = []
@@ -60,7 +60,7 @@ def _compiled(template: str) -> Template:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
-        """A sandbox whose operators take numbers only: ``"x" * 10**9`` would fill the memory."""
+        """A sandbox whose operators accept only numbers: ``"x" * 10**9`` would fill the memory."""
 
         intercepted_binops = frozenset(["*", "**", "%"])
 

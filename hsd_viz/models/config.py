@@ -1,7 +1,7 @@
 """Read the form of a model from its ``config.json``.
 
-:data:`REQUIREMENTS` lists the keys that decide whether a model is Llama-shaped, with the values
-that are supported and the reason why others are not.
+:data:`REQUIREMENTS` lists the keys that determine whether a model is Llama-shaped, with their
+supported values and the reason why other values are not supported.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from hsd_viz.models.sizes import check_form
 
 #: The largest ``config.json`` that is read; those of real models have a few kilobytes.
 MOST_BYTES = 4_000_000
-#: What ``quantization_config`` has in the folders that :mod:`hsd_viz` writes: 8-bit integers with a
-#: scale per row. It has no ``quant_method``, so that transformers refuses the folder: it would read
-#: the integers as floats.
+#: The ``quantization_config`` in folders that :mod:`hsd_viz` writes: 8-bit integers with a scale
+#: per row. It has no ``quant_method``, so that transformers refuses the folder instead of reading the
+#: integers as floats.
 ROW_SCALES = {"hsd_viz": "8-bit integers with a float32 scale per row: load it with hsd_viz"}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelType:
-    """What transformers assumes of a model type where its ``config.json`` does not say it.
+    """The defaults of transformers for a model type, for values that ``config.json`` leaves out.
 
     Attributes:
-        kv_heads: number of key-value heads; ``None``: that of the query heads.
-        tied_head: whether the head is the embedding.
-        head_dim: size of a head; ``None``: the width divided by the heads.
+        kv_heads: the number of key-value heads; ``None`` for that of the query heads.
+        tied_head: whether the head shares the weights of the embedding.
+        head_dim: the size of a head; ``None`` for the width divided by the number of heads.
         theta: the base of the rotary frequencies.
-        positions: the longest context.
-        window: the attention window.
+        positions: the context length in tokens.
+        window: the attention window in tokens; ``None`` for none.
         query_key_value_bias: whether queries, keys and values have biases.
         query_key_norm: whether queries and keys are normalized per head.
-        rotary_gap: every so many layers, the last has no rotary positions; 0: all have them.
+        rotary_gap: n if each n-th layer has no rotary positions; 0 if all layers have them.
     """
 
     kv_heads: int | None = None
@@ -51,6 +51,7 @@ class ModelType:
     rotary_gap: int = 0
 
 
+#: The supported model types.
 MODEL_TYPES = {
     "llama": ModelType(positions=2048),
     "mistral": ModelType(kv_heads=8, positions=131_072, window=4096),
@@ -62,12 +63,12 @@ MODEL_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a key of ``config.json`` may be in a Llama-shaped model.
+    """A requirement on a key of ``config.json`` for a Llama-shaped model.
 
     Attributes:
         key: the key.
-        allowed: the values that it may have where it is present.
-        reason: what another value means.
+        allowed: the allowed values; the first is assumed if the key is missing.
+        reason: the meaning of other values, for the error message.
     """
 
     key: str
@@ -90,10 +91,10 @@ REQUIREMENTS = (
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:
-    """Return the ``config.json`` of a folder.
+    """Read the ``config.json`` of a folder.
 
     Raises:
-        BadFile: if there is none, or it is not a JSON object.
+        BadFile: if it is missing or not a JSON object.
     """
     path = Path(folder) / "config.json"
     try:
@@ -113,10 +114,14 @@ def read_config(folder: str | Path) -> dict[str, Any]:
 
 
 def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
-    """Return the form that a ``config.json`` describes; ``name`` is the model's.
+    """Return the form that a ``config.json`` describes.
+
+    Args:
+        name: the name of the model, for error messages.
+        config: the content of the file.
 
     Raises:
-        Unsupported: if the model is not Llama-shaped; the message gives the reason.
+        Unsupported: if the model is not Llama-shaped.
         BadFile: if a value is missing, of a wrong type or out of range.
     """
     kind = MODEL_TYPES.get(str(config.get("model_type")))
@@ -154,14 +159,21 @@ def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:
 
 
 def _head_rows(values: _Values) -> int | None:
-    """Return the rows of a reduced head, ``draft_vocab_size`` as in EAGLE-3's checkpoints."""
+    """Return the number of rows in a reduced head; ``None`` for a full head.
+
+    The key is ``draft_vocab_size``, as in EAGLE-3's checkpoints.
+    """
     if values.get("draft_vocab_size") is None:
         return None
     return values.integer("draft_vocab_size")
 
 
 def _check_windows(name: str, config: Mapping[str, Any], kind: ModelType) -> None:
-    """Raise ``Unsupported`` if a layer sees only a window of the text."""
+    """Check that no layer has a sliding window.
+
+    Raises:
+        Unsupported: if a layer has one.
+    """
     window = config.get("sliding_window", kind.window)
     uses_window = config.get("use_sliding_window", kind.window is not None)
     if uses_window and window is not None:
@@ -175,7 +187,7 @@ def _check_windows(name: str, config: Mapping[str, Any], kind: ModelType) -> Non
 
 
 def _without_rotary(form: LlamaForm, values: _Values, kind: ModelType) -> LlamaForm:
-    """Return a form with the layers that have no rotary positions."""
+    """Return the form with the layers that have no rotary positions set."""
     if not kind.rotary_gap:
         return form
     gap = values.integer("no_rope_layer_interval", kind.rotary_gap)
@@ -192,7 +204,7 @@ def _without_rotary(form: LlamaForm, values: _Values, kind: ModelType) -> LlamaF
 
 
 def _rotary(name: str, config: Mapping[str, Any], kind: ModelType) -> Rotary:
-    """Return how rotary angles grow, in the notation of transformers 5 or an earlier one."""
+    """Return the rotary parameters of a config of transformers 5 or earlier."""
     parameters = config.get("rope_parameters")
     if parameters is None:
         parameters = config.get("rope_scaling") or {}
@@ -218,7 +230,7 @@ def _rotary(name: str, config: Mapping[str, Any], kind: ModelType) -> Rotary:
 
 
 class _Values:
-    """The values of a JSON object by key, of the types that they must have."""
+    """A reader of the values of a JSON object, which checks their types."""
 
     def __init__(self, name: str, values: Mapping[str, Any]) -> None:
         self.name = name

@@ -1,7 +1,7 @@
-"""Families: a target with its draft models, databases, cost table and prompts, each under one name.
+"""Families of models: a target with its draft models, databases, cost table and prompts.
 
-Within a family ``target``, ``small``, ``nano`` and ``db`` mean its own, so that a stack can be
-decoded with any of them.
+In a stack, ``target``, ``small``, ``nano`` and ``db`` refer to the family's own, so that the same
+stack can be decoded with any family.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from hsd_viz.models.packages import CODE_MODELS, SMOLLM2_MODELS, ModelPackage
 from hsd_viz.names.hints import did_you_mean
 
 _PACKAGE = Path(__file__).parent.parent
-#: The folder of the shipped models: of this checkout, or of an installed distribution.
+#: The folder of the shipped models, in this checkout or in an installed distribution.
 LADDER = CODE_MODELS.folder(_PACKAGE / "ladder" / "weights")
-#: What was made for SmolLM2: draft models and databases, of this checkout or installed.
+#: The folder of the draft models and databases for SmolLM2, in this checkout or installed.
 SMOLLM2_FOLDER = SMOLLM2_MODELS.folder(_PACKAGE / "smollm2" / "weights")
 _DATA = Path(__file__).parent / "data"
-#: The names that stacks may use in every family; the target is the last.
+#: The short names of models in every family; the target is the last.
 LEVELS = ("nano", "small", "target")
 
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A model's file that an installed distribution contains; the distribution is never imported.
+    """The file of a model in an installed distribution, which is never imported.
 
     Attributes:
         distribution: the name of the distribution.
-        version: the version that is tested.
-        file: the name of the file in it.
-        megabytes: the size of the file; the download is a little smaller.
+        version: the tested version of the distribution.
+        file: the name of the file in the distribution.
+        megabytes: the size of the file in MB; the download is a little smaller.
         hash: the first twelve hexadecimal digits of the file's SHA-256.
     """
 
@@ -44,12 +44,12 @@ class PackagedFile:
 
     @property
     def requirement(self) -> str:
-        """What pip installs."""
+        """The requirement for pip: the distribution with its version."""
         return f"{self.distribution}=={self.version}"
 
     def find(self) -> Path | None:
         """Return the path of the file; ``None`` if the distribution is not installed."""
-        # Imported late: it takes 30 ms, and most commands need no distribution.
+        # Imported here, because it takes 30 ms and most commands need no distribution.
         import importlib.metadata
 
         try:
@@ -65,19 +65,20 @@ class PackagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A target with what belongs to it.
+    """A family of models: a target with its draft models and further data.
 
     Attributes:
-        name: the name, as in ``--family``.
-        title: what the models are, in one line.
-        owner: whose weights they are.
+        name: the name of the family, as in ``--family``.
+        title: a one-line description of the models.
+        owner: the owner of the weights.
         licence: the licence of the weights.
-        package: the distribution of what is shipped with a checkout and left out of a wheel.
-        models: name -> a folder, or a file in a distribution; smallest first, the target last.
-        databases: the folder of its databases, which may be missing.
+        package: the distribution of the models that a checkout contains and a wheel does not.
+        models: the folder of each model, or its file in a distribution, by name; smallest first,
+            the target last.
+        databases: the folder of the databases, which may be missing.
         costs: the cost table by which ``db`` sizes its drafts.
         prompt: an example of a prompt.
-        suite: the suite that measures it by default.
+        suite: the default suite for measurements.
         is_chat: whether the target is trained to answer conversations.
     """
 
@@ -95,16 +96,16 @@ class Family:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its models, smallest first, without draft models that are not installed.
+        """The names of the models, smallest first, without draft models that are not installed.
 
-        The target is the last, installed or not.
+        The target is always included, as the last.
         """
         *drafts, target = self.models
         return (*filter(self._is_present, drafts), target)
 
     def below(self, name: str) -> tuple[str, ...]:
-        """Return the names of the models of this family that are smaller than ``name``; empty if
-        ``name`` is not one of its models.
+        """Return the names of the models that are smaller than ``name``; empty if ``name`` is not a
+        model of this family.
         """
         if name not in self.names:
             return ()
@@ -117,34 +118,34 @@ class Family:
             UserError: if the family has no such model.
             MissingPackage: if it is not installed; the message has the command that installs it.
         """
-        place = self.models.get(name)
-        if place is None:
+        location = self.models.get(name)
+        if location is None:
             raise UserError(self._no_model(name))
-        if isinstance(place, PackagedFile):
-            path = place.find()
+        if isinstance(location, PackagedFile):
+            path = location.find()
             if path is None:
                 raise MissingPackage(
                     f"the family {self.name} is not installed: "
-                    f"run `{self.installation}` ({place.megabytes} MB)"
+                    f"run `{self.installation}` ({location.megabytes} MB)"
                 )
             return path
-        if not place.parent.exists():
+        if not location.parent.exists():
             raise MissingPackage(
                 f"{name} of the family {self.name} is not installed: "
                 f"run `{self.installation}` ({self.package.megabytes} MB)"
             )
-        if not (place / "config.json").exists():
-            raise UserError(f"the weights of {name} are not in {place}")
-        return place
+        if not (location / "config.json").exists():
+            raise UserError(f"the weights of {name} are not in {location}")
+        return location
 
     @property
     def installation(self) -> str:
-        """The command that installs what is missing of it."""
+        """The command that installs the missing models of the family."""
         return f"hsd-viz models install {self.name}"
 
     @property
     def is_installed(self) -> bool:
-        """Whether the target's files are here."""
+        """Whether the target is installed."""
         try:
             self.path(self.names[-1])
         except UserError:
@@ -152,8 +153,8 @@ class Family:
         return True
 
     def _is_present(self, name: str) -> bool:
-        place = self.models[name]
-        return isinstance(place, PackagedFile) or (place / "config.json").exists()
+        location = self.models[name]
+        return isinstance(location, PackagedFile) or (location / "config.json").exists()
 
     def _no_model(self, name: str) -> str:
         present = ", ".join(self.names)
@@ -201,10 +202,10 @@ DEFAULT = CODE.name
 
 
 def find_family(name: str | Family) -> Family:
-    """Return a family by name; one that is a family is returned as it is.
+    """Return a family by name. A family is returned unchanged.
 
     Raises:
-        UserError: if there is none of that name.
+        UserError: if the name is unknown.
     """
     if isinstance(name, Family):
         return name

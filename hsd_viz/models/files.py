@@ -1,6 +1,4 @@
-"""Opening a Llama-shaped model: its form, tensors, tokenizer and stop tokens, in any of the
-formats.
-"""
+"""Open the files of a Llama-shaped model in any format: form, tensors, tokenizer and end tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from hsd_viz.models.tensors import BorrowingTensors, TensorSource, check_shapes
 from hsd_viz.models.tokenizer import FileTokenizer, load_tokenizer
 
 GGUF = ".gguf"
-#: Hexadecimal digits of a hash of weights.
+#: The number of hexadecimal digits in a hash of weights.
 HASH_DIGITS = 12
 #: The key of a ``config.json`` that names the family whose target lends its embedding.
 LENDER = "embedding_of"
@@ -35,13 +33,13 @@ class ModelFiles:
     """The files of a Llama-shaped model, whose tensors have the shapes of its form.
 
     Attributes:
-        name: what messages call the model.
-        path: its folder, or its GGUF file.
-        form: its form.
-        tensors: its tensors.
-        gguf: the GGUF file; ``None`` for a folder.
-        lender: the target whose embedding and tokenizer a draft model uses; ``None``: it has its
-            own.
+        name: the name of the model in messages.
+        path: the folder or the GGUF file.
+        form: the form of the model.
+        tensors: the tensors of the model.
+        gguf: the opened GGUF file; ``None`` for a folder.
+        lender: the target whose embedding and tokenizer the model uses; ``None`` if the model has
+            its own.
     """
 
     name: str
@@ -52,7 +50,7 @@ class ModelFiles:
     lender: ModelFiles | None = None
 
     def tokenizer(self) -> FileTokenizer:
-        """Return the model's tokenizer.
+        """Load the tokenizer of the model.
 
         Raises:
             Unsupported: if it is not a byte-level BPE.
@@ -65,7 +63,7 @@ class ModelFiles:
         return load_tokenizer(self.path)
 
     def ends(self, tokenizer: FileTokenizer) -> frozenset[int]:
-        """Return the tokens that end an answer, by the model's files or its tokenizer."""
+        """Return the tokens that end an answer, from the model's files or else its tokenizer."""
         if self.lender is not None:
             return self.lender.ends(tokenizer)
         ends = read_ends(self.gguf.metadata) if self.gguf is not None else folder_ends(self.path)
@@ -76,22 +74,24 @@ class ModelFiles:
 
 
 def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
-    """Open a model's folder or GGUF file; ``name`` is what messages call it (default: its path).
+    """Open the folder or the GGUF file of a model, reading only headers.
 
-    Headers are read and compared, tensors are not.
+    Args:
+        path: the folder or the GGUF file.
+        name: the name of the model in messages; by default the path.
 
     Raises:
-        Unsupported: if the model is not Llama-shaped; the message gives the reason.
-        BadFile: if a file is missing, damaged, or does not fit the model's form.
+        Unsupported: if the model is not Llama-shaped.
+        BadFile: if a file is missing, damaged, or does not match the model's form.
     """
     path = Path(path)
     name = name or str(path)
     if path.suffix == GGUF and path.is_file():
         gguf = GGUFFile(path)
         form = read_form(gguf)
-        of_file = GGUFTensors(gguf, form)
-        check_shapes(name, form, of_file)
-        return ModelFiles(name, path, form, of_file, gguf)
+        gguf_tensors = GGUFTensors(gguf, form)
+        check_shapes(name, form, gguf_tensors)
+        return ModelFiles(name, path, form, gguf_tensors, gguf)
     if not path.is_dir():
         raise BadFile(f"{name} is not a model: expected a folder or a {GGUF} file")
     config = read_config(path)
@@ -106,10 +106,10 @@ def open_model(path: str | Path, name: str | None = None) -> ModelFiles:
 
 
 def _lender(name: str, family: Any, form: LlamaForm) -> ModelFiles:
-    """Return the target of a family, whose embedding a draft model uses.
+    """Open the target of a family, whose embedding a draft model uses.
 
     Raises:
-        BadFile: if the family is unknown, or its embedding has another shape.
+        BadFile: if the family is unknown, or if its embedding has another shape.
         MissingPackage: if the target is not installed.
     """
     if family not in FAMILIES:
@@ -127,7 +127,7 @@ def _lender(name: str, family: Any, form: LlamaForm) -> ModelFiles:
 
 
 def folder_ends(folder: Path) -> frozenset[int]:
-    """Return the tokens that end an answer by ``generation_config.json``, else ``config.json``."""
+    """Return the tokens that end an answer, from ``generation_config.json`` or ``config.json``."""
     for file in ("generation_config.json", "config.json"):
         path = folder / file
         if not path.is_file():
@@ -152,8 +152,8 @@ def _as_ends(path: Path, value: Any) -> frozenset[int]:
 def weights_hash(files: Sequence[Path]) -> str:
     """Return twelve hexadecimal digits of the SHA-256 over files, in the order of their names.
 
-    Folders do not count: a model that shares tensors with another file has the same hash wherever
-    both are installed.
+    The folders of the files have no effect on the hash, so that it does not depend on where a model
+    and the model whose tensors it shares are installed.
     """
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda file: file.name):
@@ -174,7 +174,7 @@ def folder_hash(folder: str | Path) -> str:
 def cached_folder(hub_id: str) -> Path | None:
     """Return the folder of a hub model's ``main`` branch in the local cache of Hugging Face.
 
-    ``None`` if it is not there with its configuration and weights.
+    Return ``None`` if the cache does not contain its configuration and weights.
     """
     owner, _, model = hub_id.partition("/")
     repository = _cache() / f"models--{owner}--{model}"
@@ -193,7 +193,7 @@ def cached_folder(hub_id: str) -> Path | None:
 
 
 def _cache() -> Path:
-    """Return the cache folder of ``huggingface_hub``, by the variables that it reads."""
+    """Return the cache folder of ``huggingface_hub``, from its environment variables."""
     if cache := os.environ.get("HF_HUB_CACHE"):
         return Path(cache)
     if home := os.environ.get("HF_HOME"):

@@ -1,4 +1,4 @@
-"""The form of a Llama-shaped model: what its configuration says, independent of the file format.
+"""The form of a Llama-shaped model: its configuration, independent of the file format.
 
 Such a model is a stack of layers of grouped-query attention with rotary positions and a gated SiLU
 network, each after an RMS normalization. Llama, Mistral, Qwen2, Qwen3 and SmolLM3 differ only in
@@ -13,17 +13,18 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Rotary:
-    """How rotary angles grow with the position.
+    """The parameters of rotary position embeddings.
 
     Attributes:
         theta: the base of the frequencies.
-        kind: the scaling: none, the same factor for all frequencies, or that of Llama 3.1.
-        factor: the factor by which long wavelengths are stretched.
-        low_frequency_factor: ``llama3`` only: wavelengths above ``original_positions`` over this
-            factor are stretched in full.
-        high_frequency_factor: ``llama3`` only: wavelengths below ``original_positions`` over this
-            factor are kept.
-        original_positions: ``llama3`` only: the context length before the scaling.
+        kind: the scaling: ``default`` for none, ``linear`` for the same factor for all frequencies,
+            or ``llama3`` for that of Llama 3.1.
+        factor: the factor by which (long) wavelengths are stretched.
+        low_frequency_factor: for ``llama3``, the divisor of ``original_positions`` that gives the
+            wavelength above which the factor applies in full.
+        high_frequency_factor: for ``llama3``, the divisor of ``original_positions`` that gives the
+            wavelength below which frequencies are kept.
+        original_positions: for ``llama3``, the context length before scaling.
     """
 
     theta: float
@@ -36,25 +37,25 @@ class Rotary:
 
 @dataclass(frozen=True, slots=True)
 class LlamaForm:
-    """The shape and the options of a Llama-shaped model.
+    """The sizes and the options of a Llama-shaped model.
 
     Attributes:
-        layers: number of layers.
-        width: size of the residual stream.
-        inner: size of the gated network.
-        heads: number of query heads.
-        kv_heads: number of key-value heads; divides ``heads``.
-        head_dim: size of a head; even.
-        vocabulary: rows of the embedding and of the head.
-        positions: the longest context.
-        epsilon: added to the mean square in every normalization.
-        rotary: how rotary angles grow.
-        tied_head: whether the head is the embedding.
-        head_rows: rows of a reduced head, which has some tokens of the vocabulary only: the
-            probability of all others is 0. ``None``: the head has the whole vocabulary.
+        layers: the number of layers.
+        width: the size of the residual stream.
+        inner: the size of the gated network.
+        heads: the number of query heads.
+        kv_heads: the number of key-value heads, a divisor of ``heads``.
+        head_dim: the size of a head, an even number.
+        vocabulary: the number of rows in the embedding.
+        positions: the context length in tokens.
+        epsilon: the number added to the mean square in each normalization.
+        rotary: the parameters of rotary positions.
+        tied_head: whether the head shares the weights of the embedding.
+        head_rows: the number of rows in a reduced head, which covers only a part of the vocabulary;
+            other tokens have the probability 0. ``None`` for a full head.
         query_key_norm: whether queries and keys are normalized per head (Qwen3).
         query_key_value_bias: whether queries, keys and values have biases (Qwen2).
-        layers_without_rotary: the layers whose queries and keys are not turned (SmolLM3).
+        layers_without_rotary: the indices of layers without rotary positions (SmolLM3).
     """
 
     layers: int

@@ -1,8 +1,8 @@
-"""GGUF files: metadata, and tensors that are decoded when they are asked for.
+"""Read GGUF files: metadata, and tensors that are decoded on demand.
 
-The format is that of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package
-``gguf`` reads it, too, in 2 s for a vocabulary of 49 152 tokens where this module takes 0.1 s.
-Every count and every size in a file is compared with the size of the file before it is used.
+The format is that of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. For a vocabulary of
+49 152 tokens this module takes 0.1 s, and the package ``gguf`` takes 2 s. Each count and size in a
+file is checked against the size of the file before it is used.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
 MOST_DIMENSIONS = 4
-#: Arrays may contain arrays; no known key does, so only this deep.
+#: The largest nesting depth of arrays. No known key has nested arrays.
 MOST_NESTING = 2
 
 _STRING = 8
 _ARRAY = 9
-#: Number of a metadata type -> its format in :mod:`struct`.
+#: The formats of metadata types in :mod:`struct`, by type number.
 _SCALARS = {
     0: "B",
     1: "b",
@@ -46,13 +46,13 @@ _SCALARS = {
 
 @dataclass(frozen=True, slots=True)
 class GGUFEntry:
-    """Where and how a tensor is stored.
+    """The location and the format of a tensor in a file.
 
     Attributes:
-        shape: its shape, rows first: the reverse of the order in the file.
-        format: its number format.
-        start: its first byte in the file.
-        size: its bytes.
+        shape: the shape, rows first, which is the reverse of the order in the file.
+        format: the number format.
+        start: the offset of the first byte in the file.
+        size: the size in bytes.
     """
 
     shape: tuple[int, ...]
@@ -62,7 +62,11 @@ class GGUFEntry:
 
 
 class _Cursor:
-    """Reads values from the bytes of a file, one after the other."""
+    """A reader of consecutive values in a file.
+
+    Attributes:
+        at: the offset of the next byte.
+    """
 
     def __init__(self, content: mmap.mmap) -> None:
         self._content = content
@@ -70,17 +74,17 @@ class _Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes that are not read yet."""
+        """The number of bytes that were not read yet."""
         return len(self._content) - self.at
 
     def scalar(self, code: str) -> Any:
-        """Return one number; ``code`` is its format in :mod:`struct`."""
+        """Read a number; ``code`` is its format in :mod:`struct`."""
         (value,) = struct.unpack_from(f"<{code}", self._content, self.at)
         self.at += struct.calcsize(f"<{code}")
         return value
 
     def string(self) -> str:
-        """Return a text, which its length precedes."""
+        """Read a text, which is preceded by its length."""
         length = self.scalar("Q")
         if length > self.left:
             raise BadFile(f"a text of {length} bytes is longer than the file")
@@ -89,7 +93,7 @@ class _Cursor:
         return self._content[start : self.at].decode("utf-8", errors="replace")
 
     def value(self, kind: int, nesting: int = 0) -> Any:
-        """Return a metadata value of a type by its number."""
+        """Read a metadata value, given the number of its type."""
         if kind in _SCALARS:
             return self.scalar(_SCALARS[kind])
         if kind == _STRING:
@@ -108,7 +112,7 @@ class _Cursor:
             values = struct.unpack_from(f"<{count}{_SCALARS[kind]}", self._content, self.at)
             self.at += count * size
             return list(values)
-        # A text or an array takes at least the 8 bytes of its length.
+        # Each text or array takes at least the 8 bytes of its length.
         if count * 8 > self.left:
             raise BadFile(f"an array of {count} values is longer than the file")
         if kind == _STRING:
@@ -116,7 +120,7 @@ class _Cursor:
         return [self.value(kind, nesting) for _ in range(count)]
 
     def _strings(self, count: int) -> list[str]:
-        """Return ``count`` texts. This is :meth:`string` in a loop, three times as fast."""
+        """Read ``count`` texts, three times faster than by calling :meth:`string`."""
         content = self._content
         read_length = struct.Struct("<Q").unpack_from
         end = len(content)
@@ -137,19 +141,17 @@ class GGUFFile:
     """An open GGUF file.
 
     Attributes:
-        path: the file.
+        path: the path of the file.
         metadata: the metadata by key: numbers, texts and lists of them.
-        tensors: the tensors by their names in the file.
+        tensors: the entries of the tensors, by their names in the file.
+
+    Raises:
+        BadFile: if it is not a valid GGUF file.
+        Unsupported: if a tensor has a number format that is not in
+            :data:`~hsd_viz.models.blocks.FORMATS`.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Read the metadata of a file.
-
-        Raises:
-            BadFile: if it is not a valid GGUF file.
-            Unsupported: if a tensor has a number format that is not in
-                :data:`~hsd_viz.models.blocks.FORMATS`.
-        """
         self.path = Path(path)
         self.metadata: dict[str, Any] = {}
         self.tensors: dict[str, GGUFEntry] = {}
@@ -167,7 +169,7 @@ class GGUFFile:
             raise BadFile(f"{self.path} cannot be read: {error}") from None
 
     def read(self, name: str) -> Tensor:
-        """Return a tensor by its name in the file. Vectors are float32."""
+        """Read a tensor by its name in the file. Vectors are float32."""
         stored = self.tensors[name]
         raw = np.frombuffer(self._content, np.uint8, stored.size, stored.start)
         blocks = raw.reshape(self._rows(stored), -1, stored.format.size)
@@ -209,7 +211,7 @@ class GGUFFile:
         self._place(entries, cursor.at)
 
     def _entry(self, name: str, cursor: _Cursor) -> tuple[tuple[int, ...], BlockFormat, int, int]:
-        """Read what the file says of a tensor: its shape, format, offset and size."""
+        """Read the description of a tensor: its shape, format, offset and size."""
         dimensions = cursor.scalar("I")
         if not 1 <= dimensions <= MOST_DIMENSIONS:
             raise BadFile(f"the tensor {name!r} has {dimensions} dimensions")
@@ -235,7 +237,7 @@ class GGUFFile:
         return tuple(reversed(lengths)), block, offset, size
 
     def _place(self, entries: dict, header: int) -> None:
-        """Set the places of all tensors; ``header`` is where the header ends."""
+        """Set the entries of all tensors; ``header`` is the offset of the end of the header."""
         alignment = self.metadata.get("general.alignment", DEFAULT_ALIGNMENT)
         if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1):
             raise BadFile(f"general.alignment is {alignment!r}, expected a power of two")

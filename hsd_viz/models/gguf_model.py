@@ -1,4 +1,4 @@
-"""Llama-shaped models in GGUF files: their form, and their tensors by the names of transformers."""
+"""Read Llama-shaped models from GGUF files: forms, and tensors by their names in transformers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Architecture:
     """An architecture of llama.cpp that is Llama-shaped.
 
     Attributes:
-        interleaved: whether rotary pairs are neighbours, so that the rows of queries and keys
-            differ from those of transformers, which pairs the halves of a head.
+        interleaved: whether rotary pairs are adjacent rows of queries and keys; transformers pairs
+            the two halves of a head.
         query_key_norm: whether queries and keys are normalized per head.
-        rotary_gap: every so many layers, the last has no rotary positions; 0: all have them.
+        rotary_gap: n if each n-th layer has no rotary positions; 0 if all layers have them.
     """
 
     interleaved: bool = False
@@ -42,7 +42,7 @@ ARCHITECTURES = {
     "qwen3": Architecture(query_key_norm=True),
 }
 
-#: Key (after the architecture) -> the values it may have where it is present, and why not others.
+#: The allowed values of each key (without the architecture), and the meaning of other values.
 _ALLOWED: dict[str, tuple[tuple[Any, ...], str]] = {
     "expert_count": ((0,), "a mixture of experts"),
     "attention.sliding_window": ((0,), "a sliding window"),
@@ -75,12 +75,12 @@ _LAYER_NAMES = {
     "ffn_down": "mlp.down_proj",
 }
 _LAYER_TENSOR = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
-#: Factors of rotary frequencies, in files whose scaling is that of Llama 3.1.
+#: The tensor of factors of rotary frequencies, in files with the scaling of Llama 3.1.
 ROTARY_FACTORS = "rope_freqs.weight"
 
 
 def transformers_name(name: str) -> str | None:
-    """Return the name of transformers for a tensor of a GGUF file; ``None`` if there is none."""
+    """Return the name in transformers of a tensor in a GGUF file; ``None`` if there is none."""
     if name in _NAMES:
         return _NAMES[name]
     match = _LAYER_TENSOR.fullmatch(name)
@@ -93,7 +93,7 @@ def read_form(file: GGUFFile) -> LlamaForm:
     """Return the form of the model in a file.
 
     Raises:
-        Unsupported: if it is not Llama-shaped; the message gives the reason.
+        Unsupported: if the model is not Llama-shaped.
         BadFile: if a value is missing or out of range.
     """
     keys = _Keys(file)
@@ -118,7 +118,7 @@ def read_form(file: GGUFFile) -> LlamaForm:
 
 
 def _form(file: GGUFFile, keys: _Keys, architecture: Architecture) -> LlamaForm:
-    """Return the form that the metadata describes, without checks of its sizes."""
+    """Return the form that the metadata describes, without checking its sizes."""
     layers = keys.integer("block_count")
     width = keys.integer("embedding_length")
     heads = keys.integer("attention.head_count")
@@ -129,7 +129,7 @@ def _form(file: GGUFFile, keys: _Keys, architecture: Architecture) -> LlamaForm:
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise BadFile(f"{file.path} has no matrix token_embd.weight")
-    # The layers are counted before any of them is looked at: each needs tensors in the file.
+    # The number of layers is checked first, because each layer has tensors in the file.
     if layers > len(file.tensors):
         raise BadFile(f"{file.path} has {len(file.tensors)} tensors for {layers} layers")
     return LlamaForm(
@@ -151,14 +151,14 @@ def _form(file: GGUFFile, keys: _Keys, architecture: Architecture) -> LlamaForm:
 
 
 def _rotary(file: GGUFFile, keys: _Keys, form: LlamaForm) -> Rotary:
-    """Return how the rotary angles of a model grow."""
+    """Return the rotary parameters of a model."""
     theta = form.rotary.theta
     if keys.get("rope.scaling.type", "none") == "linear":
         return Rotary(theta, "linear", factor=keys.number("rope.scaling.factor"))
     if ROTARY_FACTORS not in file.tensors:
         return form.rotary
-    # The file has only the factors of the frequencies. Llama 3.1 and 3.2 share all parameters but
-    # the largest factor; other parameters give other factors.
+    # The file has only the factors of the frequencies. Llama 3.1 and 3.2 share all parameters
+    # except the largest factor, so it determines the others, which are then checked.
     factors = file.read(ROTARY_FACTORS)
     assert isinstance(factors, np.ndarray)
     rotary = Rotary(theta, "llama3", factor=float(factors.max()))
@@ -169,7 +169,7 @@ def _rotary(file: GGUFFile, keys: _Keys, form: LlamaForm) -> Rotary:
 
 
 class _Keys:
-    """The metadata of a model's architecture."""
+    """A reader of the metadata of a model's architecture."""
 
     def __init__(self, file: GGUFFile) -> None:
         self._file = file
@@ -188,7 +188,7 @@ class _Keys:
         value = self.get(key, default)
         if type(value) not in (int, float):
             raise BadFile(f"{self._file.path}: {key} is {value!r}, expected a number")
-        # The number that was written: 1e-05, not the float32 9.999999747378752e-06 next to it.
+        # Return the number as it was written: 1e-05, not the closest float32, 9.999999747e-06.
         return float(str(np.float32(value)))
 
 
@@ -203,7 +203,7 @@ class GGUFTensors:
         self._form = form
         architecture = ARCHITECTURES[str(file.metadata["general.architecture"])]
         self._interleaved = architecture.interleaved
-        #: Name of transformers -> name in the file.
+        #: The names in the file, by the names in transformers.
         self._stored: dict[str, str] = {}
         for stored in file.tensors:
             name = transformers_name(stored)
@@ -228,7 +228,7 @@ class GGUFTensors:
 
 
 def _halves(tensor: Tensor, heads: int) -> Tensor:
-    """Return the rows of queries or keys with rotary pairs in the two halves of each head."""
+    """Return the rows of queries or keys, reordered so that the halves of each head are paired."""
     if isinstance(tensor, np.ndarray):
         return _halves_of(tensor, heads)
     minima = tensor.minima

@@ -1,4 +1,4 @@
-"""Tokenizers in the metadata of GGUF files."""
+"""Read tokenizers from the metadata of GGUF files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from tokenizers.pre_tokenizers import PreTokenizer
 
-#: Types of tokens in ``tokenizer.ggml.token_type``.
+#: The types of special tokens in ``tokenizer.ggml.token_type``.
 CONTROL = 3
 USER_DEFINED = 4
 
@@ -21,23 +21,27 @@ _LLAMA_3 = (
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _QWEN_2 = _LLAMA_3.replace(r"\p{N}{1,3}", r"\p{N}")
-#: How words are split before BPE: names of llama.cpp with the same rule.
+#: Rules by which words are split before BPE: the names in llama.cpp of each rule.
 _GPT_2_NAMES = ("default", "gpt-2", "phi-2", "jina-es", "jina-de", "mpt", "olmo", "gigachat")
 _SMOLLM_NAMES = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b")
 _LLAMA_3_NAMES = ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "smaug-bpe", "dbrx")
 _QWEN_2_NAMES = ("qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "hunyuan")
 SPLITS = (*_GPT_2_NAMES, *_SMOLLM_NAMES, *_LLAMA_3_NAMES, *_QWEN_2_NAMES)
-#: Names whose models begin a text with a token where the file does not say whether they do.
+#: Rules whose models begin a text with a special token, unless the file states otherwise.
 _BEGINS_WITH_TOKEN = ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral")
-#: Keys of the tokens that end an answer.
-_ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
+#: The keys of the tokens that end an answer.
+_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
 def read_tokenizer(name: str, metadata: Mapping[str, Any]) -> FileTokenizer:
-    """Return the tokenizer in the metadata of a GGUF file; ``name`` is the file's.
+    """Return the tokenizer in the metadata of a GGUF file.
+
+    Args:
+        name: the name of the file, for error messages.
+        metadata: the metadata of the file.
 
     Raises:
-        Unsupported: if it is not a byte-level BPE, or splits words by an unknown rule.
+        Unsupported: if it is not a byte-level BPE, or if it splits words by an unknown rule.
         BadFile: if a part of it is missing or not valid.
     """
     keys = _Keys(name, metadata)
@@ -68,7 +72,7 @@ def read_tokenizer(name: str, metadata: Mapping[str, Any]) -> FileTokenizer:
 
 def read_ends(metadata: Mapping[str, Any]) -> frozenset[int]:
     """Return the tokens that end an answer."""
-    ends = [metadata.get(f"tokenizer.ggml.{key}") for key in _ENDS]
+    ends = [metadata.get(f"tokenizer.ggml.{key}") for key in _END_KEYS]
     return frozenset(end for end in ends if type(end) is int)
 
 
@@ -99,7 +103,7 @@ def _build(name: str, split: Any, tokens: list[str], merges: list[str]) -> Token
 
 
 def _splitting(name: str, split: Any) -> PreTokenizer:
-    """Return how texts are split into words."""
+    """Return the pre-tokenizer of a rule, which splits texts into words."""
     from tokenizers import Regex
     from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence, Split
 
@@ -123,7 +127,7 @@ def _splitting(name: str, split: Any) -> PreTokenizer:
 def _add_special(
     backend: Tokenizer, tokens: list[str], kinds: list[int], numbers: list[int]
 ) -> None:
-    """Have the tokens of these numbers found in texts before words are split."""
+    """Add the tokens that are found in texts before words are split, given by their numbers."""
     from tokenizers import AddedToken
 
     added = []
@@ -167,7 +171,7 @@ class _Keys:
         return values
 
     def token(self, key: str, tokens: list[str]) -> str | None:
-        """Return the token whose number a key has."""
+        """Return the token whose number is the value of a key; ``None`` without the key."""
         number = self.get(key)
         if number is None:
             return None

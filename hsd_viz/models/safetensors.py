@@ -1,7 +1,7 @@
-"""Safetensors files: headers, and tensors that are memory-mapped.
+"""Read safetensors files: headers and memory-mapped tensors.
 
-The format is that of https://github.com/huggingface/safetensors. Sizes in a header are compared
-with the size of the file before they are used.
+The format is that of https://github.com/huggingface/safetensors. Sizes in a header are checked
+against the size of the file before they are used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
-#: Weights in the formats of torch, which run code when they are loaded.
+#: The names of weight files in the formats of torch, which run code when they are loaded.
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-#: The largest header of the format.
+#: The largest header in bytes that the format allows.
 MOST_HEADER = 100_000_000
-#: Type in a header -> numpy's type of its bytes.
+#: The numpy types of weights, by type in a header.
 NUMBER_TYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -33,25 +33,25 @@ NUMBER_TYPES = {
     "BF16": "<u2",
     "I8": "<i1",
 }
-#: The same for tables of tokens.
+#: The numpy types of tables of tokens, by type in a header.
 TABLE_TYPES = {
     "I32": "<i4",
     "I64": "<i8",
 }
-#: The scales of a matrix ``NAME.weight`` of 8-bit integers are ``NAME.scale``.
+#: The suffixes of a matrix of 8-bit integers and of its scales: ``NAME.weight``, ``NAME.scale``.
 WEIGHT = ".weight"
 SCALE = ".scale"
 
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsEntry:
-    """Where and how a tensor is stored.
+    """The location and the type of a tensor in a file.
 
     Attributes:
-        shape: its shape.
-        kind: its type of numbers, a key of :data:`NUMBER_TYPES` or another.
-        start: its first byte in the file.
-        size: its bytes.
+        shape: the shape.
+        kind: the number type, a key of :data:`NUMBER_TYPES` if it can be read.
+        start: the offset of the first byte in the file.
+        size: the size in bytes.
     """
 
     shape: tuple[int, ...]
@@ -64,16 +64,14 @@ class SafetensorsFile:
     """An open safetensors file.
 
     Attributes:
-        path: the file.
-        tensors: the tensors by name.
+        path: the path of the file.
+        tensors: the entries of the tensors by name.
+
+    Raises:
+        BadFile: if it is not a valid safetensors file.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Read the header of a file.
-
-        Raises:
-            BadFile: if it is not a valid safetensors file.
-        """
         self.path = Path(path)
         self.tensors: dict[str, SafetensorsEntry] = {}
         try:
@@ -86,10 +84,10 @@ class SafetensorsFile:
             raise BadFile(f"{self.path} is not a valid safetensors file: {error}") from None
 
     def read(self, name: str) -> np.ndarray:
-        """Return a tensor; one in bfloat16 is widened to float32.
+        """Read a tensor; bfloat16 is widened to float32.
 
         Raises:
-            BadFile: for types of numbers that are not in :data:`NUMBER_TYPES`.
+            BadFile: if its number type is not in :data:`NUMBER_TYPES`.
         """
         stored = self.tensors[name]
         types = NUMBER_TYPES | TABLE_TYPES if name == HEAD_OFFSETS else NUMBER_TYPES
@@ -125,7 +123,14 @@ class SafetensorsFile:
 
 
 def _stored(name: str, entry: Any, begin: int, file_size: int) -> SafetensorsEntry:
-    """Return what a header says of a tensor; its data begin at a byte of the file."""
+    """Return the checked entry of a tensor in a header.
+
+    Args:
+        name: the name of the tensor.
+        entry: the entry in the header.
+        begin: the offset of the data in the file.
+        file_size: the size of the file in bytes.
+    """
     if not isinstance(entry, dict):
         raise BadFile(f"the entry of the tensor {name!r} is not a JSON object")
     kind = entry.get("dtype")
@@ -155,10 +160,10 @@ def _whole_numbers(values: Any) -> bool:
 
 
 def weight_files(folder: str | Path) -> list[Path]:
-    """Return the safetensors files of a model's folder: those of its index, or the single one.
+    """Return the safetensors files in a model's folder: those of its index, or the single file.
 
     Raises:
-        BadFile: if there is none, or the index names a file outside the folder.
+        BadFile: if there is no file, or if the index names a file outside the folder.
     """
     folder = Path(folder)
     index = folder / INDEX
@@ -176,7 +181,7 @@ def weight_files(folder: str | Path) -> list[Path]:
 
 
 def _names_in(index: Path) -> list[str]:
-    """Return the file names in an index, each once."""
+    """Return the distinct file names in an index."""
     try:
         names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (OSError, *MALFORMED):
@@ -198,17 +203,16 @@ def _names_in(index: Path) -> list[str]:
 class SafetensorsTensors:
     """The tensors of safetensors files as a :class:`~hsd_viz.models.tensors.TensorSource`.
 
-    A matrix of 8-bit integers ``NAME.weight`` with float32 ``NAME.scale`` ``[out]`` is one tensor.
+    A matrix of 8-bit integers ``NAME.weight`` and its scales ``NAME.scale`` ``[out]`` in float32
+    are one tensor.
+
+    Raises:
+        BadFile: if a file is not valid, or if a tensor occurs twice.
     """
 
     borrowed: frozenset[str] = frozenset()
 
     def __init__(self, files: Sequence[Path]) -> None:
-        """Read the headers.
-
-        Raises:
-            BadFile: if a file is not valid, or a tensor occurs twice.
-        """
         self.files = tuple(files)
         self._file_of: dict[str, SafetensorsFile] = {}
         for path in self.files:

@@ -1,4 +1,4 @@
-"""Limits of the sizes in a model's form, before any of them is used."""
+"""Check the sizes of a model's form before they are used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hsd_viz.errors import BadFile
 from hsd_viz.models.form import LlamaForm
 from hsd_viz.settings.ranges import MOST_SIZE
 
-#: The largest plausible counts and factors of a form.
+#: The largest plausible values in a form.
 MOST_LAYERS = 10_000
 MOST_HEADS = 65_536
 MOST_FACTOR = 1e6
@@ -14,10 +14,14 @@ MOST_THETA = 1e12
 
 
 def check_form(name: str, form: LlamaForm) -> None:
-    """Check that the sizes of a form are possible and fit together; ``name`` is the model's.
+    """Check that the sizes of a form are plausible and consistent.
+
+    Args:
+        name: the name of the model, for error messages.
+        form: the form of the model.
 
     Raises:
-        BadFile: if one is not; the message has the value and what is allowed.
+        BadFile: if a size is not plausible or not consistent with another.
     """
     _check_size(name, "number of layers", form.layers, MOST_LAYERS)
     _check_size(name, "width", form.width, MOST_SIZE)

@@ -1,4 +1,4 @@
-"""Tensors of a model's files, by the names that transformers gives them."""
+"""The tensors in a model's files, by their names in transformers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hsd_viz.models.form import LlamaForm
 from hsd_viz.models.matrix import GroupedMatrix
 
 Tensor = np.ndarray | GroupedMatrix
-#: The tokens of a reduced head, as in EAGLE-3's checkpoints: row k is the token k + d2t[k].
+#: The tensor of a reduced head's tokens, as in EAGLE-3's checkpoints: row k is token k + d2t[k].
 HEAD_OFFSETS = "d2t"
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 
 
 class TensorSource(Protocol):
-    """Tensors that are read when they are asked for.
+    """The interface of tensors that are read on demand.
 
     Names are those of transformers, such as ``model.layers.0.self_attn.q_proj.weight``. Matrices
     are ``[out, in]``, with the rows of queries and keys in the order of transformers.
 
     Attributes:
         files: the files that contain the tensors.
-        borrowed: the names of tensors that are another model's.
+        borrowed: the names of tensors that belong to another model.
     """
 
     files: tuple[Path, ...]
@@ -41,28 +41,29 @@ class TensorSource(Protocol):
         """Return the shape of a tensor, without reading it."""
 
     def read(self, name: str) -> Tensor:
-        """Return a tensor: floats (memory-mapped where their type allows it), or small integers.
+        """Read a tensor: floats, which are memory-mapped if their type allows it, or a quantized
+        matrix.
 
         Raises:
-            BadFile: if it is damaged.
+            BadFile: if the tensor is damaged.
         """
 
 
 class BorrowingTensors:
-    """The tensors of a draft model that reads the embedding of its target.
+    """The tensors of a draft model that uses the embedding of its target.
 
-    A draft model of a large vocabulary is mostly embedding, of which it reads a row per token.
+    The embedding would be the largest part of a small model with a large vocabulary.
     """
 
     borrowed = frozenset([EMBEDDING])
 
     def __init__(self, tensors: TensorSource, lender: TensorSource) -> None:
         self.files = (*tensors.files, *lender.files)
-        self._own = tensors
+        self._tensors = tensors
         self._lender = lender
 
     def names(self) -> Collection[str]:
-        return {*self._own.names(), EMBEDDING}
+        return {*self._tensors.names(), EMBEDDING}
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self._source_of(name).shape(name)
@@ -71,11 +72,11 @@ class BorrowingTensors:
         return self._source_of(name).read(name)
 
     def _source_of(self, name: str) -> TensorSource:
-        return self._lender if name in self.borrowed else self._own
+        return self._lender if name in self.borrowed else self._tensors
 
 
 def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors of one layer by their names inside the layer."""
+    """Return the shapes of a layer's tensors, by their names within the layer."""
     queries = form.heads * form.head_dim
     keys = form.kv_heads * form.head_dim
     shapes: dict[str, tuple[int, ...]] = {
@@ -100,7 +101,7 @@ def layer_shapes(form: LlamaForm) -> dict[str, tuple[int, ...]]:
 
 
 def expected_shapes(form: LlamaForm) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Iterate over the names and shapes of all tensors that a model of this form needs."""
+    """Yield the name and shape of each tensor that a model of this form has."""
     yield EMBEDDING, (form.vocabulary, form.width)
     for layer in range(form.layers):
         for name, shape in layer_shapes(form).items():
@@ -113,12 +114,17 @@ def expected_shapes(form: LlamaForm) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
-    """Compare the tensors of a model's files with its form, before anything is allocated for it.
+    """Check the tensors of a model against its form, before memory is allocated.
 
-    A biased or normalized attention that the form does not mention is an error, too.
+    Tensors of biased or normalized attention that the form does not have are an error, too.
+
+    Args:
+        name: the name of the model, for error messages.
+        form: the form of the model.
+        source: the tensors.
 
     Raises:
-        BadFile: if a tensor is missing or has another shape; ``name`` is the model's.
+        BadFile: if a tensor is missing or has another shape.
     """
     present = set(source.names())
     for tensor, shape in expected_shapes(form):
@@ -134,10 +140,15 @@ def check_shapes(name: str, form: LlamaForm, source: TensorSource) -> None:
 
 
 def head_tokens(name: str, form: LlamaForm, source: TensorSource) -> np.ndarray | None:
-    """Return the tokens of a reduced head ``[head_rows]``, rising; ``None`` for a whole one.
+    """Return the ascending tokens of a reduced head ``[head_rows]``; ``None`` for a full head.
+
+    Args:
+        name: the name of the model, for error messages.
+        form: the form of the model.
+        source: the tensors.
 
     Raises:
-        BadFile: if they do not rise, or one is not in the vocabulary; ``name`` is the model's.
+        BadFile: if the tokens are not ascending, or if a token is not in the vocabulary.
     """
     if form.head_rows is None:
         return None
@@ -154,9 +165,10 @@ def head_tokens(name: str, form: LlamaForm, source: TensorSource) -> np.ndarray 
 
 
 def parameter_count(form: LlamaForm, source: TensorSource) -> int:
-    """Return the number of parameters of a model's own.
+    """Return the number of a model's own parameters.
 
-    A head that is the embedding counts once, a borrowed embedding does not.
+    A head that shares the weights of the embedding counts once. A borrowed embedding does not
+    count.
     """
     uncounted = {HEAD_OFFSETS, *source.borrowed}
     return sum(math.prod(shape) for name, shape in expected_shapes(form) if name not in uncounted)

@@ -1,7 +1,7 @@
-"""Byte-level BPE tokenizers by the package ``tokenizers`` alone: importing transformers takes
-seconds.
+"""Byte-level BPE tokenizers that need only the package ``tokenizers``, because importing
+transformers takes seconds.
 
-A tokenizer comes from the files of a folder (``tokenizer.json`` and the files beside it), or from
+A tokenizer is read from the files of a folder (``tokenizer.json`` and the files beside it), or from
 the metadata of a GGUF file (:mod:`hsd_viz.models.gguf_tokenizer`).
 """
 
@@ -27,13 +27,13 @@ TEMPLATE = "chat_template.jinja"
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFacts:
-    """What a tokenizer's files say besides how texts are split.
+    """The facts in a tokenizer's files that are not about the splitting of texts.
 
     Attributes:
-        bos_token: the token that a text begins with.
-        eos_token: the token that a text ends with.
-        special: the numbers of the tokens that are not text.
-        chat_template: the template of conversations, in Jinja.
+        bos_token: the token that begins a text; ``None`` if there is none.
+        eos_token: the token that ends a text; ``None`` if there is none.
+        special: the ids of the special tokens.
+        chat_template: the template of conversations in Jinja; ``None`` if there is none.
     """
 
     bos_token: str | None = None
@@ -48,16 +48,16 @@ class FileTokenizer:
 
     Attributes:
         backend_tokenizer: the tokenizer of the package ``tokenizers``.
-        bos_token: the token that a text begins with.
-        eos_token: the token that a text ends with.
-        bos_token_id: its number.
-        eos_token_id: its number.
-        all_special_ids: the numbers of the tokens that are not text.
-        chat_template: the template of conversations, in Jinja.
+        bos_token: the token that begins a text; ``None`` if there is none.
+        eos_token: the token that ends a text; ``None`` if there is none.
+        bos_token_id: the id of ``bos_token``.
+        eos_token_id: the id of ``eos_token``.
+        all_special_ids: the ids of the special tokens.
+        chat_template: the template of conversations in Jinja; ``None`` if there is none.
     """
 
     def __init__(self, backend: Tokenizer, facts: TokenizerFacts) -> None:
-        # A file may ask for texts of a fixed length: a decode needs the tokens of its prompt.
+        # A file may specify padding and truncation, but a decode needs exactly the prompt's tokens.
         backend.no_padding()
         backend.no_truncation()
         self.backend_tokenizer = backend
@@ -78,22 +78,22 @@ class FileTokenizer:
     def encode(
         self, text: str, add_special_tokens: bool = True, verbose: bool = False
     ) -> list[int]:
-        """Return the token ids of a text; ``verbose`` is there for tokenizers of transformers."""
+        """Return the token ids of a text; ``verbose`` has no effect (as in transformers' API)."""
         return self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(
         self, token_ids: Sequence[int] | int, skip_special_tokens: bool = False, **_: Any
     ) -> str:
-        """Return the text of tokens, by default with special ones."""
+        """Return the text of tokens, by default including special tokens."""
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
         return self.backend_tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def get_vocab(self) -> dict[str, int]:
-        """Return the number of each token."""
+        """Return the id of each token."""
         return self.backend_tokenizer.get_vocab(with_added_tokens=True)
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str | None] | None:
-        """Return the token of an id, or those of several."""
+        """Return the token of an id, or the tokens of several ids."""
         if isinstance(ids, int):
             return self.backend_tokenizer.id_to_token(ids)
         return [self.backend_tokenizer.id_to_token(token) for token in ids]
@@ -104,10 +104,10 @@ class FileTokenizer:
         tokenize: bool = False,
         add_generation_prompt: bool = True,
     ) -> str:
-        """Return the text of a conversation by the chat template.
+        """Return the text of a conversation, rendered by the chat template.
 
         Raises:
-            UserError: if the template does not take it.
+            UserError: if the template raises an error.
         """
         assert self.chat_template is not None
         assert not tokenize
@@ -124,10 +124,10 @@ class FileTokenizer:
 
 
 def load_tokenizer(folder: str | Path) -> FileTokenizer:
-    """Return the tokenizer in the files of a folder.
+    """Load the tokenizer in the files of a folder.
 
     Raises:
-        Unsupported: if it is not a byte-level BPE, whose tokens are bytes.
+        Unsupported: if it is not a byte-level BPE.
         BadFile: if a file is missing or not valid.
     """
     folder = Path(folder)
@@ -150,13 +150,13 @@ def load_tokenizer(folder: str | Path) -> FileTokenizer:
 
 
 def _is_byte_level(backend: Tokenizer) -> bool:
-    """Return whether tokens are bytes in GPT-2's alphabet."""
+    """Return whether a tokenizer is a BPE whose tokens are bytes in GPT-2's alphabet."""
     is_bpe = type(backend.model).__name__ == "BPE"
     return is_bpe and "ByteLevel" in str(backend.decoder)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; an empty one if the file does not exist."""
+    """Return the JSON object in a file; an empty object if the file does not exist."""
     if not path.is_file():
         return {}
     try:
@@ -169,14 +169,14 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _token(value: Any) -> str | None:
-    """Return a token that is written as a text, or as an object with a text ``content``."""
+    """Return a token that is given as a text or as an object with ``content``."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) else None
 
 
 def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
-    """Return the chat template of a folder: a file of its own, or a value in its configuration."""
+    """Return the chat template of a folder, from its own file or from the configuration."""
     path = folder / TEMPLATE
     if path.is_file():
         return path.read_text(encoding="utf-8")

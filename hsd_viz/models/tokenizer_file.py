@@ -1,10 +1,10 @@
-"""What a ``tokenizer.json`` may ask for, checked before the package ``tokenizers`` opens it.
+"""Check a ``tokenizer.json`` before the package ``tokenizers`` opens it.
 
-A tokenizer is a program of normalizers, pre-tokenizers and a model that a file describes. The
-package runs any of them: a file of some lines can fill the memory, loop, or end the process. Here
-the kinds of its steps are on a list, how much they lengthen a text is bounded, and padding,
-truncation and dropout are off. What a list cannot find, such as regular expressions that
-backtrack, ends at the limits of :mod:`hsd_viz.models.tokenizer_process`.
+A ``tokenizer.json`` describes a program of normalizers, pre-tokenizers and a model. The package
+runs any such program, so a file of a few lines can fill the memory, loop, or end the process. This
+module allows only listed kinds of steps, limits how much they lengthen a text, and disables
+padding, truncation and dropout. Other dangers, such as regular expressions that backtrack, are
+limited by :mod:`hsd_viz.models.tokenizer_process`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from hsd_viz.settings.ranges import MOST_IDS
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-#: The most bytes of a file; those of the largest vocabularies (256 000 tokens) have 35 MB.
+#: The largest file in bytes; files of the largest vocabularies (256 000 tokens) have 35 MB.
 MOST_BYTES = 64 * 2**20
-#: The most tokens.
+#: The largest number of tokens.
 MOST_TOKENS = 2**20
-#: The most characters of a text that is inserted, and of a regular expression.
+#: The largest number of characters in an inserted text.
 MOST_INSERTED = 64
+#: The largest number of characters in a pattern.
 MOST_PATTERN = 4096
-#: The most times that the normalizers together may lengthen a text.
+#: The largest factor by which the steps of a part may lengthen a text.
 MOST_GROWTH = 16
-#: The most steps of one kind, one in another counted, and the most parts of a template.
+#: The largest number of steps in a part, including nested ones, and of parts in a template.
 MOST_STEPS = 64
+#: The allowed models.
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
-#: Part of a file -> the steps that it may have.
+#: The allowed steps by part of the file.
 STEPS = {
     "normalizer": (
         *("BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt"),
@@ -51,16 +53,16 @@ STEPS = {
         *("Sequence", "Strip", "WordPiece"),
     ),
 }
-#: Where a sequence has its steps.
+#: The keys under which a sequence has its steps.
 _PARTS = ("normalizers", "pretokenizers", "processors", "decoders")
 
 
 def read_tokenizer_file(path: Path) -> dict[str, Any]:
-    """Return the data of a ``tokenizer.json``, without padding, truncation and dropout.
+    """Return the checked data of a ``tokenizer.json``, without padding, truncation and dropout.
 
     Raises:
-        BadFile: if it cannot be read, or is not a tokenizer.
-        Unsupported: if it asks for what is not allowed.
+        BadFile: if the file cannot be read or is not a tokenizer.
+        Unsupported: if it contains a step or a value that is not allowed.
     """
     text = read_text(path, "tokenizer", MOST_BYTES)
     data = parse_json(text, f"{path} is not a valid tokenizer: it")
@@ -74,11 +76,11 @@ def read_tokenizer_file(path: Path) -> dict[str, Any]:
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a ``tokenizer.json``.
+    """Open the tokenizer of a ``tokenizer.json``.
 
     Raises:
-        BadFile: as :func:`read_tokenizer_file`, and if the package refuses it.
-        Unsupported: as :func:`read_tokenizer_file`.
+        BadFile: if the file cannot be read or is not a valid tokenizer.
+        Unsupported: if it contains a step or a value that is not allowed.
     """
     from tokenizers import Tokenizer
 
@@ -136,7 +138,7 @@ def _check_id(token: str, number: Any) -> None:
 
 
 def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yield a step and those in it."""
+    """Yield a step and the steps nested in it."""
     if step is None:
         return
     if depth > MOST_STEPS:
@@ -153,7 +155,7 @@ def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def _check_step(part: str, step: Mapping[str, Any]) -> int:
-    """Check the values of a step; return how many times it may lengthen a text."""
+    """Check the values of a step, and return the largest factor by which it lengthens a text."""
     kind = step["type"]
     pattern: Any = step.get("pattern")
     if kind in ("Replace", "Split") and isinstance(pattern, dict):
@@ -170,7 +172,7 @@ def _check_step(part: str, step: Mapping[str, Any]) -> int:
         return 1
     inserted = len(step["content"].encode())
     ((way, matched),) = pattern.items()
-    # A regular expression may match nothing, between all characters.
+    # A regular expression may match the empty text between all characters.
     return max(1, -(-inserted // len(matched.encode())) if way == "String" else 1 + inserted)
 
 

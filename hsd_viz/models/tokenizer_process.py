@@ -1,7 +1,7 @@
-"""The tokenizer of a file in a process of its own, with limits on memory and time.
+"""Run the tokenizer of an untrusted file in a separate process, with limits on memory and time.
 
-A file that passes the checks of :mod:`hsd_viz.models.tokenizer_file` can still ask for more than a
-machine has, or end the process that opens it. Here it ends only its own: the answer is an error.
+A file that passes the checks of :mod:`hsd_viz.models.tokenizer_file` can still exceed the memory or
+end the process that opens it. In a separate process this only causes an error.
 """
 
 from __future__ import annotations
@@ -21,32 +21,34 @@ from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.models.tokenizer_file import open_tokenizer
 from hsd_viz.settings.ranges import MOST_IDS
 
-#: The most bytes of memory, and seconds of the processor for the file and for each text.
+#: The largest memory in bytes.
 MOST_MEMORY = 2 * 2**30
+#: The largest processor time in seconds for opening the file, and for each text.
 MOST_SECONDS = 20
-#: Seconds of the clock after which the process is ended.
+#: The elapsed time in seconds after which the process is killed.
 MOST_WAITING = 120
-#: The most characters of a text, and tokens of one.
+#: The largest number of characters in a text.
 MOST_CHARACTERS = 2**22
+#: The largest number of tokens in a text.
 MOST_TOKENS = 2**22
-#: Seconds for the process to end.
+#: The seconds to wait for the process to end.
 _ENDING = 5
 
 
 class TokenizerProcess:
-    """A tokenizer of a stranger.
+    """A tokenizer in a separate process.
+
+    Args:
+        path: the ``tokenizer.json``.
 
     Attributes:
-        vocabulary: the number of each token.
+        vocabulary: the id of each token.
+
+    Raises:
+        BadFile: if the tokenizer is not valid, not supported, or exceeds the limits.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a ``tokenizer.json``.
-
-        Raises:
-            BadFile: if it is not valid.
-            Unsupported: if it has a form that is not read.
-        """
         self._name = path.name
         environment = {
             "PATH": os.environ.get("PATH", ""),
@@ -61,7 +63,7 @@ class TokenizerProcess:
             stderr=subprocess.DEVNULL,
             env=environment,
         )
-        # Also where an error keeps the owner from closing it.
+        # Ends the process even if an error prevents close() from being called.
         self._end = weakref.finalize(self, _end, self._process)
         try:
             self.vocabulary: dict[str, int] = json.loads(self._answer("vocabulary"))
@@ -70,11 +72,11 @@ class TokenizerProcess:
             raise
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text, without special tokens around it.
+        """Return the token ids of a text, without added special tokens.
 
         Raises:
-            BadFile: if it takes more than the limits.
-            UserError: if the text is too long, or not valid Unicode.
+            BadFile: if the limits are exceeded.
+            UserError: if the text is too long or not valid Unicode.
         """
         if len(text) > MOST_CHARACTERS:
             raise UserError(
@@ -84,7 +86,7 @@ class TokenizerProcess:
             content = text.encode()
         except UnicodeEncodeError:
             raise UserError("the text is not valid Unicode") from None
-        with suppress(OSError):  # it has ended: the answer says so
+        with suppress(OSError):  # if the process has ended, reading the answer raises the error
             self._input.write(len(content).to_bytes(8, "little") + content)
             self._input.flush()
         numbers = array("I")
@@ -106,10 +108,10 @@ class TokenizerProcess:
         return self._process.stdout
 
     def _answer(self, expected: str) -> bytes:
-        """Return the content of the next answer.
+        """Return the content of the next answer of the process.
 
         Raises:
-            BadFile: if there is none.
+            BadFile: if the answer is an error, or if the process has ended.
         """
         deadline = threading.Timer(MOST_WAITING, self._process.kill)
         deadline.daemon = True
@@ -139,7 +141,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _limit(seconds: int) -> None:
-    """Limit this process to ``seconds`` more of processor time, and to :data:`MOST_MEMORY`."""
+    """Limit this process to ``seconds`` more processor time and to :data:`MOST_MEMORY`."""
     if os.name != "posix":
         return
     import resource
@@ -182,7 +184,7 @@ def _vocabulary(tokenizer: Any) -> bytes:
 
 
 def main(path: str) -> None:
-    """Answer on standard output: the vocabulary, then the token ids of each text of the input."""
+    """Write the vocabulary, then the token ids of each text in the input, to standard output."""
     _limit(MOST_SECONDS)
     try:
         tokenizer = open_tokenizer(Path(path))
