@@ -19,8 +19,8 @@ from hsd_viz.models.sizes import check_form
 #: The largest ``config.json`` that is read; those of real models have a few kilobytes.
 MOST_BYTES = 4_000_000
 #: The ``quantization_config`` in folders that :mod:`hsd_viz` writes: 8-bit integers with a scale
-#: per row. It has no ``quant_method``, so that transformers refuses the folder instead of reading the
-#: integers as floats.
+#: per row. It has no ``quant_method``, so that transformers refuses the folder rather than reading
+#: the integers as floats.
 ROW_SCALES = {"hsd_viz": "8-bit integers with a float32 scale per row: load it with hsd_viz"}
 
 
