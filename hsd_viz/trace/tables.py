@@ -127,8 +127,7 @@ class TableColumns:
 
     @property
     def row(self) -> type[Row]:
-        """The class of rows; the last columns may be left out if they have a default or may be null.
-        """
+        """The class of rows; the last columns may be left out if null or a default is allowed."""
         return ROWS[self.name]
 
     def read(self, data: Any) -> Columns:
