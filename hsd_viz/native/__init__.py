@@ -1,3 +1,3 @@
-"""The forward and the database drafter in C++ (``src/``), how they are compiled, and their Python
-side.
+"""The native runtime: forward passes, the database drafter and the decoding loop in C++ (``src/``),
+their compilation, and their Python interface.
 """

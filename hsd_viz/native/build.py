@@ -1,16 +1,15 @@
-"""The native library: the one that the package carries, one compiled before, or a
-new one.
+"""Find or compile the native library.
 
-A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources,
-the machine's own compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see
-:func:`hsd_viz.disk.cache_folder`). The processor's features decide which kernel is used, or
-``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the compiler,
-``$HSD_VIZ_CXXFLAGS`` is added to its flags.
+A wheel contains a library for each of :data:`KERNELS` in ``lib/``. If there is no library of these
+sources, the C++ compiler of the machine compiles one for ``~/.cache/hsd_viz/native`` (see
+:func:`hsd_viz.disk.cache_folder`). The features of the processor determine the kernel, unless
+``$HSD_VIZ_KERNEL`` is set; in int8 all kernels give the same bits. ``$CXX`` is the compiler, and
+``$HSD_VIZ_CXXFLAGS`` is appended to its flags.
 
-The name of a compiled library is a hash over the sources, the machine, the compiler and its
-flags, and ends in a digest of the content. A file with other content, of another user, or that
-others can write is never loaded, nor one in a folder that others can change. A process without a
-usable cache compiles its own library.
+The name of a compiled library is a hash of the sources, the machine, the compiler and its flags,
+followed by a digest of the content. A file is never loaded if its content differs, if it belongs to
+another user, or if others can write to it or to its folder. A process without a usable cache
+compiles a library of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SOURCES = Path(__file__).parent / "src"
 #: The libraries of a wheel: ``KERNEL-HASH.so``, by the hash of the sources.
 PACKAGED = Path(__file__).parent / "lib"
 COMPILERS = ("c++", "g++", "clang++")
-#: No -ffast-math and no contraction: sums keep their order and are rounded as written.
+#: The compiler flags. Without -ffast-math and contraction, sums are rounded as they are written.
 FLAGS = (
     "-std=c++17",
     "-O3",
@@ -51,8 +50,8 @@ FLAGS = (
 )
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
 _AVX512 = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
-#: By machine the kernels, the fastest first: a name, the features that the system must report, and
-#: the flags.
+#: The kernels of each machine, the fastest first: the name, the required features of the processor
+#: as the system reports them, and the compiler flags.
 KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     "x86_64": (
         (
@@ -66,14 +65,23 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     ),
     "aarch64": (("dotprod", ("asimddp",), ("-march=armv8.2-a+dotprod",)), ("plain", (), ())),
 }
-#: Seconds after which a compiler is given up.
+#: The seconds after which a compiler is killed.
 _SECONDS = 300
 
 
 class Build:
-    """One attempt to have the library, for a kernel or the fastest one. Several processes and
-    threads may build at once: one compiles, the others wait for it. ``reason`` says why there is
-    none, ``path`` and ``kernel`` which it is.
+    """A build of the library, for a given kernel or for the fastest one.
+
+    Several processes and threads may build at the same time: one compiles, the others wait.
+
+    Args:
+        cache: the folder for compiled libraries; by default that of the user's cache.
+        kernel: the name of the kernel; by default the fastest.
+
+    Attributes:
+        reason: the reason why there is no library; ``None`` if it is ready or being compiled.
+        path: the path of the loaded library.
+        kernel: the kernel of the loaded library.
     """
 
     def __init__(self, cache: Path | None = None, kernel: str | None = None) -> None:
@@ -83,15 +91,15 @@ class Build:
         self._folder = cache
         self._wanted = kernel
         self._library: Library | None = None
-        #: Holds the library of this process alone, where the cache cannot be used.
+        #: The folder of a library for this process only, if the cache cannot be used.
         self._room: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def start(self) -> Build:
-        """Look for a library and start to compile where there is none. Returns at once."""
+        """Look for a library, and start compiling in the background if there is none."""
         with self._lock:
-            # After a fork the thread that compiled is gone.
+            # After a fork, the thread that compiles does not exist in the child.
             running = self._thread is not None and self._thread.is_alive()
             if not running and self._library is None and self.reason is None:
                 try:
@@ -101,8 +109,9 @@ class Build:
         return self
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Start if need be and wait up to ``timeout`` seconds; return whether the library is
-        ready.
+        """Wait up to ``timeout`` seconds for the library, and return whether it is ready.
+
+        The build is started if it was not yet.
         """
         if (thread := self.start()._thread) is not None:
             thread.join(timeout)
@@ -110,7 +119,7 @@ class Build:
 
     @property
     def compiling(self) -> bool:
-        """Whether the library may be ready later; starts to compile if need be."""
+        """Whether the library is being compiled; the build is started if it was not yet."""
         return not self.wait(0) and self.reason is None
 
     @property
@@ -118,20 +127,20 @@ class Build:
         """The loaded library.
 
         Raises:
-            UserError: if there is none; the message has the reason.
+            UserError: if there is no library.
         """
         if not self.wait() or self._library is None:
             raise UserError(f"there is no native runtime: {self.reason}")
         return self._library
 
     def _find(self) -> None:
-        able = kernels()
+        supported = kernels()
         named = self._wanted or os.environ.get("HSD_VIZ_KERNEL")
-        if named and named not in able:
+        if named and named not in supported:
             raise UserError(
-                f"the kernel {named!r} is not one of this processor's: {', '.join(able)}"
+                f"the kernel {named!r} is not one of this processor's: {', '.join(supported)}"
             )
-        choices = [named] if named else list(able)
+        choices = [named] if named else list(supported)
         more = shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
         if not more and any(
             self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices
@@ -141,7 +150,7 @@ class Build:
         folder = self._folder or disk.cache_folder("native")
         commands = {}
         for kernel in choices:
-            command = [*compiler, *FLAGS, *able[kernel], *more]
+            command = [*compiler, *FLAGS, *supported[kernel], *more]
             facts = "\0".join(
                 [platform.system(), platform.machine(), *command, library_name(kernel)]
             )
@@ -151,7 +160,7 @@ class Build:
             self._thread.start()
 
     def _compile(self, commands: dict[str, tuple[list[str], Path]]) -> None:
-        """Have the library of the first kernel that this compiler can compile."""
+        """Compile and load the library of the first kernel that the compiler supports."""
         reasons = []
         for kernel, (command, name) in commands.items():
             try:
@@ -166,44 +175,49 @@ class Build:
         self.reason = reasons[0]
 
     def _compiled(self, command: Sequence[str], name: Path) -> Path:
-        """Return the library of the cache, where it cannot be used one of this process alone."""
-        room = tempfile.TemporaryDirectory(prefix="hsd-viz-native-")
-        made = Path(room.name) / "library.so"
+        """Return the path of the compiled library in the cache or, if that cannot be used, of a
+        library for this process only.
+        """
+        folder = tempfile.TemporaryDirectory(prefix="hsd-viz-native-")
+        library_file = Path(folder.name) / "library.so"
         try:
-            return into_cache(command, name, made)
+            return into_cache(command, name, library_file)
         except OSError as error:
             why = f"{name.parent}: {error.strerror or error}"
         warnings.warn(f"the native runtime is compiled for this run only ({why})", stacklevel=2)
-        self._room = room
-        if not made.exists():
-            compile_library(command, SOURCES, made)
-        return made
+        self._room = folder
+        if not library_file.exists():
+            compile_library(command, SOURCES, library_file)
+        return library_file
 
     def _use(self, kernel: str, path: Path | None) -> bool:
-        """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
+        """Load a library, and return whether that succeeded.
+
+        A library that a full disk truncated cannot be loaded, and is compiled again.
+        """
         try:
             library = None if path is None else Library(str(path))
         except (OSError, AttributeError):
             return False
         self.kernel = kernel
         self.path = path
-        # The last one, because others look at it.
+        # Set last, because other threads check it.
         self._library = library
         return path is not None
 
 
 @functools.cache
 def default_build() -> Build:
-    """The build that this process shares."""
+    """Return the build that the process shares."""
     return Build()
 
 
 def find_compiler() -> list[str]:
-    """Return the command of the C++ compiler: ``$CXX`` (which may carry options), else the first
-    there is.
+    """Return the command of the C++ compiler: ``$CXX``, which may have options, or the first of
+    :data:`COMPILERS` that is installed.
 
     Raises:
-        UserError: if there is none.
+        UserError: if there is no compiler.
     """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
@@ -221,22 +235,22 @@ def kernels(every: bool = False, machine: str = "") -> dict[str, tuple[str, ...]
     """Return the kernels that this processor can run, the fastest first, with their compiler flags.
 
     Args:
-        every: return all kernels of its family, as a wheel has them.
-        machine: another family than that of this processor, as for a cross compiler.
+        every: whether to return all kernels of the machine, as for a wheel.
+        machine: the machine, for a cross compiler; by default that of this process.
     """
     machine = machine or platform.machine()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine)
-    known = KERNELS.get(machine, (("plain", (), ()),))
+    candidates = KERNELS.get(machine, (("plain", (), ()),))
     if every:
-        return {name: flags for name, _, flags in known}
+        return {name: flags for name, _, flags in candidates}
     features = processor_features()
-    return {name: flags for name, needed, flags in known if features.issuperset(needed)}
+    return {name: flags for name, needed, flags in candidates if features.issuperset(needed)}
 
 
 def processor_features() -> set[str]:
-    """Return the processor's features as the system names them."""
+    """Return the features of the processor, as the system names them."""
     if platform.system() == "Darwin" and platform.machine() == "arm64":
-        return {"asimddp"}  # all of Apple's have it
+        return {"asimddp"}  # all processors of Apple have it
     try:
         facts = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
@@ -245,9 +259,7 @@ def processor_features() -> set[str]:
 
 
 def library_name(kernel: str) -> str:
-    """Return the file name of a kernel's library in a wheel, with a hash of the names and contents
-    of the sources.
-    """
+    """Return the file name of a kernel's library in a wheel, with a hash of the sources."""
     sources = b"".join(
         path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir())
     )
@@ -259,8 +271,8 @@ def _digest(content: bytes, digits: int = 16) -> str:
 
 
 def trusted(path: Path) -> bool:
-    """Return whether this user (or root) has made a library of the cache, no other user can have
-    changed it, and its content is the one it was named after.
+    """Return whether a library in the cache can be loaded: it belongs to this user or root, no
+    other user can have changed it, and its content matches its name.
     """
     try:
         real = path.resolve(strict=True)
@@ -272,25 +284,34 @@ def trusted(path: Path) -> bool:
 
 
 def cached(name: Path) -> Path | None:
-    """Return the library of the cache with this path but for its digest and ending."""
+    """Return the trusted library in the cache whose path begins with ``name``; ``None`` if there is
+    none.
+    """
     return next(filter(trusted, sorted(name.parent.glob(f"{name.name}-*.so"))), None)
 
 
-def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
-    """Return the path ``NAME-DIGEST.so`` of the library, compiled to ``made`` and copied from there
-    unless another process was faster.
+def into_cache(command: Sequence[str], name: Path, temporary: Path) -> Path:
+    """Compile a library to a temporary file and copy it into the cache, unless it is there.
+
+    Args:
+        command: the compiler with its flags.
+        name: the path in the cache without digest and suffix.
+        temporary: the temporary file.
+
+    Returns:
+        The path ``NAME-DIGEST.so`` of the library in the cache.
 
     Raises:
-        OSError: if it cannot be written, or others can change its folder.
-        UserError: if the compiler fails; the message is the first line of its complaint.
+        OSError: if it cannot be written, or if others can change its folder.
+        UserError: if the compiler fails, with the first line of its error.
     """
     own_folder(name.parent)
     lock = name.with_suffix(".lock")
     with disk.locked(lock):
         try:
             if (path := cached(name)) is None:
-                compile_library(command, SOURCES, made)
-                library = made.read_bytes()
+                compile_library(command, SOURCES, temporary)
+                library = temporary.read_bytes()
                 file = f"{name.name}-{_digest(library)}.so"
                 path = disk.write_inside(name.parent, file, library, mode=0o755)
             return path
@@ -301,19 +322,30 @@ def into_cache(command: Sequence[str], name: Path, made: Path) -> Path:
 def compile_library(
     command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()
 ) -> None:
-    """Compile the source files side by side and link them to ``out``. ``command`` is the compiler
-    with its flags.
+    """Compile the source files in parallel, and link them to ``out``.
+
+    Args:
+        command: the compiler with its flags.
+        sources: the folder of the source files.
+        out: the path of the library.
+        link: further arguments for the linker.
 
     Raises:
-        UserError: if the compiler fails; the message is the first line of its complaint.
+        UserError: if the compiler fails, with the first line of its error.
     """
-    from multiprocessing.pool import ThreadPool  # not needed where the library is there
+    from multiprocessing.pool import ThreadPool  # imported only when a library is compiled
 
     with tempfile.TemporaryDirectory() as folder, ThreadPool() as pool:
         objects = {
             str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))
         }
-        pool.map(_run, [[*command, "-c", source, "-o", made] for source, made in objects.items()])
+        pool.map(
+            _run,
+            [
+                [*command, "-c", source, "-o", object_file]
+                for source, object_file in objects.items()
+            ],
+        )
         _run([*command, "-shared", *objects.values(), *link, "-o", str(out)])
 
 
@@ -336,7 +368,7 @@ def _run(command: Sequence[str]) -> None:
         raise UserError((complaints or lines or [f"exit status {done.returncode}"])[0])
 
 
-if __name__ == "__main__":  # have the library before it is needed
+if __name__ == "__main__":  # compile the library ahead of its use
     if default_build().compiling:
         print("compiling the native runtime", file=sys.stderr)
     if not default_build().wait():

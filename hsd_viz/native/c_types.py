@@ -1,6 +1,4 @@
-"""The types of the C interface of the native runtime, as annotations of its structures and
-functions.
-"""
+"""The types of the native runtime's C interface, as annotations."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class CType:
-    """A type of the interface.
+    """A type of the C interface.
 
     Attributes:
-        spelling: in C++.
-        ctype: in :mod:`ctypes`; ``None``: nothing is returned.
+        spelling: the type in C++.
+        ctype: the type in :mod:`ctypes`; ``None`` for ``void``.
     """
 
     spelling: str
@@ -38,7 +36,7 @@ Unsigned64 = Annotated[int, CType("uint64_t", c_uint64)]
 Double = Annotated[float, CType("double", c_double)]
 Text = Annotated[bytes, CType("const char*", c_char_p)]
 Nothing = Annotated[None, CType("void", None)]
-#: Addresses, by what is there. The library reads through those that are ``const``.
+#: Addresses. Those that are ``const`` are only read by the library.
 Bytes = Annotated[Any, CType("const void*", c_void_p)]
 BytesOut = Annotated[Any, CType("void*", c_void_p)]
 Bytes8 = Annotated[Any, CType("const int8_t*", c_void_p)]
@@ -48,7 +46,7 @@ Unsigned = Annotated[Any, CType("const uint32_t*", c_void_p)]
 Floats = Annotated[Any, CType("const float*", c_void_p)]
 Doubles = Annotated[Any, CType("const double*", c_void_p)]
 DoublesAt = Annotated[Any, CType("const double**", c_void_p)]
-#: Objects of the library.
+#: Handles of the library's objects.
 ModelHandle = Annotated[Any, CType("Model*", c_void_p)]
 ConstModel = Annotated[Any, CType("const Model*", c_void_p)]
 SessionHandle = Annotated[Any, CType("Session*", c_void_p)]
@@ -60,17 +58,17 @@ ConstDecode = Annotated[Any, CType("const Decode*", c_void_p)]
 
 
 def hints_of(declaration: object) -> dict[str, Any]:
-    """Return the annotations of a structure or a function by name."""
+    """Return the annotations of a structure or a function, by name."""
     hints = get_type_hints(declaration, include_extras=True)
-    # Those of the base class are not fields.
+    # Annotations of the base class, which begin with an underscore, are not fields.
     return {name: hint for name, hint in hints.items() if not name.startswith("_")}
 
 
 def c_type_of(hint: Any) -> CType:
-    """Return the type that an annotation has.
+    """Return the C type of an annotation.
 
     Raises:
-        TypeError: if it is not one of this module.
+        TypeError: if the annotation has no type of this module.
     """
     if isinstance(hint, type) and issubclass(hint, Structure):
         return CType(hint.__name__, hint)

@@ -1,10 +1,8 @@
-"""The compiled loop: a whole decode by native models and a native database drafter, in one call at
-a time.
+"""The compiled loop, which decodes with native models and a native database drafter.
 
-``src/loop.hpp`` is :class:`~hsd_viz.decoding.loop.Loop` in C++: the same rounds with the same
-verdicts, and the same rows. A call lasts some 40 ms, without Python's lock, and returns what
-happened meanwhile as columns of the trace's tables; a decode is cancelled by making no further
-call.
+``src/loop.hpp`` is :class:`~hsd_viz.decoding.loop.Loop` in C++, with the same rounds, verdicts and
+rows. A call takes about 40 ms, without Python's lock, and records the rows of its rounds. To cancel
+a decode, make no further call.
 """
 
 from __future__ import annotations
@@ -24,63 +22,65 @@ from hsd_viz.native.structures import DecodeSettings, LevelSettings, SamplingSet
 from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import RULES, TABLES, Columns
 
-#: The time of a call, so that a decode can be followed and cancelled.
+#: The time of a call in ns. It is short, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
 
 
 class NativeDecode(Decode):
-    """The compiled loop, for levels of native sessions, which compute in one type and have one
-    vocabulary, and a native drafter.
+    """A decode by the compiled loop, with native sessions and a native drafter.
+
+    All sessions compute in the same number type and have the same vocabulary.
 
     Raises:
         MemoryError: if there is too little memory.
-        UserError: if a token is outside of the vocabulary.
+        UserError: if a token is outside the vocabulary.
     """
 
     drafter: NativeDatabaseDrafter | None
-    #: The library's rows by table since they were last taken: doubles.
-    _happened: dict[str, list[bytes]]
+    #: The library's rows of each call since the last :meth:`take`, by table: doubles.
+    _recorded: dict[str, list[bytes]]
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
-        whole = len(self.text) - 1
+        to_feed = len(self.text) - 1
         if self.drafter is not None:
-            # It reads the prompt in one call.
+            # The drafter reads the prompt in a single call.
             self._more = self._call(0, "calls")
         for level in self.models:
-            for begin in range(0, max(1, whole), PREFILL_CHUNK):
+            for begin in range(0, max(1, to_feed), PREFILL_CHUNK):
                 self._more = self._call(0, "calls")
-                if whole:
-                    yield level.name, min(begin + PREFILL_CHUNK, whole), whole
+                if to_feed:
+                    yield level.name, min(begin + PREFILL_CHUNK, to_feed), to_feed
 
     def rounds(self, ns: int | None = None) -> Iterator[list[int]]:
-        """Decode to the end; yields the tokens that each call of about ``ns`` (default:
-        :data:`CALL_NS`) brought.
+        """Decode to the end, yielding the tokens of each call.
+
+        A call takes about ``ns`` nanoseconds, by default :data:`CALL_NS`.
         """
         while self._more:
             self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
-            rows = np.frombuffer(self._happened["tokens"][-1], ROW_TYPES["tokens"])
+            rows = np.frombuffer(self._recorded["tokens"][-1], ROW_TYPES["tokens"])
             tokens = rows["token_id"].astype(int).tolist()
             self.text += tokens
             yield tokens
 
     def take(self) -> Callable[[], dict[str, Columns]]:
-        happened = self._happened
+        recorded = self._recorded
         names = self._names
-        self._happened = {name: [] for name in TABLES}
+        self._recorded = {name: [] for name in TABLES}
 
         def tables() -> dict[str, Columns]:
             columns = {}
-            for table, parts in happened.items():
+            for table, parts in recorded.items():
                 columns[table] = columns_of(table, b"".join(parts), names)
             return columns
 
         return tables
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        """Make the decode in the library."""
+        """Create the decode in the library."""
         drafter = self.drafter
         sessions: list[NativeSession] = []
         for level in self.written:
@@ -90,7 +90,7 @@ class NativeDecode(Decode):
         assert self.details <= LIKELIEST
         assert can_compile([session.model for session in sessions], drafter)
         self._names = self._names_of_numbers()
-        self._happened = {name: [] for name in TABLES}
+        self._recorded = {name: [] for name in TABLES}
         if drafter is not None:
             drafter.start(())
             drafter.watch(target.layers)
@@ -115,8 +115,9 @@ class NativeDecode(Decode):
         owned(self, self._library.hsd_decode_free, self._handle, sessions, drafter)
 
     def _names_of_numbers(self) -> dict[str, Names]:
-        """Return the values of columns that the library has as numbers; a source is a level or,
-        after these, a database.
+        """Return the values of the numbers in each column of names.
+
+        A source is the number of a level or, after the levels, of a database.
         """
         names = [level.name for level in self.written]
         sources: Sequence[str] = ()
@@ -152,22 +153,21 @@ class NativeDecode(Decode):
         )
 
     def _call(self, ns: int, *tables: str) -> bool:
-        """Decode for about ``ns``, and copy the rows of these tables; return whether there is more
-        to do.
+        """Decode for about ``ns`` nanoseconds and copy the rows of ``tables``.
+
+        Return whether the decode continues.
         """
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
         start = ctypes.c_void_p()
         rows = self._library.quick.hsd_decode_rows
         for table in tables:
             numbers = rows(self._handle, list(ROW_TYPES).index(table), byref(start))
-            self._happened[table].append(ctypes.string_at(start, 8 * numbers))
+            self._recorded[table].append(ctypes.string_at(start, 8 * numbers))
         return more > 0
 
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:
-    """Return whether the compiled loop can decode with these models and this drafter (``None``: no
-    drafter).
-    """
+    """Return whether the compiled loop can decode with these models and this drafter, if any."""
     kinds = set()
     for model in models:
         if not isinstance(model, NativeModel):

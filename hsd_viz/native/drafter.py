@@ -1,9 +1,9 @@
 """The compiled database drafter.
 
-``src/drafter.hpp`` makes the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, which says
-what is drafted and why, with the same arithmetic in the same order: a forward pass sweeps the
-processor's caches, so that an interpreter takes several times as long between two of them as in a
-loop of its own.
+``src/drafter.hpp`` builds the same trees as :class:`~hsd_viz.drafting.db.DatabaseDrafter`, the
+reference, with the same arithmetic in the same order. It is needed because forward passes evict the
+interpreter's data from the processor's caches, so that Python is several times slower between them
+than in a loop of its own.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from hsd_viz.native.structures import (
 )
 from hsd_viz.settings.ranges import MAX_BUDGET
 
-#: The most tokens of a key that the library has room for.
+#: The largest key length in tokens that the library supports.
 LONGEST = 16
 
 
 def drafter_settings(longest: int) -> DrafterSettings:
-    """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
+    """Return the settings of a drafter with keys of up to ``longest`` tokens."""
     return DrafterSettings(
         surest=MAX_SHARE,
         prior_weight=PRIOR_WEIGHT,
@@ -51,7 +51,7 @@ def drafter_settings(longest: int) -> DrafterSettings:
 
 
 def semantic_settings(database: type[SemanticDatabase]) -> SemanticSettings:
-    """Return the numbers of a semantic database."""
+    """Return the settings of a semantic database."""
     return SemanticSettings(
         least_cosine=database.least_cosine,
         band_width=database.band_width,
@@ -62,8 +62,8 @@ def semantic_settings(database: type[SemanticDatabase]) -> SemanticSettings:
 
 
 def native_drafter(drafter: Drafter | None, library: Library) -> Drafter | None:
-    """Return the native equivalent of a drafter that has not begun a run, itself if there is
-    none.
+    """Return the native equivalent of a drafter that has not begun a run, or the drafter itself if
+    there is none.
     """
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
@@ -74,7 +74,7 @@ def native_drafter(drafter: Drafter | None, library: Library) -> Drafter | None:
 
 
 def _is_readable(database: object) -> bool:
-    """Return whether the library reads a database: a file with the usual element sizes."""
+    """Return whether the library can read a database: a file with the usual element sizes."""
     if type(database) is not Index or not 0 <= database.bits < 32:
         return False
     arrays = (database.starts, database.marks, database.places)
@@ -82,8 +82,11 @@ def _is_readable(database: object) -> bool:
 
 
 class NativeDatabaseDrafter:
-    """A :class:`~hsd_viz.drafting.tree.Drafter` with the settings of ``reference``, whose shared
-    databases are files.
+    """A :class:`~hsd_viz.drafting.tree.Drafter` that runs in the library.
+
+    Args:
+        library: the compiled runtime.
+        reference: the drafter whose settings are used; its shared databases are files.
 
     Raises:
         MemoryError: if there is too little memory.
@@ -103,12 +106,12 @@ class NativeDatabaseDrafter:
         self._nodes_at = self._nodes.ctypes.data
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
+        """Begin a run with a prompt."""
         if self._free is not None:
             self._free()
         native = self._native
         reference = self._reference
-        #: The drafter in the library; it lives as long as this object, or until the next start.
+        #: The handle of the drafter in the library, valid until the next start.
         self.handle = native.hsd_drafter_new(byref(drafter_settings(reference.longest)))
         self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
@@ -142,19 +145,20 @@ class NativeDatabaseDrafter:
         self._native.hsd_drafter_add(self.handle, file, rates.data, discount)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Learn from these emitted tokens and remember them."""
+        """Learn from emitted tokens, and append them to the text."""
         self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens))
         self._emitted += len(tokens)
 
     def watch(self, layers: int) -> None:
-        """Have a compiled decode pass the states of a target with so many layers, if the drafter
-        needs any.
+        """Set the layer whose states a compiled decode passes to the drafter, if it needs states.
+
+        ``layers`` is the number of layers of the target.
         """
         if self.state_depth is not None:
             self._native.hsd_drafter_watch(self.handle, watched_layer(self.state_depth, layers))
 
     def observe_states(self, states: np.ndarray) -> None:
-        """Remember the int8 states ``[n, width]`` of the next places of the text."""
+        """Append the int8 states ``[n, width]`` of the next ``n`` positions of the text."""
         numbers = np.ascontiguousarray(states)
         self._native.hsd_drafter_states(self.handle, numbers.ctypes.data, *numbers.shape)
 
@@ -178,7 +182,7 @@ class NativeDatabaseDrafter:
         )
 
     def _origins(self, nodes: np.ndarray) -> list[Origin]:
-        """Return where the tokens of drafted nodes come from."""
+        """Return the origins of drafted nodes."""
         cosines = nodes["cosine"].tolist()
         columns = zip(
             [self.sources[database] for database in nodes["database"].tolist()],
@@ -193,12 +197,12 @@ class NativeDatabaseDrafter:
 
 
 def _without_negative(numbers: Sequence[int]) -> list[int | None]:
-    """Return numbers with ``None`` for those below 0."""
+    """Return the numbers, with ``None`` in place of negative ones."""
     return [None if number < 0 else number for number in numbers]
 
 
 def _file(index: Index) -> IndexArrays:
-    """Return where the arrays of an index are. They stay there for the index's lifetime."""
+    """Return the addresses of the arrays of an index, which are valid for its lifetime."""
     return IndexArrays(
         starts=_address(index.starts),
         marks=_address(index.marks),
@@ -218,5 +222,5 @@ def _file(index: Index) -> IndexArrays:
 
 
 def _address(array: memoryview) -> int | None:
-    """Return where an array is; ``None``: it is empty."""
+    """Return the address of an array; ``None`` if it is empty."""
     return np.frombuffer(array, np.uint8).ctypes.data if len(array) else None

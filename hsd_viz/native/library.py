@@ -1,6 +1,4 @@
-"""The compiled runtime as functions of Python, by the declarations of
-:mod:`hsd_viz.native.interface`.
-"""
+"""Load the compiled runtime, with the functions that :mod:`hsd_viz.native.interface` declares."""
 
 from __future__ import annotations
 
@@ -13,11 +11,12 @@ from hsd_viz.native.interface import functions
 
 
 class Library(ctypes.CDLL):
-    """The compiled runtime: every declared function is an attribute of it or of :attr:`quick`. One
-    that fails raises ``UserError`` or ``MemoryError``.
+    """The compiled runtime. Each declared function is an attribute of it or of :attr:`quick`.
+
+    A function that fails raises ``UserError`` or ``MemoryError``.
 
     Args:
-        path: of the compiled file.
+        path: the path of the compiled library.
 
     Attributes:
         quick: the functions that are called without releasing Python's lock.
@@ -38,7 +37,7 @@ class Library(ctypes.CDLL):
                 function.errcheck = partial(self._checked, declared.failure)
 
     def _checked(self, failure: int | None, result: Any, *_: Any) -> Any:
-        """Return the result of a function that returns ``failure`` when it fails."""
+        """Return the result of a function, or raise its error if the result is ``failure``."""
         if result != failure:
             return result
         reason = self.hsd_error().decode()

@@ -1,4 +1,4 @@
-"""A model in the native runtime, and one sequence in it."""
+"""Models and sessions of the native runtime."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ from hsd_viz.native.panels import PackedMatrix
 from hsd_viz.native.structures import LevelSettings
 from hsd_viz.native.weights import SLOTS, Weights, angles
 
-#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one
-#: read serves a few tokens).
+#: The bytes of weights that a thread must read in a forward pass to be worth waking it, which takes
+#: about 0.1 ms.
 BYTES_A_THREAD = 6_000_000
+#: The number of tokens that share a read of the weights.
 _TOKENS_A_READ = 4
 
 
 def integers(values: Sequence[int]) -> ctypes.Array:
-    """Return 32-bit integers for a call."""
+    """Return an array of 32-bit integers for a call of the library."""
     return (c_int32 * len(values))(*values)
 
 
 def owned(
     owner: object, free: Callable[[int], None], handle: int, *used: object
 ) -> weakref.finalize:
-    """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing
-    is freed at exit: a thread may still be in the middle of a call.
+    """Call ``free(handle)`` when the owner is deleted, and keep the objects ``used`` alive until
+    then.
+
+    Nothing is freed at exit, because a thread may still be in a call.
     """
     finalizer = weakref.finalize(owner, lambda *_: free(handle), *used)
     finalizer.atexit = False
@@ -44,22 +47,24 @@ def owned(
 
 
 class NativeModel:
-    """Weights packed for the native forward pass, shared by all decodes.
+    """The weights of a model, packed for the native forward pass and shared by all decodes.
 
-    In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine.
-    In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers).
-    With bfloat16 only the weights are: activations, sums and the cache are float32.
+    In int8, logits have the bits that ``docs/reference/arithmetic.md`` specifies, on every machine.
+    In float32 and float64, all arithmetic is in that type, except norms, which are in float32 as in
+    transformers. In bfloat16, only the weights have that type; activations, sums and the cache are
+    float32.
 
     Args:
-        weights: the weights; the head has its first ``vocab_size`` rows.
-        build: of the library; ``None``: the default one.
+        weights: the weights, of whose head the first ``vocab_size`` rows are used.
+        build: the build of the library; by default the shared one.
 
     Attributes:
-        weight_bytes: what one forward pass reads, except the embedding's rows (padding included).
-        cache_bytes_per_token: the size of a session's cache.
+        weight_bytes: the bytes of weights that a forward pass reads, including padding, without
+            the embedding.
+        cache_bytes_per_token: the bytes per token of a session's cache.
 
     Raises:
-        UserError: if the native runtime is missing here.
+        UserError: if the native runtime is not available.
     """
 
     runtime = "native"
@@ -76,8 +81,8 @@ class NativeModel:
         self.form = weights.form
         self.handle = library.hsd_model_new(byref(weights.shape))
         owned(self, library.hsd_model_free, self.handle)
-        #: What the library reads where it is, instead of a copy.
-        self._kept: list[Any] = []
+        #: Arrays that the library reads in place, which must stay alive.
+        self._arrays: list[Any] = []
         contents = packed_weights(weights) if weights.in_groups else weights.items()
         for layer, slot, tensor in contents:
             tied = slot == "embedding" and weights.form.tied_head
@@ -91,10 +96,10 @@ class NativeModel:
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
     def _set(self, layer: int, slots: Sequence[str], tensor: Tensor | PackedMatrix) -> None:
-        """Give a vector or matrix to the library, for one slot or several."""
+        """Pass a vector or matrix to the library, for one or more slots."""
         numbers = [SLOTS.index(slot) for slot in slots]
         if isinstance(tensor, PackedMatrix):
-            self._kept.append(tensor.content)
+            self._arrays.append(tensor.content)
             data = tensor.content.ctypes.data
             for number in numbers:
                 self.library.hsd_model_panels(self.handle, layer, number, data, tensor.bits)
@@ -103,11 +108,11 @@ class NativeModel:
             values = np.ascontiguousarray(tensor.numbers)
             scales = np.require(tensor.scales[:, 0], np.float32, ["C", "A"])
             scales_at = scales.ctypes.data
-            self._kept += [values, scales] if "embedding" in slots else []
+            self._arrays += [values, scales] if "embedding" in slots else []
         else:
             values = tensor
             scales_at = None
-            self._kept += [values] if "embedding" in slots else []
+            self._arrays += [values] if "embedding" in slots else []
         for number in numbers:
             self.library.hsd_model_set(self.handle, layer, number, values.ctypes.data, scales_at)
 
@@ -116,26 +121,31 @@ class NativeModel:
         return NativeSession(self)
 
     def turns(self, places: int) -> tuple[int, list[Any]]:
-        """Return a number of places, at least so many, and pointers to their cosines and sines,
-        which keep these.
+        """Return rotary tables for at least ``places`` positions.
+
+        Returns:
+            The number of positions, and pointers to the cosines and the sines, which keep the
+            tables alive.
         """
         tables = angles(self.form.rotary, self.form.head_dim, places, self.compute)
         return len(tables[0]), [table.ctypes.data_as(c_void_p) for table in tables]
 
     def threads_for(self, tokens: int) -> int:
-        """Return how many threads a forward pass over so many tokens takes."""
+        """Return the number of threads for a forward pass over ``tokens`` tokens."""
         reads = max(1, tokens / _TOKENS_A_READ)
         worth = int(self.weight_bytes * reads / BYTES_A_THREAD)
         return 1 if worth < 2 else min(machine.threads(), worth)
 
 
 class NativeSession(Session):
-    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime. Logits do not depend on
-    how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads, the
-    row after a token is the same to the last bit. One session is used by one thread at a time;
-    sessions of one model run side by side. The threads of a forward pass are those of
-    :func:`hsd_viz.machine.threads`, fewer for small models. A token outside of the vocabulary
-    raises ``UserError``.
+    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime.
+
+    Logits do not depend on how tokens are fed: one at a time, as a chain or as a draft tree, on any
+    number of threads, the row after a token is the same to the last bit. A session is used by one
+    thread at a time; sessions of a model may run in parallel. A forward pass uses
+    :func:`hsd_viz.machine.threads` threads, or fewer for small models.
+
+    A token outside the vocabulary raises ``UserError``.
     """
 
     def __init__(self, model: NativeModel) -> None:
@@ -182,11 +192,17 @@ class NativeSession(Session):
         confidence: float = 0.0,
         positions: int | None = None,
     ) -> LevelSettings:
-        """Return this session as a level of a compiled decode of up to ``places`` tokens, of which
-        a draft model reads ``positions``; it stops drafts by ``confidence``.
+        """Return the settings of this session as a level of a compiled decode.
+
+        Args:
+            places: the largest number of tokens in the text.
+            lookahead: the least number of tokens in a proposal; 0 for the target.
+            rule: the number of the verification rule.
+            confidence: the probability below which a draft stops; 0 for never.
+            positions: the context length of a draft model; ``None`` means unlimited.
         """
-        # The session keeps them: a thread may still decode when the interpreter ends and has no
-        # cache any more.
+        # The session keeps the tables alive, because a thread may still decode at exit, when the
+        # interpreter has cleared its caches.
         self._places, self._turns = self.model.turns(places)
         cos, sin = self._turns
         return LevelSettings(
@@ -220,25 +236,24 @@ class NativeSession(Session):
 
 
 class NativeBatch:
-    """Forward passes that feed one token to each of several texts of a model: the weights are read
-    once for all.
+    """Forward passes that feed a token to each of several sequences, reading the weights once.
 
-    The logits of a text have the bits of :meth:`NativeSession.forward`, regardless of what is fed
-    beside it.
+    The logits of a sequence are bit-equal to those of :meth:`NativeSession.forward`, regardless of
+    the other sequences.
     """
 
     def __init__(self, model: NativeModel) -> None:
         self.model = model
-        #: Its rows are used, its cache is not.
+        #: A session whose buffers are used for the forward pass; its cache is not.
         self._room = NativeSession(model)
         self._places, self._turns = model.turns(1)
 
     def forward(self, sessions: Sequence[NativeSession], tokens: Sequence[int]) -> np.ndarray:
-        """Feed a token to each session; return the logits ``[sessions, vocab_size]`` after it.
+        """Feed a token to each session, and return the logits ``[sessions, vocab_size]``.
 
         Raises:
-            UserError: if a token is outside of the vocabulary.
-            AssertionError: if a session is given twice, or is of another model.
+            UserError: if a token is outside the vocabulary.
+            AssertionError: if a session occurs twice or belongs to another model.
         """
         model = self.model
         n = len(sessions)

@@ -1,4 +1,4 @@
-"""Files and folders that no other user of the machine can change or replace."""
+"""Checks that no other user of the machine can change or replace a file or a folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 
 
 def is_out_of_reach(real: Path) -> bool:
-    """Return whether this user (or root) has made a file, and no other user can change or replace
-    it. ``real`` has no links.
+    """Return whether a file belongs to this user or root, and no other user can change or replace
+    it.
+
+    Args:
+        real: the path of the file, without links.
 
     Raises:
-        OSError: if it does not exist.
+        OSError: if the file does not exist.
     """
     if not (is_closed(real) and is_closed(real.parent)):
         return False
@@ -21,7 +24,8 @@ def is_out_of_reach(real: Path) -> bool:
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether a file or folder belongs to this user or root, and no other user can write it.
+    """Return whether a file or folder belongs to this user or root, and no other user can write to
+    it.
 
     Raises:
         OSError: if it cannot be examined.
@@ -34,9 +38,10 @@ def is_closed(path: Path) -> bool:
 
 
 def is_safe_above(folder: Path) -> bool:
-    """Return whether no other user can replace what this user has in a folder. Others may write it
-    where only the owner of an entry can rename it (the sticky bit, as in ``/tmp``), or where this
-    user is alone in its group.
+    """Return whether no other user can replace this user's entries in a folder.
+
+    Others may write to the folder if only the owner of an entry can rename it (the sticky bit, as
+    in ``/tmp``). The group may write to it if this user is its only member.
 
     Raises:
         OSError: if the folder does not exist.
@@ -54,7 +59,7 @@ def is_safe_above(folder: Path) -> bool:
 
 
 def _is_alone_in(group: int) -> bool:
-    """Return whether a group is the private one of this user, of the same name."""
+    """Return whether a group is the private group of this user, which has the user's name."""
     import grp
     import pwd
 
@@ -67,18 +72,20 @@ def _is_alone_in(group: int) -> bool:
 
 
 def own_folder(folder: Path) -> None:
-    """Make a folder that only this user can write, with those above it that are missing; one of
-    this user that others can write is emptied of its libraries and closed.
+    """Create a folder to which only this user can write, with missing parents.
+
+    If the folder exists and others can write to it, its libraries are deleted and its permissions
+    are corrected.
 
     Raises:
-        OSError: if it is not possible.
+        OSError: if this is not possible.
     """
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     if not hasattr(os, "getuid"):
         return
     if folder.stat().st_uid == os.getuid() and not is_closed(folder):
-        # Another user may have put files here: nothing of them is kept.
+        # Another user may have written files here, so all libraries are deleted.
         folder.chmod(0o700)
         for path in folder.glob("*.so"):
             path.unlink()

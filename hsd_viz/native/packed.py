@@ -1,11 +1,10 @@
-"""Packed weights that are kept: made once from a model's files, then memory-mapped by all
-processes.
+"""A cache of packed weights: packed once from a model's files, then memory-mapped by all processes.
 
-A file of the cache folder ``weights`` has the panels and vectors of a model, one after the other,
-then a footer in JSON and its length. Its name is ``PLACE-STATE-DIGEST.weights``: a hash of the
-paths of the model's files, one of their sizes and times of change with the model's form and the
-layout, and one of the content. A file with other content, or that other users can write, is made
-again. Where the folder cannot be written, a process packs for itself.
+A file in the cache folder ``weights`` contains the panels and vectors of a model, then a footer in
+JSON, then the length of the footer. Its name is ``PLACE-STATE-DIGEST.weights``: a hash of the paths
+of the model's files; a hash of their sizes and modification times, the model's form and the layout;
+and a hash of the content. A file whose content does not match its name, or that other users can
+write to, is packed again. If the folder cannot be written, each process packs the weights itself.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from hsd_viz.native.own_files import is_out_of_reach, own_folder
 from hsd_viz.native.panels import PackedMatrix, pack
 from hsd_viz.native.weights import Weights
 
-#: Changes with the layout of panels and of the file.
+#: The version of the layout of panels and files.
 LAYOUT = "hsd_viz panels 1"
 SUFFIX = ".weights"
-#: Every section begins at a multiple of this many bytes.
+#: The alignment of sections in bytes.
 ALIGNMENT = 64
-#: Bytes of the footer's length at the end of a file.
+#: The number of bytes for the length of the footer, at the end of a file.
 _LENGTH_BYTES = 8
 _NAME_DIGITS = 16
 _DIGEST_DIGITS = 32
@@ -44,11 +43,11 @@ class Section:
     """A matrix or vector in a file.
 
     Attributes:
-        layer: its layer; -1 for what belongs to none.
-        slot: its slot in the library; on a site also ``head_tokens``.
-        bits: bits of the numbers of a matrix, 4 or 8; 0: a vector of float32.
-        start: its first byte.
-        size: its bytes.
+        layer: the index of the layer; -1 for a tensor outside the layers.
+        slot: the slot in the library; on a site also ``head_tokens``.
+        bits: the bits of an element, 4 or 8; 0 for a vector of float32.
+        start: the offset in bytes.
+        size: the size in bytes.
     """
 
     layer: int
@@ -58,22 +57,22 @@ class Section:
     size: int
 
 
-#: A layer, a slot of the library, and what belongs there.
+#: The layer, the slot in the library, and the packed matrix or the vector.
 Packed = tuple[int, str, PackedMatrix | np.ndarray]
 
 
 def packed_weights(weights: Weights) -> list[Packed]:
-    """Return the packed weights of a model in groups: kept ones, or new ones that are kept."""
+    """Return the packed weights of a model in groups, from the cache if possible."""
     if not weights.source.files:
         return list(_pack_all(weights))
     try:
-        return _kept_weights(weights)
+        return _cached_weights(weights)
     except OSError:
         return list(_pack_all(weights))
 
 
 def _pack_all(weights: Weights) -> Iterator[Packed]:
-    """Iterate over the weights, packed."""
+    """Yield the weights of a model, with matrices packed."""
     for layer, slot, tensor in weights.items():
         if isinstance(tensor, GroupedMatrix):
             yield layer, slot, pack(tensor)
@@ -81,30 +80,30 @@ def _pack_all(weights: Weights) -> Iterator[Packed]:
             yield layer, slot, tensor
 
 
-def _kept_weights(weights: Weights) -> list[Packed]:
-    """Return the weights in the cache folder, which are made first where they are not there.
+def _cached_weights(weights: Weights) -> list[Packed]:
+    """Return the packed weights from the cache, to which they are added if they are missing.
 
     Raises:
-        OSError: if the cache folder, or a file of the model, cannot be used.
+        OSError: if the cache folder or a file of the model cannot be used.
     """
     folder = disk.cache_folder("weights")
     place = _place_of(weights.source.files)
     name = f"{place}-{_state_of(weights)}"
-    kept = _find(folder, name)
-    if kept is not None:
-        return kept
+    cached = _find(folder, name)
+    if cached is not None:
+        return cached
     own_folder(folder)
     with disk.locked(folder / f"{place}.lock"):
-        kept = _find(folder, name)
-        if kept is None:
+        cached = _find(folder, name)
+        if cached is None:
             path = _write(folder, name, weights)
             for other in folder.glob(f"{place}-*{SUFFIX}"):
                 if other != path:
                     other.unlink(missing_ok=True)
-            kept = _read(path)
-    if kept is None:
+            cached = _read(path)
+    if cached is None:
         raise OSError("the packed weights that were written cannot be read")
-    return kept
+    return cached
 
 
 def _place_of(files: Sequence[Path]) -> str:
@@ -113,7 +112,7 @@ def _place_of(files: Sequence[Path]) -> str:
 
 
 def _state_of(weights: Weights) -> str:
-    """Return a hash of all that decides the content of a file of packed weights."""
+    """Return a hash of everything that determines the content of a file of packed weights."""
     facts = [LAYOUT, repr(weights.form)]
     for path in weights.source.files:
         status = path.stat()
@@ -126,7 +125,7 @@ def _digest(content: bytes, digits: int) -> str:
 
 
 def _find(folder: Path, name: str) -> list[Packed] | None:
-    """Return the content of the first valid file of this name."""
+    """Return the content of the first valid file with a name; ``None`` if there is none."""
     for path in sorted(folder.glob(f"{name}-*{SUFFIX}")):
         packed = _read(path)
         if packed is not None:
@@ -135,7 +134,7 @@ def _find(folder: Path, name: str) -> list[Packed] | None:
 
 
 def _read(path: Path) -> list[Packed] | None:
-    """Return the content of a file, memory-mapped; ``None`` if it is not the one of its name."""
+    """Memory-map the content of a file; return ``None`` if it does not match the file's name."""
     try:
         if not is_out_of_reach(path.resolve(strict=True)):
             return None
@@ -162,7 +161,7 @@ def _section(content: np.ndarray, section: Section) -> Packed:
 
 
 def _write(folder: Path, name: str, weights: Weights) -> Path:
-    """Write the packed weights of a model to a new file, which appears whole; return its path."""
+    """Write the packed weights of a model to a new file atomically, and return its path."""
     temporary = folder / f".{name}.{secrets.token_hex(6)}"
     digest = hashlib.sha256()
     sections: list[Section] = []

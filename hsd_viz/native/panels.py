@@ -1,10 +1,10 @@
-"""Panels: the layout in which the native runtime reads matrices with a scale per group.
+"""Pack matrices with a scale per group into panels, the layout that the native runtime reads.
 
-A panel has 32 rows of the matrix (columns of the result) and one block for each group of 32 along
-the depth, one after the other: the numbers, then the scales, then for 4-bit numbers the minima of
-the group, each in float16. 8-bit numbers are ``[16 pairs][32 rows][2]``. 4-bit numbers are
-``[4][32 rows][2]`` words of 16 bits, each with the numbers of four pairs, the first in the lowest
-bits. ``src/groups.hpp`` multiplies by them; the layout is the same for all kernels.
+A panel contains 32 rows of the matrix (columns of the result), as a block for each group of 32
+along the depth. A block consists of the numbers, the scales and, for 4-bit numbers, the minima of
+the group, the latter two in float16. 8-bit numbers are ``[16 pairs][32 rows][2]``. 4-bit numbers
+are ``[4][32 rows][2]`` words of 16 bits, each with the numbers of four pairs, the first in the
+lowest bits. ``src/groups.hpp`` multiplies by panels; the layout is the same for all kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hsd_viz.native.rounding import GROUP, are_halves, padded, rounded_groups
 
 #: Rows of a matrix in a panel.
 PANEL_ROWS = 32
-#: Pairs of neighbouring numbers in a group.
+#: The number of pairs of adjacent numbers in a group.
 PAIRS = GROUP // 2
 
 
@@ -27,8 +27,8 @@ class PackedMatrix:
     """A packed matrix.
 
     Attributes:
-        content: the bytes of all panels, one after the other.
-        bits: bits of a number: 4 or 8.
+        content: the bytes of all panels, concatenated.
+        bits: the bits of a number: 4 or 8.
     """
 
     content: np.ndarray
@@ -36,25 +36,25 @@ class PackedMatrix:
 
 
 def block_bytes(bits: int) -> int:
-    """Return the bytes of a block."""
+    """Return the size of a block in bytes."""
     numbers = GROUP * PANEL_ROWS * bits // 8
     halves = 2 if bits == 4 else 1
     return numbers + 2 * PANEL_ROWS * halves
 
 
 def panel_bytes(rows: int, depth: int, bits: int) -> int:
-    """Return the bytes of all panels of a matrix."""
+    """Return the size of all panels of a matrix in bytes."""
     panels = -(-rows // PANEL_ROWS)
     groups = -(-depth // GROUP)
     return panels * groups * block_bytes(bits)
 
 
 def grouped(matrix: np.ndarray | GroupedMatrix) -> GroupedMatrix:
-    """Return a matrix in one of the two forms that panels have, exactly if it can be.
+    """Convert a matrix to a form that panels support, without rounding if possible.
 
-    Groups have 32 numbers and scales of float16; numbers are int8 without minima, or 4-bit uint8
-    with minima. Symmetric 4-bit numbers, -8 to 7, become unsigned ones with the minimum -8 scale.
-    All other matrices are widened and rounded.
+    Groups have 32 numbers and scales in float16. Numbers are int8 without minima, or 4-bit uint8
+    with minima. Symmetric 4-bit numbers, -8 to 7, become unsigned with the minimum -8 times the
+    scale. All other matrices are widened and rounded.
     """
     if isinstance(matrix, np.ndarray):
         return rounded_groups(matrix)
@@ -73,7 +73,7 @@ def grouped(matrix: np.ndarray | GroupedMatrix) -> GroupedMatrix:
 
 
 def pack(matrix: GroupedMatrix) -> PackedMatrix:
-    """Pack a matrix in one of the forms of :func:`grouped`."""
+    """Pack a matrix that has a form of :func:`grouped`."""
     bits = 4 if matrix.minima is not None else 8
     rows, depth = matrix.numbers.shape
     panels = -(-rows // PANEL_ROWS)
@@ -82,7 +82,7 @@ def pack(matrix: GroupedMatrix) -> PackedMatrix:
     # [panel, row, group, pair, 2] -> [panel, group, pair, row, 2], a pair as one number.
     pairs = numbers.view(np.uint16).reshape(panels, PANEL_ROWS, groups, PAIRS)
     if bits == 4:
-        # Two numbers of 4 bits in 16: the byte of the even and that of the odd one.
+        # Each unit has two 4-bit numbers in 16 bits, that of the even and that of the odd column.
         quads = pairs.reshape(panels, PANEL_ROWS, groups, PAIRS // 4, 4)
         bytes_of_two = quads[..., 0::2] | quads[..., 1::2] << 4
         even = (bytes_of_two & 0xFF).astype(np.uint16)
@@ -106,7 +106,7 @@ def pack(matrix: GroupedMatrix) -> PackedMatrix:
 
 
 def _whole_panels(rows: np.ndarray) -> np.ndarray:
-    """Return an array with rows of zeros up to a whole number of panels."""
+    """Return an array, padded with rows of zeros to a whole number of panels."""
     missing = -len(rows) % PANEL_ROWS
     if not missing:
         return np.ascontiguousarray(rows)

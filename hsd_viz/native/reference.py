@@ -1,13 +1,14 @@
-"""The forward pass in numpy: ``docs/reference/arithmetic.md`` in code.
+"""The reference of the native forward pass in numpy, as specified in
+``docs/reference/arithmetic.md``.
 
-It is bit-equal to the library in both arithmetics of int8, and runs where there is no compiler.
+It is bit-equal to the library in both arithmetics of int8, and needs no compiler.
 
     x = embedding
     in each layer: x += o(attention(turn(qkv(norm(x)))))
                    x += down(silu(gate(norm(x))) * up(norm(x)))
     logits = head(norm(x))
 
-Sums over an axis that is not the last are added in order, one after the other.
+Sums over an axis that is not the last are computed in order, one addend after the other.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from hsd_viz.native.rounding import GROUP, padded
 from hsd_viz.native.weights import Weights, angles
 
 ONE = np.float32(1)
-#: A row without a number of at least this size is all zeros in integers.
+#: A row whose numbers are all smaller than this is quantised to zeros.
 SMALLEST = np.float32(1e-30)
-#: The largest numbers of 8, 12, 14 and 16 bits that rows are rounded to.
+#: The largest integers of rows quantised to 8, 12, 14 and 16 bits.
 MOST_8 = 127
 MOST_12 = 2047
 MOST_14 = 16383
@@ -35,7 +36,7 @@ MOST_16 = 32767
 
 
 def quantised(x: np.ndarray, most: int = MOST_8) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows ``[..., k]`` as integers up to ``most`` (in float32) and scales ``[..., 1]``."""
+    """Quantise rows ``[..., k]`` to integers up to ``most``, with scales ``[..., 1]``."""
     largest = np.abs(x).max(-1, keepdims=True)
     most_float = np.float32(most)
     some = largest >= SMALLEST
@@ -45,17 +46,18 @@ def quantised(x: np.ndarray, most: int = MOST_8) -> tuple[np.ndarray, np.ndarray
 
 
 def products(a: np.ndarray, b: np.ndarray, most: int = MOST_8 * MOST_8) -> np.ndarray:
-    """Return the matrix product of integers in float32, each sum exact before it is rounded.
+    """Return the matrix product of integers in float32. Each sum is exact before it is rounded.
 
-    A product of two numbers is at most ``most``. Float32 has integers of 24 bits, float64 of 53.
+    A product of two numbers is at most ``most``. Integers are exact up to 24 bits in float32 and 53
+    bits in float64.
     """
     exact = np.float32 if a.shape[-1] * most < 2**24 else np.float64
-    whole = a.astype(exact, copy=False) @ b.astype(exact, copy=False)
-    return whole.astype(np.float32, copy=False)
+    exact_sums = a.astype(exact, copy=False) @ b.astype(exact, copy=False)
+    return exact_sums.astype(np.float32, copy=False)
 
 
 def row_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
-    """Multiply rows ``[m, in]`` with a matrix in the arithmetic ``rows``; returns ``[m, out]``.
+    """Multiply rows ``[m, in]`` by a matrix in the arithmetic ``rows``, and return ``[m, out]``.
 
     y = float32(integer sum) * (scale of the weights * scale of the row).
     """
@@ -64,14 +66,14 @@ def row_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
 
 
 def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
-    """Multiply rows ``[m, in]`` with a matrix in the arithmetic ``groups``; returns ``[m, out]``.
+    """Multiply rows ``[m, in]`` by a matrix in the arithmetic ``groups``, and return ``[m, out]``.
 
-    Over the groups in order: y += scale * float32(integer sum), then with minima
-    y += minimum * float32(sum of the row's numbers); at the end y *= scale of the row.
+    For each group in order: y += scale * float32(integer sum) and, with minima, y += minimum *
+    float32(sum of the row's integers). At the end y *= scale of the row.
     """
     numbers, row_scales = quantised(x, MOST_16)
     numbers = padded(numbers)
-    # In two parts of 8 bits, so that the sums of a group are integers of 24 bits.
+    # Split into two parts of 8 bits, so that the sums of a group fit into 24 bits.
     high = np.floor(numbers / np.float32(256))
     low = numbers - high * np.float32(256)
     weights = padded(matrix.numbers)
@@ -89,13 +91,13 @@ def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
 
 
 def normalised(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return ``x`` ``[..., n]`` over its root mean square, times ``weight`` ``[n]``."""
+    """Return the RMS normalization of ``x`` ``[..., n]``, times ``weight`` ``[n]``."""
     mean = lane_sums(x * x) / np.float32(x.shape[-1])
     return weight * (x * (ONE / np.sqrt(mean + np.float32(epsilon))))
 
 
 def turned(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """Turn the pairs (i, i + half) of heads ``[n, heads, dim]`` by the angles of their places.
+    """Rotate the pairs (i, i + half) of heads ``[n, heads, dim]`` by the angles of their positions.
 
     ``cos`` and ``sin`` are ``[n, 1, dim / 2]``.
     """
@@ -104,7 +106,7 @@ def turned(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
 
 
 def silu(x: np.ndarray) -> np.ndarray:
-    """Return x times its sigmoid."""
+    """Return the SiLU activation, x times its sigmoid."""
     return x / (exponential(-x) + ONE)
 
 
@@ -116,11 +118,18 @@ def attention(
     value_scales: np.ndarray,
     in_groups: bool,
 ) -> np.ndarray:
-    """Return ``[heads, dim]`` for one token.
+    """Return the attention ``[heads, dim]`` of a token.
 
-    ``q`` are scaled queries ``[heads, dim]``. ``keys`` and ``values`` are the integers of what the
-    token sees, in the order of the text ``[heads, places, dim]``, with a scale per place ``[heads,
-    places]``: of 12 bits for models in groups, else of 8 bits.
+    Keys and values are those of the positions that the token attends to, in the order of the text,
+    as integers of 12 bits for models in groups and of 8 bits for others.
+
+    Args:
+        q: the scaled queries ``[heads, dim]``.
+        keys: the integers of the keys ``[heads, places, dim]``.
+        key_scales: their scales ``[heads, places]``.
+        values: the integers of the values ``[heads, places, dim]``.
+        value_scales: their scales ``[heads, places]``.
+        in_groups: whether the model has a scale per group.
     """
     most = MOST_12 if in_groups else MOST_8
     numbers, scale = quantised(q, most)
@@ -130,8 +139,8 @@ def attention(
     total = lane_sums(weights)
     numbers, scale = quantised(weights * value_scales, MOST_14)
     if in_groups:
-        whole = products(numbers[:, None], values, MOST_14 * MOST_12)[:, 0]
-        return (whole * scale) * (ONE / total)
+        products_of_values = products(numbers[:, None], values, MOST_14 * MOST_12)[:, 0]
+        return (products_of_values * scale) * (ONE / total)
     high = np.floor(numbers / np.float32(128))
     low = numbers - high * np.float32(128)
     upper = products(high[:, None], values)[:, 0]
@@ -140,7 +149,7 @@ def attention(
 
 
 class ReferenceModel:
-    """A model in int8 that numpy runs; a :class:`~hsd_viz.decoding.session.Model`."""
+    """A :class:`~hsd_viz.decoding.session.Model` in int8 that runs in numpy."""
 
     runtime = "numpy"
 
@@ -154,7 +163,7 @@ class ReferenceModel:
         self.positions = weights.positions
         self.parameters = weights.parameters
         self.multiply = group_products if weights.in_groups else row_products
-        #: Of each layer, and of the rest, the tensors by the library's slots.
+        #: The tensors of each layer, by the library's slots; ``rest`` has those outside the layers.
         self.layers: list[dict] = [{} for _ in range(weights.layers)]
         self.rest: dict = {}
         for layer, slot, tensor in weights.items():
@@ -191,9 +200,9 @@ def _first_rows(matrix: GroupedMatrix, rows: int) -> GroupedMatrix:
 
 
 class ReferenceSession(Session):
-    """One sequence: the integers of keys and values, held in float32, and their scales.
+    """A sequence with a cache of the integers (in float32) and the scales of keys and values.
 
-    The numbers are ``[2, layers, heads, places, dim]``, the scales ``[2, layers, heads, places]``.
+    The integers are ``[2, layers, heads, places, dim]``, the scales ``[2, layers, heads, places]``.
     """
 
     def __init__(self, model: ReferenceModel) -> None:
@@ -235,7 +244,7 @@ class ReferenceSession(Session):
         return self._whole_rows(model.multiply(last, model.rest["head"]))
 
     def _whole_rows(self, logits: np.ndarray) -> np.ndarray:
-        """Return logits of the head as those of the vocabulary: -inf for tokens it has not."""
+        """Return logits over the vocabulary: -inf for tokens that a reduced head lacks."""
         tokens = self._model.weights.head_tokens
         if tokens is None:
             return logits
@@ -251,7 +260,7 @@ class ReferenceSession(Session):
         self.length = end
 
     def _seen(self, n: int, parents: Sequence[int] | None) -> list[list[int]]:
-        """Return the places of the cache that each fed token sees, in the order of the text."""
+        """Return the cache positions that each fed token attends to, in the order of the text."""
         cached = self.length
         seen: list[list[int]] = []
         for i, parent in enumerate(range(-1, n - 1) if parents is None else parents):
@@ -260,8 +269,13 @@ class ReferenceSession(Session):
         return seen
 
     def _attend(self, at: int, x: np.ndarray, seen: list[list[int]]) -> np.ndarray:
-        """Return the attention ``[n, heads * dim]`` of a layer for normalised ``x``, and fill its
+        """Return the attention ``[n, heads * dim]`` of a layer, and add its keys and values to the
         cache.
+
+        Args:
+            at: the index of the layer.
+            x: the normalised input ``[n, width]``.
+            seen: the cache positions that each token attends to.
         """
         form = self._model.weights.form
         q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
@@ -281,9 +295,10 @@ class ReferenceSession(Session):
         return out
 
     def _queries_keys_values(self, at: int, x: np.ndarray, places: list[int]) -> list[np.ndarray]:
-        """Return those of a layer for tokens at places of the text, each ``[n, heads, dim]``.
+        """Return the queries, keys and values of a layer, each ``[n, heads, dim]``.
 
-        Queries are multiplied by the factor of the scores.
+        ``places`` are the positions of the tokens in the text. Queries are multiplied by the factor
+        of attention scores.
         """
         model = self._model
         form = model.weights.form

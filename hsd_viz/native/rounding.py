@@ -1,4 +1,4 @@
-"""Rounding matrices to small integers, as ``docs/reference/arithmetic.md`` states it."""
+"""Round matrices to small integers, as specified in ``docs/reference/arithmetic.md``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from hsd_viz.errors import BadFile
 from hsd_viz.models.matrix import GroupedMatrix
 
-#: Weights along the depth that share a scale in the native runtime.
+#: The number of weights along the depth that share a scale in the native runtime.
 GROUP = 32
-#: The largest 8-bit number.
+#: The largest 8-bit integer.
 LARGEST_BYTE = np.float32(127)
-#: The largest number of float16.
+#: The largest float16 number.
 LARGEST_HALF = 65504.0
 
 
@@ -30,11 +30,11 @@ def rounded_rows(matrix: np.ndarray) -> GroupedMatrix:
 def rounded_groups(matrix: np.ndarray) -> GroupedMatrix:
     """Round a matrix ``[out, in]`` to 8 bits, with a float16 scale per group of 32 along the depth.
 
-    The scale is max |w| / 127 rounded up to the next number of float16, so that no quotient is
-    above 127; q = w / s rounded to nearest, ties to even. The last group of a row may be shorter.
+    The scale s is max |w| / 127 rounded up to the next float16 number, so that no quotient exceeds
+    127; q = w / s is rounded to nearest, ties to even. The last group of a row may be shorter.
 
     Raises:
-        BadFile: if the matrix has a number that is not finite, or too large for such a scale.
+        BadFile: if a number of the matrix is not finite, or too large for such a scale.
     """
     matrix = padded(matrix.astype(np.float32, copy=False))
     groups = matrix.reshape(len(matrix), -1, GROUP)
@@ -48,7 +48,7 @@ def rounded_groups(matrix: np.ndarray) -> GroupedMatrix:
 
 
 def padded(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix ``[out, in]`` with zeros up to a whole number of groups."""
+    """Return a matrix ``[out, in]``, padded with zeros to a whole number of groups."""
     missing = -matrix.shape[1] % GROUP
     if not missing:
         return matrix
@@ -56,14 +56,14 @@ def padded(matrix: np.ndarray) -> np.ndarray:
 
 
 def are_halves(values: np.ndarray) -> bool:
-    """Return whether float16 has all of these numbers, exactly."""
+    """Return whether float16 represents all values exactly."""
     if np.abs(values).max(initial=0) > LARGEST_HALF:
         return False
     return bool((values.astype(np.float16) == values).all())
 
 
 def _rounded_up(values: np.ndarray) -> np.ndarray:
-    """Return the smallest numbers of float16 that are not below these, in float32."""
+    """Return the values rounded up to float16 numbers, in float32."""
     halves = values.astype(np.float16)
     below = halves.astype(np.float32) < values
     halves[below] = np.nextafter(halves[below], np.float16(np.inf))

@@ -1,4 +1,4 @@
-"""Rows of the library as columns of the trace's tables: every value is a number there."""
+"""Convert rows of the library, whose values are all numbers, to columns of the trace's tables."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from hsd_viz.trace.tables import TABLES, Column, Columns, TableColumns
 
 
 class Names(Protocol):
-    """What the numbers of a column stand for."""
+    """A mapping from the numbers in a column to their values."""
 
     def __getitem__(self, number: int, /) -> Any:
         """Return the value of a number."""
 
 
 class Paths:
-    """The levels of a path by the library's number of it: the sum of 2 to the power of each."""
+    """A mapping from the library's number of a path, the sum of 2 to the power of each level, to
+    its levels.
+    """
 
     def __getitem__(self, number: int, /) -> list[int]:
         return [level for level in range(number.bit_length()) if number >> level & 1]
 
 
 def _row_type(table: TableColumns) -> np.dtype:
-    """Return the library's row of a table: a number for each column, and :data:`LIKELIEST` pairs
-    for a list of the likeliest tokens.
+    """Return the dtype of the library's rows of a table.
+
+    A row has a number per column, and :data:`LIKELIEST` pairs for a list of most likely tokens.
     """
     fields: list[Any] = []
     for column in table.columns.values():
@@ -36,6 +39,7 @@ def _row_type(table: TableColumns) -> np.dtype:
     return np.dtype(fields)
 
 
+#: The dtypes of the library's rows, by table.
 ROW_TYPES = {name: _row_type(table) for name, table in TABLES.items()}
 
 
@@ -43,9 +47,10 @@ def columns_of(table: str, rows: bytes, names: Mapping[str, Names]) -> Columns:
     """Return the library's rows of a table as columns.
 
     Args:
-        table: its name.
-        rows: the rows as the library has them.
-        names: what the numbers of a column stand for, where the table does not say it.
+        table: the name of the table.
+        rows: the rows in the form of the library.
+        names: the values of the numbers in a column, by column, where ``tables.toml`` does not
+            declare them.
     """
     numbers = np.frombuffer(rows, ROW_TYPES[table])
     columns: Columns = {}
@@ -67,7 +72,10 @@ def _values(column: Column, numbers: np.ndarray, names: Names) -> list[Any]:
 
 
 def _conversion(column: Column, names: Names) -> Callable[[float], Any]:
-    """Return what makes the value of a number; those of texts and paths are places in ``names``."""
+    """Return a function that converts a number to a value.
+
+    Numbers of texts and paths are keys of ``names``.
+    """
     if column.kind == "int":
         return int
     if column.kind == "float":
@@ -76,7 +84,7 @@ def _conversion(column: Column, names: Names) -> Callable[[float], Any]:
 
 
 def _likeliest(pairs: Sequence[Sequence[float]]) -> list[list[Any]] | None:
-    """Return tokens with their probabilities, without the places that are not filled."""
+    """Return the pairs of token and probability that are filled; ``None`` if there are none."""
     likeliest: list[list[Any]] = []
     for token, probability in pairs:
         if probability == probability:

@@ -1,12 +1,13 @@
-"""The weights of a Llama-shaped model in the types that the native runtime computes with.
+"""The weights of a Llama-shaped model in the number types of the native runtime.
 
-Integers come in two arithmetics, ``docs/reference/arithmetic.md`` states both. ``rows`` is that of
-the shipped ladder: 8-bit weights with a scale per row, 8-bit activations. ``groups`` is for all
-other models: the 4- or 8-bit weights of a file as they are, or floats rounded to 8 bits, with a
-scale per group of 32 along the depth, and 16-bit activations. The other types are floats.
+Besides floats there are two integer arithmetics, both specified in
+``docs/reference/arithmetic.md``. ``rows`` is for the shipped models: 8-bit weights with a scale per
+row, and 8-bit activations. ``groups`` is for all other models: weights with a scale per group of 32
+along the depth, which are the 4- or 8-bit weights of a file or floats rounded to 8 bits, and 16-bit
+activations.
 
-Rotary angles come from float64 additions and multiplications alone, in the order that is stated
-there: a C library's sine may differ from another's in the last bit.
+Rotary angles are computed only by float64 additions and multiplications in the order specified
+there, because the sines of different C libraries may differ in the last bit.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from hsd_viz.native.panels import grouped
 from hsd_viz.native.rounding import rounded_rows
 from hsd_viz.native.structures import ModelShape
 
-#: The types of weights, with the number the library has for each.
+#: The number types of weights, with their numbers in the library.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
-#: The library's number for int8 in groups.
+#: The number in the library of int8 with a scale per group.
 GROUPS_STORAGE = 4
 #: The two arithmetics of int8.
 ARITHMETICS = ("rows", "groups")
-#: The slots of a layer in the library -> the name of the tensor, and the names of its sizes.
+#: The name of the tensor and the names of its sizes, by slot of a layer in the library.
 _LAYER = {
     "q": ("self_attn.q_proj.weight", "queries", "width"),
     "k": ("self_attn.k_proj.weight", "keys", "width"),
@@ -59,14 +60,14 @@ _LAYER = {
 }
 _NORM_SLOTS = ("q_norm", "k_norm")
 _BIAS_SLOTS = ("q_bias", "k_bias", "v_bias")
-#: All slots, by the library's numbers of them.
+#: All slots, in the order of their numbers in the library.
 SLOTS = (*_LAYER, "embedding", "final_norm", "head")
 
 
 class ArrayTensors:
     """Tensors in memory as a :class:`~hsd_viz.models.tensors.TensorSource`.
 
-    8-bit matrices ``NAME.weight`` with ``NAME.scale`` ``[out]`` are one tensor each.
+    An 8-bit matrix ``NAME.weight`` and its scales ``NAME.scale`` ``[out]`` are one tensor.
     """
 
     files: tuple[Path, ...] = ()
@@ -95,12 +96,16 @@ class ArrayTensors:
 def load(
     path: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None
 ) -> Weights:
-    """Return the weights in a model's folder or GGUF file, by default the model's ``name``.
+    """Open the weights in a model's folder or GGUF file.
 
-    ``vocab_size`` is the number of its tokenizer's tokens, if lower than that of its head.
+    Args:
+        path: the folder or the GGUF file.
+        dtype: the number type, a key of :data:`STORAGE`.
+        vocab_size: the number of tokens in the tokenizer, if it is lower than that of the head.
+        name: the name of the model; by default that of the folder or file.
 
     Raises:
-        Unsupported: if it is not Llama-shaped.
+        Unsupported: if the model is not Llama-shaped.
         BadFile: if a file is not valid.
     """
     files = open_model(path, name or Path(path).name)
@@ -108,17 +113,28 @@ def load(
 
 
 class Weights:
-    """The weights of a model in one of the types of :data:`STORAGE`, read when they are iterated.
+    """The weights of a model in a number type, which are read during iteration.
+
+    Args:
+        name: the name of the model.
+        form: the form of the model.
+        source: the tensors in the model's files.
+        dtype: the number type, a key of :data:`STORAGE`.
+        vocab_size: the number of tokens in the tokenizer, if it is lower than that of the head.
+        arithmetic: the arithmetic of int8; by default ``rows`` for files with a scale per row, else
+            ``groups``.
 
     Attributes:
-        name: the model's name.
-        form: its shape and options.
-        dtype: the type of the weights, a key of :data:`STORAGE`.
-        arithmetic: that of int8, one of :data:`ARITHMETICS`.
-        vocab_size: the rows of the head that are computed.
-        parameters: the number of parameters; a head that is the embedding counts once.
-        compute: the type of logits and of the cache.
-        head_tokens: the tokens of a reduced head ``[head_rows]``, rising; ``None``: of a whole one.
+        name: the name of the model.
+        form: the form of the model.
+        dtype: the number type, a key of :data:`STORAGE`.
+        arithmetic: the arithmetic of int8, one of :data:`ARITHMETICS`.
+        vocab_size: the number of rows of the head that are computed.
+        parameters: the number of parameters; a head that shares the weights of the embedding counts
+            once.
+        compute: the number type of logits and of the cache.
+        head_tokens: the ascending tokens of a reduced head ``[head_rows]``; ``None`` for a full
+            head.
     """
 
     def __init__(
@@ -130,10 +146,6 @@ class Weights:
         vocab_size: int | None = None,
         arithmetic: str | None = None,
     ) -> None:
-        """``vocab_size`` is the number of the tokenizer's tokens, if lower than the head's rows.
-
-        By default the arithmetic is ``rows`` for matrices that are stored with a scale per row.
-        """
         self.name = name
         self.form = form
         self.source = source
@@ -151,7 +163,7 @@ class Weights:
 
     @property
     def positions(self) -> int:
-        """The longest context."""
+        """The context length in tokens."""
         return self.form.positions
 
     @property
@@ -171,7 +183,7 @@ class Weights:
 
     @property
     def shape(self) -> ModelShape:
-        """The shape of the model, as the library takes it."""
+        """The shape of the model as a structure of the library."""
         form = self.form
         return ModelShape(
             type=GROUPS_STORAGE if self.in_groups else STORAGE[self.dtype],
@@ -188,10 +200,10 @@ class Weights:
         )
 
     def items(self) -> Iterator[tuple[int, str, Tensor]]:
-        """Iterate over (layer, slot of the library, tensor).
+        """Yield the layer, the slot in the library, and the tensor of each weight.
 
-        The layer is -1 for what belongs to none. Without a head, the head is the embedding. In
-        int8 matrices are :class:`GroupedMatrix` and vectors float32.
+        The layer is -1 for tensors outside the layers. A tied head is not yielded. In int8,
+        matrices are :class:`GroupedMatrix` and vectors are float32.
         """
         for layer in range(self.form.layers):
             for slot in self._layer_slots():
@@ -212,7 +224,7 @@ class Weights:
         return [slot for slot in _LAYER if slot not in absent]
 
     def _tensor(self, name: str, *axes: str) -> Tensor:
-        """Return a vector or matrix in the type of these weights."""
+        """Return a vector or matrix in the number type of these weights."""
         stored = self._read(name, *axes)
         if self.dtype == "int8" and len(axes) == 2:
             if self.arithmetic == "groups":
@@ -250,8 +262,9 @@ class Weights:
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Return whether a tensor has numbers only. The integers of an activation that is none are
-    undefined.
+    """Return whether all values of a tensor are finite.
+
+    Otherwise the integers of quantised activations would be undefined.
     """
     if not isinstance(tensor, GroupedMatrix):
         return tensor.dtype.kind != "f" or bool(np.isfinite(tensor).all())
@@ -269,11 +282,11 @@ def _arithmetic_of(source: TensorSource) -> str:
 
 
 def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[head_dim / 2]`` from one place to the next.
+    """Return the cosines and sines ``[head_dim / 2]`` of the rotation from a position to the next.
 
-    They are Taylor's series to the power of 23.
+    They are computed by Taylor series up to the power of 23.
     """
-    # Rounding to float32 leaves no trace of how a C library rounds powers.
+    # Rounding to float32 removes the differences between C libraries in rounding powers.
     turns = frequencies(rotary, head_dim).astype(np.float32).astype(np.float64)
     square = turns * turns
     cos = np.zeros_like(turns)
@@ -287,8 +300,8 @@ def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
 def angles(
     rotary: Rotary, head_dim: int, places: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many
-    places.
+    """Return the cosines and sines ``[n, head_dim / 2]`` of rotary angles, for n positions, at
+    least ``places``.
     """
     return _doubled(rotary, head_dim, max(8, (places - 1).bit_length()), dtype)
 
@@ -297,9 +310,9 @@ def angles(
 def _doubled(
     rotary: Rotary, head_dim: int, times: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of ``2 ** times`` places.
+    """Return the cosines and sines of ``2 ** times`` positions.
 
-    All are turned by as many places as there are, and the turn is doubled.
+    In each step, all positions so far are rotated by their number, which doubles them.
     """
     turn_cos, turn_sin = turn(rotary, head_dim)
     cos = np.ones((1, len(turn_cos)))
