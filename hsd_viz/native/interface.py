@@ -1,9 +1,9 @@
-"""The functions of the C interface of the native runtime, declared once.
+"""The functions of the native runtime's C interface, declared once.
 
-From these declarations and the structures (:mod:`hsd_viz.native.structures`) come the types of
-:mod:`ctypes` (:mod:`hsd_viz.native.library`), what ``hsd-viz.wasm`` exports, and the header
-``src/interface.hpp`` (``python -m tools.reference``). The C++ compiler compares that header with
-what the C++ defines, and refuses a function of other types.
+From these declarations and the structures (:mod:`hsd_viz.native.structures`) are derived: the types
+of :mod:`ctypes` (:mod:`hsd_viz.native.library`), the exports of ``hsd-viz.wasm``, and the header
+``src/interface.hpp`` (``python -m tools.reference``). The C++ compiler checks the definitions
+against that header.
 """
 
 from __future__ import annotations
@@ -50,16 +50,17 @@ from hsd_viz.native.structures import (
     ShapeAt,
 )
 
-#: What a function returns when it fails, and its message is in ``hsd_error``; ``None``: a null
-#: handle.
+#: The value that each function returns if it fails, with its message in ``hsd_error``; ``None`` is
+#: a null handle.
 _FAILURES: dict[str, int | None] = {}
+#: The names of functions that keep Python's lock.
 _QUICK: set[str] = set()
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _fails_with(result: int | None) -> Callable[[_Method], _Method]:
-    """Declare what a function returns when it fails."""
+    """Declare the value that a function returns if it fails."""
 
     def declared(function: _Method) -> _Method:
         _FAILURES[function.__name__] = result
@@ -69,56 +70,58 @@ def _fails_with(result: int | None) -> Callable[[_Method], _Method]:
 
 
 def _quick(function: _Method) -> _Method:
-    """Declare a function of some microseconds. It keeps Python's lock: another thread that took it
-    meanwhile would hold it for milliseconds.
+    """Declare a function that takes a few microseconds and keeps Python's lock.
+
+    If it released the lock, another thread could take it and hold it for milliseconds.
     """
     _QUICK.add(function.__name__)
     return function
 
 
 class Functions(Protocol):
-    """The functions of the library. Those with a declared failure leave its reason in
-    ``hsd_error``.
+    """The functions of the library.
+
+    A function with a declared failure stores the reason for ``hsd_error``.
     """
 
     def hsd_error(self) -> Text:
-        """Return why the last function that failed did, ``memory`` if there was too little."""
+        """Return the reason of the last failure; ``memory`` if there was too little memory."""
 
     def hsd_vector_bytes(self) -> Int:
-        """Return the bytes of a vector of the kernel."""
+        """Return the size of the kernel's vectors in bytes."""
 
     @_fails_with(None)
     def hsd_model_new(self, shape: ShapeAt) -> ModelHandle:
-        """Make a model without weights."""
+        """Create a model without weights."""
 
     @_fails_with(0)
     def hsd_model_set(
         self, model: ModelHandle, layer: Int, slot: Int, data: Bytes, scales: Floats
     ) -> Int:
-        """Set a vector or matrix: floats, or rows of 8-bit weights with a scale each."""
+        """Set a vector or matrix: floats, or rows of 8-bit weights with a scale per row."""
 
     @_fails_with(0)
     def hsd_model_panels(
         self, model: ModelHandle, layer: Int, slot: Int, data: Bytes, bits: Int
     ) -> Int:
-        """Set a matrix of packed panels, which stay the caller's."""
+        """Set a matrix of packed panels, which remain owned by the caller."""
 
     @_fails_with(0)
     def hsd_model_unturned(self, model: ModelHandle, layer: Int) -> Int:
-        """Have a layer not turn its queries and keys."""
+        """Disable rotary positions in a layer."""
 
     @_fails_with(0)
     def hsd_model_head_tokens(self, model: ModelHandle, tokens: Integers, n: Int) -> Int:
         """Set the tokens of a reduced head."""
 
     def hsd_model_bytes(self, model: ConstModel) -> Int64:
-        """Return the bytes of weights that a forward pass reads."""
+        """Return the size of the weights that a forward pass reads, in bytes."""
 
     def hsd_model_cache_bytes(self, model: ConstModel) -> Int64:
-        """Return the bytes of a session's cache per token."""
+        """Return the size of a session's cache per token, in bytes."""
 
     def hsd_model_free(self, model: ModelHandle) -> Nothing:
-        """Free a model that has no session."""
+        """Free a model without sessions."""
 
     @_fails_with(None)
     def hsd_session_new(self, model: ConstModel) -> SessionHandle:
@@ -138,7 +141,9 @@ class Functions(Protocol):
         cached: Int,
         threads: Int,
     ) -> Int:
-        """Feed n tokens after the cached ones, for the logits [rows][vocab] after the last ones."""
+        """Feed n tokens after the cached ones, and write the logits [rows][vocab] after the last
+        ``rows`` of them.
+        """
 
     @_fails_with(0)
     def hsd_session_together(
@@ -153,24 +158,24 @@ class Functions(Protocol):
         cached: Integers,
         threads: Int,
     ) -> Int:
-        """Feed the next token of each of n other sessions of the same model, all with the angles of
-        the same table.
+        """Feed the next token of each of n other sessions of the same model, with shared rotary
+        tables.
         """
 
     @_quick
     def hsd_session_keep(
         self, session: SessionHandle, base: Int, places: Integers, n: Int
     ) -> Nothing:
-        """Move what is cached at these places to the n places after ``base``."""
+        """Move the cache entries of n positions to the n positions from ``base`` on."""
 
     @_quick
     @_fails_with(0)
     def hsd_session_watch(self, session: SessionHandle, layer: Int) -> Int:
-        """Keep what this layer reads, from the next forward pass on."""
+        """Keep the input states of a layer, from the next forward pass on."""
 
     @_quick
     def hsd_session_states(self, session: ConstSession, n: Int, numbers: Bytes8Out) -> Nothing:
-        """Write the states [n][width] of the first n tokens that were fed last."""
+        """Write the states [n][width] of the first n tokens of the last forward pass."""
 
     def hsd_session_free(self, session: SessionHandle) -> Nothing:
         """Free a session."""
@@ -178,15 +183,15 @@ class Functions(Protocol):
     @_quick
     @_fails_with(None)
     def hsd_drafter_new(self, settings: DrafterSettingsAt) -> DrafterHandle:
-        """Make a drafter without databases."""
+        """Create a drafter without databases."""
 
     @_quick
     @_fails_with(0)
     def hsd_drafter_add(
         self, drafter: DrafterHandle, file: IndexAt, priors: Doubles, discount: Double
     ) -> Int:
-        """Add the next database to ask: an index file, or without one the text's own. ``priors``
-        has a rate for each key length.
+        """Add the next database: an index file or, without a file, the context database. ``priors``
+        has a rate per key length.
         """
 
     @_quick
@@ -194,7 +199,7 @@ class Functions(Protocol):
     def hsd_drafter_add_semantic(
         self, drafter: DrafterHandle, settings: SemanticAt, priors: Doubles, discount: Double
     ) -> Int:
-        """Add the semantic database. ``priors`` has a rate for each band of cosines."""
+        """Add the semantic database. ``priors`` has a rate per band of cosines."""
 
     @_quick
     def hsd_drafter_watch(self, drafter: DrafterHandle, layer: Int) -> Nothing:
@@ -205,7 +210,7 @@ class Functions(Protocol):
     def hsd_drafter_states(
         self, drafter: DrafterHandle, numbers: Bytes8, n: Int, width: Int
     ) -> Int:
-        """Pass the states [n][width] of the next n places of the text."""
+        """Append the states [n][width] of the next n positions of the text."""
 
     @_quick
     @_fails_with(0)
@@ -218,7 +223,7 @@ class Functions(Protocol):
         least_slope: Double,
         floor: Double,
     ) -> Int:
-        """Set the cost and the least slope of 0 to n - 1 nodes, and the least score of a node."""
+        """Set the costs and the slopes of 0 to n - 1 nodes, and the least score of a node."""
 
     @_quick
     @_fails_with(0)
@@ -228,7 +233,7 @@ class Functions(Protocol):
     @_quick
     @_fails_with(0)
     def hsd_drafter_extend(self, drafter: DrafterHandle, tokens: Integers, n: Int) -> Int:
-        """Learn from n emitted tokens and remember them."""
+        """Learn from n emitted tokens, and append them to the text."""
 
     @_quick
     @_fails_with(-2)
@@ -241,8 +246,9 @@ class Functions(Protocol):
         budget: Int,
         nodes: NodesOut,
     ) -> Int:
-        """Write the nodes of the tree after a text of ``length`` tokens that ends in the n tokens
-        ``text``. Return their number, without any 0 (no match) or -1 (not worth it).
+        """Draft after a text of ``length`` tokens that ends with the n tokens ``text``. Write the
+        nodes of the tree, and return their number; for an empty tree, return 0 (no match) or -1
+        (not worth it).
         """
 
     @_quick
@@ -262,27 +268,25 @@ class Functions(Protocol):
         ends: Integers,
         n_ends: Int,
     ) -> DecodeHandle:
-        """Begin a decode by n levels, the target last, ``wide`` in float64, over a drafter of its
-        own, if any. Sessions and drafter must outlive it and are its own meanwhile.
+        """Create a decode by n levels, the target last, over a drafter, if any; ``wide`` for
+        float64. The decode uses its sessions and drafter exclusively, and they must outlive it.
         """
 
     @_fails_with(-1)
     def hsd_decode_run(self, decode: DecodeHandle, ns: Int64, now: Int64) -> Int:
-        """Decode for ``ns`` or a little longer, from the time ``now`` of the decode on. Return 1
-        where there is more to do, 0 at the end.
+        """Decode for ``ns`` nanoseconds or slightly longer, from the time ``now`` of the decode on.
+        Return 1 if the decode continues, 0 at the end.
         """
 
     @_quick
     def hsd_decode_rows(self, decode: ConstDecode, table: Int, numbers: DoublesAt) -> Int:
-        """Return how many numbers the rows have that the last run added to a table, and set where
-        they are until the next run.
+        """Return the count of numbers in the rows that the last run added to a table, and set their
+        address, which is valid until the next run.
         """
 
     @_quick
     def hsd_decode_inside(self, decode: ConstDecode) -> Int64:
-        """Return the time of all runs in forward passes, and in sampling and verification by their
-        logits.
-        """
+        """Return the time of all runs in ns spent in forward passes, sampling and verification."""
 
     def hsd_decode_free(self, decode: DecodeHandle) -> Nothing:
         """Free a decode."""
@@ -293,12 +297,12 @@ class Function:
     """A declared function.
 
     Attributes:
-        name: in the library.
-        meaning: what it does.
-        result: its type.
-        arguments: their types by name.
-        can_fail: whether it can.
-        failure: what it then returns.
+        name: the name in the library.
+        meaning: the description, its docstring.
+        result: the type of the result.
+        arguments: the types of the arguments by name.
+        can_fail: whether the function can fail.
+        failure: the value that it returns if it fails.
         quick: whether it is called without releasing Python's lock.
     """
 

@@ -61,7 +61,10 @@ def columns_of(table: str, rows: bytes, names: Mapping[str, Names]) -> Columns:
 
 
 def _values(column: Column, numbers: np.ndarray, names: Names) -> list[Any]:
-    """Return the values of a column of numbers; NaN: no value, or a text that is added later."""
+    """Return the values of a column of numbers.
+
+    NaN becomes ``None``: a missing value, or a text that is added later.
+    """
     if column.kind == "top":
         return [_likeliest(row) for row in numbers.tolist()]
     if column.kind == "int" and not column.null:

@@ -1,5 +1,5 @@
-"""The structures of the C interface of the native runtime, declared once: they are those of
-:mod:`ctypes`, of a browser tab, and of the header ``src/interface.hpp``.
+"""The structures of the native runtime's C interface, declared once for :mod:`ctypes`, a browser tab
+and the header ``src/interface.hpp``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hsd_viz.native.c_types import (
 )
 
 _Kind = TypeVar("_Kind", bound=type[Structure])
-#: All structures in the order of their declaration.
+#: The structures, in the order of their declaration.
 STRUCTURES: list[type[Structure]] = []
 
 
 def _structure(kind: _Kind) -> _Kind:
-    """Give a structure its fields by its annotations."""
+    """Set the fields of a structure from its annotations."""
     fields = [(name, field.ctype) for name, field in fields_of(kind).items()]
     kind._fields_ = fields
     STRUCTURES.append(kind)
@@ -34,26 +34,26 @@ def _structure(kind: _Kind) -> _Kind:
 
 
 def fields_of(kind: type[Structure]) -> dict[str, CType]:
-    """Return the types of a structure's fields."""
+    """Return the types of a structure's fields, by name."""
     return {name: c_type_of(hint) for name, hint in hints_of(kind).items()}
 
 
 @_structure
 class ModelShape(Structure):
-    """A model's measures.
+    """The shape of a model.
 
     Attributes:
-        type: of its weights: a number of :data:`~hsd_viz.native.weights.STORAGE`.
-        layers: their number.
-        width: of a state.
-        heads: of queries.
-        kv_heads: of keys and values.
+        type: the type of the weights: a number of :data:`~hsd_viz.native.weights.STORAGE`.
+        layers: the number of layers.
+        width: the width of a state.
+        heads: the number of query heads.
+        kv_heads: the number of key-value heads.
         head_dim: the width of a head.
-        inner: the width inside the feed-forward part.
-        vocab: the tokens of its vocabulary.
-        head_rows: those of a reduced head, else ``vocab``.
-        epsilon: of the norms.
-        scale: multiplies the attention scores.
+        inner: the inner width of the feed-forward network.
+        vocab: the number of tokens in the vocabulary.
+        head_rows: the number of rows of a reduced head, else ``vocab``.
+        epsilon: the epsilon of the norms.
+        scale: the factor of attention scores.
     """
 
     type: Int32
@@ -71,13 +71,13 @@ class ModelShape(Structure):
 
 @_structure
 class SamplingSettings(Structure):
-    """How tokens are drawn.
+    """The settings of how tokens are drawn.
 
     Attributes:
-        temperature: 0: greedy decoding.
-        top_p: the probability of the nucleus; 1: all tokens.
-        min_p: the least share of the largest probability; 0: all tokens.
-        top_k: so many of the likeliest tokens; 0: all.
+        temperature: the temperature; 0 for greedy decoding.
+        top_p: the total probability of the nucleus; 1 for all tokens.
+        min_p: the least probability relative to the largest; 0 for all tokens.
+        top_k: the number of most likely tokens; 0 for all.
     """
 
     temperature: Double
@@ -88,18 +88,18 @@ class SamplingSettings(Structure):
 
 @_structure
 class LevelSettings(Structure):
-    """A level of a decode that is a model.
+    """The settings of a level that is a model.
 
     Attributes:
-        session: its empty sequence.
-        cos: cosines of the angles of all places.
-        sin: their sines.
-        bytes: of its weights.
-        confidence: the probability of its tokens below which its draft ends; 0: never.
-        lookahead: what it proposes at least; 0 at the target.
-        rule: by which it verifies sampled chains: a RoundRow::Rule.
-        threads: the most of a forward pass.
-        positions: the tokens of text that a draft model can read; 0: any number.
+        session: an empty sequence of the model.
+        cos: the cosines of the rotary angles of all positions.
+        sin: the sines of the rotary angles of all positions.
+        bytes: the bytes of weights that a forward pass reads.
+        confidence: the joint probability below which a draft ends; 0 for never.
+        lookahead: the least number of tokens in a proposal; 0 for the target.
+        rule: the rule that verifies sampled chains: a RoundRow::Rule.
+        threads: the largest number of threads of a forward pass.
+        positions: the context length of a draft model in tokens; 0 for unlimited.
     """
 
     session: SessionHandle
@@ -118,12 +118,12 @@ class DecodeSettings(Structure):
     """The settings of a decode.
 
     Attributes:
-        sampling: how tokens are drawn.
-        seed: of the random numbers.
-        vocab: the tokens of the vocabulary.
-        limit: the most tokens of the text, prompt included.
-        budget: the most nodes of a database's draft.
-        details: how many likeliest tokens are recorded of each emitted row; 0: no row is described.
+        sampling: the settings of how tokens are drawn.
+        seed: the seed of the random numbers.
+        vocab: the number of tokens in the vocabulary.
+        limit: the largest number of tokens in the text, including the prompt.
+        budget: the largest number of nodes in a draft of the drafter.
+        details: the number of most likely tokens recorded per emitted token; 0 for no details.
     """
 
     sampling: SamplingSettings
@@ -136,24 +136,23 @@ class DecodeSettings(Structure):
 
 @_structure
 class IndexArrays(Structure):
-    """The arrays of an open index file (:mod:`hsd_viz.drafting.index.format`), and how they are
-    read.
+    """The arrays of an open index file (:mod:`hsd_viz.drafting.index.format`).
 
     Attributes:
-        starts: of the buckets.
-        marks: of the keys.
-        places: where the values of a key are.
-        values: continuations and counts.
-        n_starts: elements of ``starts``.
-        n_marks: elements of ``marks``.
-        n_places: elements of ``places``.
-        n_values: elements of ``values``.
-        limit: tokens from here on are not given; -1: all are.
-        value_bytes: of an element of ``values``: 2 or 4.
-        wide: whether counts are stored as they are.
-        shift: of a mark to its bucket.
-        longest: the tokens of a key, at most.
-        most_in_bucket: keys looked at in one bucket; 0: all.
+        starts: the first key of each bucket.
+        marks: the mark of each key.
+        places: the location of each key's values.
+        values: the totals, continuations and counts of the keys.
+        n_starts: the number of elements in ``starts``.
+        n_marks: the number of elements in ``marks``.
+        n_places: the number of elements in ``places``.
+        n_values: the number of elements in ``values``.
+        limit: the upper bound (exclusive) of returned tokens; -1 for none.
+        value_bytes: the size of an element of ``values`` in bytes: 2 or 4.
+        wide: whether counts are stored without rounding.
+        shift: the number of bits by which a mark is shifted right to get its bucket.
+        longest: the length of the longest keys in tokens.
+        most_in_bucket: the largest number of keys examined in a bucket; 0 for all.
     """
 
     starts: Unsigned
@@ -174,14 +173,14 @@ class IndexArrays(Structure):
 
 @_structure
 class SemanticSettings(Structure):
-    """The numbers of :class:`~hsd_viz.drafting.semantic_database.SemanticDatabase`.
+    """The settings of :class:`~hsd_viz.drafting.semantic_database.SemanticDatabase`.
 
     Attributes:
-        least_cosine: of a copy.
-        band_width: of the cosines that are trusted alike.
-        most: copies that are continued.
-        scanned: occurrences that are compared, at most.
-        bands: of cosines.
+        least_cosine: the least cosine of a copy.
+        band_width: the width of a band of cosines.
+        most: the largest number of copies.
+        scanned: the largest number of occurrences that are compared.
+        bands: the number of bands.
     """
 
     least_cosine: Double
@@ -193,16 +192,16 @@ class SemanticSettings(Structure):
 
 @_structure
 class DrafterSettings(Structure):
-    """The numbers of :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
+    """The settings of :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
 
     Attributes:
-        surest: the largest share of the probability that a database gets.
-        prior_weight: of the acceptance rates that are expected, in answers.
-        most_rate: the largest acceptance rate.
-        longest: the tokens of a key, at most.
-        recent: places of a key in the text that are looked at.
-        most: continuations of a key in the text.
-        longest_bucket: the longest key with an acceptance rate of its own.
+        surest: the largest share of the remaining probability that a database can distribute.
+        prior_weight: the weight of the prior rates, in expected hits.
+        most_rate: the largest rate.
+        longest: the length of the longest keys in tokens.
+        recent: the number of occurrences of a key in the text that are counted.
+        most: the largest number of continuations of a key in the text.
+        longest_bucket: the longest key length with a rate of its own.
     """
 
     surest: Double
@@ -219,15 +218,15 @@ class DraftedNode(Structure):
     """A node of a draft tree.
 
     Attributes:
-        score: the estimated probability that the verifier accepts it.
-        cosine: by which the semantic database found it; NaN: it did not.
-        count: how often the token was seen there.
-        token: its id.
-        parent: the node before it; -1: the text.
-        database: the place of the database that proposed it first.
-        key_length: the tokens that were matched; -1: there is no key.
-        position: the place in the text that it was copied from; -1: there is none.
-        depth: 1 for those that follow the text.
+        score: the estimated probability that the verifier accepts the node.
+        cosine: the similarity by which the semantic database found it; NaN if it did not.
+        count: the number of times that the token followed the key.
+        token: the id of the token.
+        parent: the index of the parent node; -1 for the text.
+        database: the index of the database that proposed it first.
+        key_length: the number of matched tokens; -1 if the key is a state.
+        position: the position in the text from which it was copied; -1 if there is none.
+        depth: the depth in the tree, 1 for a node that follows the text.
     """
 
     score: Double

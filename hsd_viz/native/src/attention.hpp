@@ -3,19 +3,20 @@
 //   e[t] = e^(s[t] - max s),  s[t] = scale * (query . key[t]);  out = sum of e[t] value[t] / sum of
 //   e
 //
-// Here is what the heads of all arithmetics share: what a query sees, and the order of the sums.
-// float_attention.hpp, byte_attention.hpp and short_attention.hpp have a head each.
+// This header has the parts that the arithmetics share: the positions that a query attends to, and
+// the order of the sums. float_attention.hpp, byte_attention.hpp and short_attention.hpp have a
+// head each.
 //
-// What a query sees is listed by place in its text: the cached tokens, its ancestors among those
-// fed, itself. Scores are put into that order before soft-max runs over them: the numbers cannot
-// depend on where in the cache a token of a draft tree is, nor on what else was fed.
+// A query attends to positions in the order of its text: the cached tokens, its ancestors among the
+// fed tokens, and itself. Scores are put into that order before soft-max, so that results depend
+// neither on the cache positions of the tokens of a draft tree, nor on the other fed tokens.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
 
 namespace hsd {
 
-// What one fed token sees: `run` places of the cache from 0 on, then the places listed.
+// The cache positions that a fed token attends to: the first `run` positions, then the listed ones.
 struct View {
     int run, more;
     const int* list;
@@ -23,15 +24,15 @@ struct View {
     int end() const { return more ? list[more - 1] + 1 : run; }
 };
 
-// One query of a group: where it reads, where it writes, what it sees.
+// A query of a group: its input, its output, and the positions that it attends to.
 template <class T> struct Query {
     const T* q;
     T* out;
     View view;
 };
 
-// Turn n scores into e^(score - largest) and give them to keep(i, vector), in order; returns their
-// sum. The array has room for a vector behind.
+// Compute e^(score - largest) for n scores, pass the vectors to keep(i, vector) in order, and
+// return the sum. The array has space for another vector at its end.
 template <class T, class F> INLINE T soften(T* s, int n, F&& keep) {
     const int whole = (int)round_up(n, LANES<T>);
     for (int i = n; i < whole; ++i) s[i] = -INFINITY;
@@ -49,25 +50,26 @@ template <class T, class F> INLINE T soften(T* s, int n, F&& keep) {
     };
     int i = 0;
     for (; i + 64 <= whole; i += 64) sum.add([&](int k) { return weigh(i + k); });
-    // The last vectors, each in the lanes that it would have in a whole 64.
+    // The last vectors, in the lanes that they would have in a complete block of 64.
     for (int v = 0; v < LaneSum<T>::VECTORS; ++v)
         if (i + v * LANES<T> < whole) sum.lanes[v] += weigh(i + v * LANES<T>);
     return sum.fold();
 }
 
-// The end of the places that any of n queries sees.
+// The end of the positions that any of n queries attends to.
 template <class T> int end_of(const Query<T>* queries, int n) {
     int end = 0;
     for (int m = 0; m < n; ++m) end = std::max(end, queries[m].view.end());
     return end;
 }
 
-// Move what is listed from its place in the cache to its place in the text. The latter is never the
-// greater one, so that nothing is overwritten before it is read.
+// Move listed entries from their cache positions to their positions in the text. The latter are
+// never greater, so that no entry is overwritten before it is read.
 template <class N> void to_text_order(const View& view, N* numbers) {
     for (int t = 0; t < view.more; ++t) numbers[view.run + t] = numbers[view.list[t]];
 }
-// Move it back, from the end for the same reason. A place that is not seen gets zero.
+// Move the entries back, from the last to the first for the same reason. Other positions become
+// zero.
 template <class N> void to_cache_order(const View& view, N* numbers) {
     for (int t = view.more - 1; t >= 0; --t) {
         const int place = view.list[t], in_text = view.run + t;
@@ -77,8 +79,8 @@ template <class N> void to_cache_order(const View& view, N* numbers) {
     }
 }
 
-// The scales of what a query sees, in the order of the text: those of the cache themselves where
-// that is the order, else a copy in `room`. A vector behind them may be read.
+// The scales at the positions that a query attends to, in the order of the text: those of the cache
+// if they are in that order, else a copy in `room`. A vector beyond them may be read.
 inline const float* scales_in_text_order(const View& view, const float* scales,
                                          Scratch<float>& room) {
     if (!view.more) return scales;
@@ -88,9 +90,9 @@ inline const float* scales_in_text_order(const View& view, const float* scales,
     return ordered;
 }
 
-// Turn n scores into weights w[t] = e[t] * scales[t], in place; returns the sum of the e[t], and
-// the largest weight in `largest`. A weight takes the scale of its value, so that values are summed
-// as integers.
+// Replace n scores by weights w[t] = e[t] * scales[t]. Return the sum of the e[t], and the largest
+// weight in `largest`. A weight includes the scale of its value, so that values are summed as
+// integers.
 inline float weigh_scaled(float* scores, const float* scales, int n, float* largest) {
     f32v top{};
     const float total = soften(scores, n, [&](int i, f32v e) {

@@ -1,7 +1,8 @@
 // Attention of models with 8-bit weights: keys and values of 8 bits, queries of 8 bits times keys,
 // then weights of 14 bits, in two halves of 7, times values. The products are those of int8.hpp.
 //
-// All sums are exact integers: nothing depends on where in the cache a token of a draft tree is.
+// All sums are exact integers, so that results do not depend on the cache positions of the tokens
+// of a draft tree.
 #pragma once
 #include "attention.hpp"
 #include "int8.hpp"
@@ -20,7 +21,7 @@ struct ByteHead {
 
     static size_t key_bytes(int dim, int capacity) { return round_up(dim, 4) * capacity; }
     static size_t value_bytes(int dim, int capacity) { return round_up(dim, COLUMNS) * capacity; }
-    // The scales have room for a vector behind them.
+    // The scales have space for another vector at their end.
     static size_t bytes(int dim, int capacity) {
         return key_bytes(dim, capacity) + value_bytes(dim, capacity) +
                2 * (capacity + 64) * sizeof(float);
@@ -49,7 +50,7 @@ struct ByteHead {
         int8_t* to = key(place);
         for (int i = 0; i < quads(); ++i) std::memcpy(to + i * COLUMNS * 4, q + i * 4, 4);
         quantise(v, dim, q, value_scales + place, &sum);
-        // One byte of each of COLUMNS fours, all of them at once.
+        // Write a byte of each of COLUMNS groups of four.
         const int shift = place % 4 * 8;
         for (int d = 0; d < dim; d += COLUMNS) {
             uint32_t fours[COLUMNS];
@@ -83,7 +84,7 @@ struct ByteScratch {
     Scratch<float> scaled, query_scales, scores, weight_scales, ordered, ones;
 };
 
-// The queries of a head as rows of 8-bit numbers.
+// Quantise the queries of a head to rows of 8-bit numbers.
 inline ByteRows byte_queries(const Query<float>* queries, int n, float scale, const ByteHead& head,
                              ByteScratch& scratch) {
     const size_t depth = head.quads() * 4;
@@ -121,8 +122,8 @@ inline void split_weights(const float* weights, int n, float largest, int8_t* hi
     }
 }
 
-// Turn the scores of a query, by place, into its two rows of weights, by place; the scale of these
-// goes to `scale`. Returns the sum of the e[t].
+// Convert the scores of a query to its two rows of weights, both by cache position. Sets their
+// scale, and returns the sum of the e[t].
 inline float byte_weights(const View& view, float* scores, const ByteHead& head,
                           const ByteRows& weights, int row, float* scale, Scratch<float>& room) {
     int8_t* high = weights.numbers + row * weights.ld;
@@ -140,8 +141,9 @@ inline float byte_weights(const View& view, float* scores, const ByteHead& head,
     return total;
 }
 
-// Values times weights. Query m has rows 2m and 2m + 1 of the weights, the upper and the lower
-// seven bits; its weights have the scale scales[m], and sum to totals[m] before they had any.
+// Multiply values by quantised weights. Query m has the rows 2m and 2m + 1 of the weights, with the
+// upper and the lower seven bits, and the scale scales[m]. The weights before quantisation sum to
+// totals[m].
 inline void blend_bytes(const Query<float>* queries, int n, const ByteHead& head, int end,
                         const ByteRows& weights, const float* scales, const float* totals,
                         const float* ones) {
@@ -175,8 +177,8 @@ inline void attend(const Query<float>* queries, int n, float scale, const ByteHe
         multiply_bytes(head.key(place), head.key_scales + place, head.quads(), rows, 0, n,
                        scores + place, ld);
 
-    // multiply_bytes() scales columns and rows; weights and values have their scales in other
-    // places.
+    // multiply_bytes() applies scales of columns and rows, but the scales of weights and values are
+    // applied elsewhere.
     const int most = std::max(2 * n, COLUMNS);
     float* ones = scratch.ones.at_least(most);
     std::fill_n(ones, most, 1.0f);

@@ -1,5 +1,5 @@
-// The databases of hsd_viz.drafting in C++: the text's own (context_database.py) and the index
-// files (index/format.py). Same answers.
+// The databases of hsd_viz.drafting in C++: the context database (context_database.py) and index
+// files (index/format.py), with the same answers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ struct Match {
     Continuation continuations[MOST_CONTINUATIONS];
 };
 
-// CRC-32 (ISO 3309) as zlib has it, byte by byte.
+// The CRC-32 (ISO 3309) of zlib, byte by byte.
 constexpr std::array<uint32_t, 256> crc_table() {
     std::array<uint32_t, 256> table{};
     for (uint32_t i = 0; i < 256; ++i) {
@@ -37,17 +37,17 @@ constexpr std::array<uint32_t, 256> crc_table() {
 }
 inline constexpr std::array<uint32_t, 256> CRC = crc_table();
 
-// The last tokens before a place, and the marks of its suffixes, worked out once for all index
-// files.
+// The last tokens before a position, and the marks of their suffixes, which are computed once for
+// all index files.
 struct Tail {
     const int32_t* end;  // tokens are before it
     int size = 0;
 
     void clear() { size = 0, end = room + MOST_KEY, marked = 0; }
-    // From the last token to the first.
+    // Tokens are added from the last to the first.
     void put_before(int32_t token) { room[MOST_KEY - ++size] = token; }
 
-    // The mark of the last n tokens: the CRC-32 of them as little-endian u32.
+    // The mark of the last n tokens: their CRC-32 as little-endian u32.
     uint32_t mark(int n) {
         if (!(marked >> n & 1)) {
             uint32_t crc = 0xFFFFFFFFu;
@@ -67,13 +67,13 @@ struct Tail {
     uint32_t marks[MOST_KEY + 1];
 };
 
-// Every place of a text by the n tokens that end there: the latest place of each, and from each
-// place the one before it.
+// An index of the positions of a text by the n tokens that end there: the latest position of each
+// n-gram and, for each position, the previous one of the same n-gram.
 class Places {
   public:
     explicit Places(int n) : n(n), latest_(1024, -1) {}
 
-    // The text now ends at `place`.
+    // Add the n-gram that ends at `place`, the new end of the text.
     void add(const std::vector<int32_t>& text, int place) {
         if (place + 1 < n) {
             before_.push_back(-1);
@@ -88,7 +88,7 @@ class Places {
         before_.push_back(latest);
         latest = place;
     }
-    // The latest place where the n tokens before `end` end, -1 where there is none.
+    // The latest position at which the n tokens before `end` end; -1 if there is none.
     int latest(const std::vector<int32_t>& text, const int32_t* end) const {
         return latest_[slot(text, end)];
     }
@@ -124,7 +124,7 @@ class Places {
     size_t used_ = 0;
 };
 
-// Every token of a run's text under the up to `longest` tokens before it: ContextDatabase.
+// The text of a run, searched by keys of up to `longest` tokens: ContextDatabase.
 class Context {
   public:
     Context(int longest, int recent, int most) : longest_(longest), recent_(recent), most_(most) {}
@@ -138,23 +138,23 @@ class Context {
         }
     }
 
-    // The place of the same token before a place; -1 where there is none.
+    // The previous position of the same token; -1 if there is none.
     int before(int place) const { return places_[SINGLE].before(place); }
     int32_t token(int place) const { return text_[place]; }
 
-    // Ask for the memory that a look-up will read first.
+    // Prefetch the memory that a look-up reads first.
     void fetch(const Tail& tail) const {
         for (const Places& places : places_)
             if (places.n <= tail.size) places.fetch(tail.end);
     }
-    // What followed the longest suffix of `tail` of at most `longest` tokens that the text holds
-    // with something after it.
+    // The continuations of the longest suffix of `tail`, of up to `longest` tokens, that a token
+    // follows in the text.
     bool lookup(const Tail& tail, int longest, Match& match) const {
         int cap = std::min({longest, longest_, tail.size});
         for (const Places& places : places_) {
             if (places.n > cap) continue;
             int place = places.latest(text_, tail.end);
-            // A match that ends the text has nothing after it.
+            // No token follows a match at the end of the text.
             if (place >= 0 && place == size() - 1) place = places.before(place);
             if (place >= 0) {
                 count(places, place, tail.end, cap, match);
@@ -166,8 +166,8 @@ class Context {
     }
 
   private:
-    // The longest match, of at most `cap` tokens, among the places from `place` on, and what
-    // followed its latest ones.
+    // The longest match, of up to `cap` tokens, among the positions from `place` on, and the
+    // continuations of its latest occurrences.
     void count(const Places& places, int place, const int32_t* end, int cap, Match& match) const {
         int length = 0, found = 0, latest[MOST_CONTINUATIONS];
         for (; place >= 0; place = places.before(place)) {
@@ -187,7 +187,7 @@ class Context {
             if (k == match.n) match.continuations[match.n++] = {token, latest[i] + 1, 0};
             ++match.continuations[k].count;
         }
-        // The latest first among equals.
+        // Of equally frequent continuations, the latest comes first.
         for (int i = 1; i < match.n; ++i)
             for (int k = i;
                  k > 0 && match.continuations[k].count > match.continuations[k - 1].count; --k)
@@ -197,20 +197,20 @@ class Context {
 
     const int longest_, recent_, most_;
     std::vector<int32_t> text_;
-    // Only places that share so many tokens are visited, the largest number of which there are any.
+    // The lengths of n-grams. Only positions of the longest n-gram that occurs are visited.
     Places places_[4] = {Places(5), Places(3), Places(2), Places(1)};
-    static constexpr int SINGLE = 3;  // of these, the one of single tokens
+    static constexpr int SINGLE = 3;  // the index of single tokens
 };
 
-// An open index file, where it is mapped.
+// An open index file, at its mapped address.
 struct IndexFile : IndexArrays {
-    // As Index.lookup. No data outside of the arrays is read, for any contents.
+    // The same as Index.lookup. It never reads outside the arrays, for any contents.
     bool lookup(Tail& tail, Match& match) const {
         const int size = std::min(tail.size, longest);
         int64_t found = -1;
         int length = 0;
-        // Most pairs that occur are keys, so the climb begins at two tokens; a single one is the
-        // fall-back.
+        // Most pairs of tokens are keys, so the search begins with two tokens; a single token is
+        // the fallback.
         for (int n = std::min(size, 2); n >= 1 && n <= size;) {
             const int64_t row = find(tail.mark(n));
             if (row >= 0) {
@@ -226,9 +226,8 @@ struct IndexFile : IndexArrays {
         return found >= 0 && read(found, length, match);
     }
 
-    // A look-up waits for memory four times, one after the other. For the keys that a climb is
-    // likely to come to, the first three waits are over together once these have been called, and
-    // those of several files too.
+    // A look-up waits for memory four times in sequence. These functions let the first three waits
+    // of likely keys overlap, also those of several files.
     void fetch_starts(Tail& tail) const {
         for (int n = 1; n <= std::min(tail.size, LIKELY); ++n) {
             const int64_t bucket = tail.mark(n) >> shift;

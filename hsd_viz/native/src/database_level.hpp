@@ -9,7 +9,7 @@ namespace hsd {
 
 template <class T> class DatabaseLevel {
   public:
-    // Null: the decode has no drafter, and nothing below is called.
+    // Null if the decode has no drafter; the other functions are then not called.
     explicit DatabaseLevel(Drafter* drafter) : drafter_(drafter) {}
     explicit operator bool() const { return drafter_; }
 
@@ -18,8 +18,8 @@ template <class T> class DatabaseLevel {
 
     void extend(const int32_t* tokens, int n) { drafter_->extend(tokens, n); }
 
-    // Pass on the target's states of its last forward pass: those of the n tokens of the text that
-    // were fed, and of the accepted nodes.
+    // Pass the target's states of its last forward pass to the drafter: those at the n tokens of
+    // the text that were fed, and at the accepted nodes.
     void observe_states(const Level<T>& target, int n, const std::vector<int>& nodes) {
         if (!watches_states()) return;
         const Session& session = *target.spec.session;
@@ -34,8 +34,8 @@ template <class T> class DatabaseLevel {
         drafter_->observe_states(states_.data(), n + (int)nodes.size(), width);
     }
 
-    // Draft after a text. Nodes deeper than `room` are left out: by their position, independent of
-    // the token. The sources of nodes are numbered from `first_source` on.
+    // Draft after a text, without nodes deeper than `room`: nodes are removed by position only,
+    // never by token. The sources of nodes are numbered from `first_source` on.
     void look_up(const std::vector<int32_t>& text, int room, int budget, int first_source,
                  Draft<T>& out) {
         const int length = (int)text.size();

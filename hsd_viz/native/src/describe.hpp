@@ -1,5 +1,5 @@
-// What is recorded of a row of logits: the probability of one token, the entropy and the likeliest
-// tokens, at temperature 1.
+// The description of a row of logits at temperature 1 that is recorded: the probability of a token,
+// the entropy, and the most likely tokens.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,14 +8,15 @@
 
 namespace hsd {
 
-// The largest numbers so far, at most `most`: largest first, the lower place first among equals.
+// The largest numbers so far, at most `most`: the largest first, of equal ones that with the lower
+// index.
 template <class T> class Ranking {
   public:
     Ranking(int most, int32_t* places, T* values) : most_(most), places_(places), values_(values) {}
 
     void clear() { size_ = 0; }
-    // The least of them once there are `most`, before that -infinity: what is below it cannot be
-    // one of them.
+    // The least of the numbers once there are `most`, and -infinity before that. A number below it
+    // does not rank.
     T least() const { return size_ == most_ ? values_[most_ - 1] : -INFINITY; }
 
     void offer(int place, T value) {
@@ -57,11 +58,11 @@ template <class T> void column_maxima(const T* x, int rows, T* tops) {
     for (int v = 0; v < VECTORS; ++v) store(tops + v * L, top[v]);
 }
 
-// The `most` largest of x [n], largest first, the lower place first among equals: places and
-// values.
+// The indices and values of the `most` largest elements of x [n]: the largest first, of equal ones
+// that with the lower index.
 //
-// The elements are arranged in columns, row by row. An element that is one of the `most` largest is
-// in a column whose largest is, too: only these few columns are gone through one by one.
+// The elements are arranged in columns, row by row. If an element is one of the `most` largest, so
+// is the largest element of its column, so that only these few columns are searched.
 template <class T> void largest(const T* x, int n, int most, int32_t* places, T* values) {
     constexpr int COLUMNS = RANKED_COLUMNS<T>;
     Ranking<T> ranking(most, places, values);
@@ -82,9 +83,9 @@ template <class T> void largest(const T* x, int n, int most, int32_t* places, T*
     for (int i = whole; i < n; ++i) ranking.offer(i, x[i]);
 }
 
-// What hsd_viz.decoding.sampling.describe gives of a row of logits [n]: the probability of `token`,
-// the entropy in nats, and the `most` likeliest tokens with their probabilities. `room` holds 2 n
-// numbers.
+// Describe a row of logits [n], as hsd_viz.decoding.sampling.describe does: the probability of
+// `token`, the entropy in nats, and the `most` most likely tokens with their probabilities. `room`
+// has space for 2 n numbers.
 template <class T>
 void describe(const T* logits, int n, int token, int most, T* room, double& p, double& entropy,
               int32_t* places, double* shares) {
@@ -92,8 +93,8 @@ void describe(const T* logits, int n, int token, int most, T* room, double& p, d
     const T top = max_of(logits, n);
     const vec<T> least = vec<T>{} + std::numeric_limits<T>::lowest();
     T values[16], rest[L], *product = room + n;
-    // Weights exp x, and their products with x. A score of -inf (a forbidden token) has weight 0
-    // and adds nothing.
+    // The weights exp x, and their products with x. A score of -inf (a forbidden token) has the
+    // weight 0 and adds 0.
     auto weigh = [&](const T* from, T* weight, T* times) {
         const vec<T> x = load(from) - top, w = exponential(x);
         store(weight, w);

@@ -1,4 +1,4 @@
-// What levels pass to one another: proposed tokens, and the result of their verification.
+// Drafts and their verifications, which levels pass to each other.
 #pragma once
 #include <vector>
 #include "rows.hpp"
@@ -6,8 +6,8 @@
 
 namespace hsd {
 
-// Tokens proposed to a verifier: hsd_viz.decoding.rejection_sampling.Draft. `rows` is q of each,
-// in order; where the draft was not `sampled` it has point masses.
+// Tokens proposed to a verifier: hsd_viz.decoding.rejection_sampling.Draft. `rows` are the rows q
+// of the tokens, in order; a draft that is not `sampled` consists of point masses.
 template <class T> struct Draft {
     std::vector<Node> nodes;
     RowStore<T> rows;
@@ -32,8 +32,8 @@ template <class T> struct Draft {
     }
 };
 
-// What a level made of a draft: hsd_viz.decoding.levels.Verification. The verdict itself is the
-// verifier's.
+// The verification of a draft by a level: hsd_viz.decoding.levels.Verification. The Verifier has
+// the verdict.
 struct Verification {
     std::vector<int> accepted;     // nodes up to an end token
     std::vector<int32_t> emitted;  // their tokens, then one of the level's own, unless it stopped

@@ -1,8 +1,8 @@
-// DatabaseDrafter of hsd_viz.drafting.db in C++: what is done in which order is the same, and so
-// are the trees, to the last bit.
+// DatabaseDrafter of hsd_viz.drafting.db in C++: the operations and their order are the same, so
+// that the trees are bit-equal.
 //
-// A round's drafting takes a few microseconds in warm caches. A decode sweeps the model's weights
-// through them between two rounds, so what counts is how often memory is waited for.
+// Drafting for a round takes a few microseconds with warm caches. But between two rounds the
+// model's weights pass through the caches, so the number of waits for memory determines the time.
 #pragma once
 #include "past_drafts.hpp"
 #include "semantic.hpp"
@@ -11,8 +11,8 @@ namespace hsd {
 
 class Drafter {
   public:
-    // A node of the tree: parents before children. `which` database proposed it; `position` is -1
-    // where it was copied from nowhere.
+    // A node of the tree, in which parents come before children. `which` is the database that
+    // proposed it; `position` is -1 if it was not copied from the text.
     struct Candidate {
         double score = 0;
         int64_t count = 0;
@@ -26,29 +26,29 @@ class Drafter {
 
     explicit Drafter(const DrafterSettings& settings)
         : settings_(settings), context_(settings.longest, settings.recent, settings.most) {
-        // The first rounds find room.
+        // Reserve memory for the first rounds.
         for (auto* nodes : {&candidates_, &queue_, &nodes_}) nodes->reserve(256);
     }
 
-    // The next database to ask: an index file, or without one the text's own. `priors` has a rate
-    // for each key length.
+    // Add the next database: an index file or, without a file, the context database. `priors` has a
+    // rate per key length.
     void add(const IndexArrays* file, const double* priors, double discount) {
         Asked& asked = add(file ? Origin::FILE : Origin::TEXT, priors, discount);
         if (file) asked.file = IndexFile{*file};
     }
-    // The next database to ask is the semantic one; `priors` has a rate for each band of cosines.
+    // Add the semantic database; `priors` has a rate per band of cosines.
     void add_semantic(const SemanticSettings& settings, const double* priors, double discount) {
         add(Origin::STATES, priors, discount);
         semantic_ = Semantic(settings);
     }
-    // The layer of the target whose states it compares; -1: none.
+    // The layer of the target whose states are compared; -1 for none.
     int layer() const { return layer_; }
     void watch(int layer) { layer_ = layer; }
-    // The states of the next places of the text, those of tokens that were emitted among them.
+    // Append the states at the next positions of the text, which include those of emitted tokens.
     void observe_states(const int8_t* numbers, int n, int width) {
         semantic_.observe(numbers, n, width);
     }
-    // The cost and the least slope of 0 to n - 1 nodes.
+    // Set the costs and the slopes of 0 to n - 1 nodes.
     void costs(const double* at, const double* slopes, int n, double least_slope, double floor) {
         cost_.assign(at, at + n);
         slopes_.assign(slopes, slopes + n);
@@ -57,27 +57,27 @@ class Drafter {
     }
     void ends(const int32_t* tokens, int n) { ends_.assign(tokens, tokens + n); }
 
-    // Whether it can work by these numbers.
+    // Whether the settings are valid.
     static bool accepts(const DrafterSettings& settings) {
         return settings.longest >= 1 && settings.longest <= MOST_KEY &&
                settings.recent <= MOST_CONTINUATIONS && settings.longest_bucket < MOST_BUCKETS;
     }
-    // Whether it can draft `budget` nodes after the last n tokens of a text of `length`: tokens
-    // that were not emitted must be among them.
+    // Whether `budget` nodes can be drafted after the last n tokens of a text of `length` tokens:
+    // they must include all tokens that were not emitted.
     bool ready(int n, int64_t length, int budget) const {
         return budget >= 1 && (size_t)budget < cost_.size() && n <= length &&
                std::max<int64_t>(0, length - context_.size()) <= n;
     }
 
-    // The tokens that were emitted: learn from them and remember them.
+    // Learn from emitted tokens, and append them to the text.
     void extend(const int32_t* tokens, int n) {
         past_.learn(tokens, n, context_.size(), settings_, databases_);
         context_.extend(tokens, n);
     }
 
-    // The tree of at most `budget` nodes after a text of `length` tokens that ends in the n tokens
-    // `text`: those that were not emitted, and as many as the longest key has. Without nodes,
-    // matched() says whether any database knew the text.
+    // Draft a tree of at most `budget` nodes after a text of `length` tokens that ends with the n
+    // tokens `text`, which include those that were not emitted and are at least as many as the
+    // longest key has. If the tree is empty, matched() is whether any database had a match.
     const std::vector<Candidate>& draft(const int32_t* text, int n, int64_t length, int budget) {
         past_.open(text, n, length, context_.size());
         queue_.clear();
@@ -85,13 +85,13 @@ class Drafter {
         matched_ = false;
         semantic_.find(context_, length, copies_);
         Spot spot{-1, 1.0, settings_.longest, 0, (int)copies_.size()};
-        // A tree of k nodes brings 1 + the sum of their scores tokens, as expected, for cost_[k]
-        // passes. It grows by the node of the highest score, and is cut where the ratio of the two
-        // was largest.
+        // A tree of k nodes emits an expected 1 + the sum of their scores tokens at the cost
+        // cost_[k]. The node with the highest score is added next, and the tree is cut at the size
+        // with the largest ratio of tokens to cost.
         double expected = 1.0, best_ratio = 1.0;
         int best = -1;
         for (;;) {
-            // Nothing at or below this score can ever pay: the ratio to beat only grows.
+            // A node at or below this score can never become worth its cost: the ratio only grows.
             double least = best_ratio * least_slope_;
             if (least < floor_) least = floor_;
             if (spot.reach > least && (spot.node < 0 || !ends_text(nodes_[spot.node].token)))
@@ -116,16 +116,16 @@ class Drafter {
     bool matched() const { return matched_; }
 
   private:
-    // Where continuations are asked for: after a node (-1: the text), which is reached with this
-    // estimated probability. A key there has at most `bound` tokens in the text; the copies that
-    // lead there are in a row of copies_.
+    // A position for look-ups: after a node (-1: the text) that is reached with an estimated
+    // probability. The context database is searched for keys of up to `bound` tokens. The copies
+    // that lead to the position are consecutive in copies_.
     struct Spot {
         int node;
         double reach;
         int bound, copy, n_copies;
     };
-    // The order of a heap whose front has the highest score; the token, then the parent breaks
-    // ties.
+    // The order of a heap whose front has the highest score; ties are broken by token, then by
+    // parent.
     static bool later(const Candidate& a, const Candidate& b) {
         if (a.score != b.score) return a.score < b.score;
         return a.token != b.token ? a.token > b.token : a.parent > b.parent;
@@ -134,7 +134,7 @@ class Drafter {
         return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
     }
 
-    // The last tokens up to and with `node` (-1: the text's own).
+    // The last tokens up to and including `node` (-1: the end of the text).
     void spell(Tail& tail, int node, const int32_t* text, int n) const {
         tail.clear();
         for (; node >= 0 && tail.size < settings_.longest; node = nodes_[node].parent)
@@ -151,7 +151,7 @@ class Drafter {
         return asked;
     }
 
-    // What a database knows.
+    // Look up a database.
     bool look_up(const Asked& database, Tail& tail, const Spot& spot, Match& match) const {
         switch (database.origin) {
             case Origin::TEXT:
@@ -163,8 +163,8 @@ class Drafter {
         }
         return false;
     }
-    // What followed in the copies, the most similar first: their number is at most `most` of
-    // SemanticSettings.
+    // The next tokens of the copies, the most similar first; there are at most `most` (of
+    // SemanticSettings).
     bool continue_copies(const Spot& spot, Match& match) const {
         match.n = 0;
         match.total = 0;
@@ -180,7 +180,7 @@ class Drafter {
         }
         return match.total > 0;
     }
-    // Give each candidate the copies that its token continues.
+    // Assign the copies to the candidates whose token continues them.
     void share_copies(const Spot& spot) {
         for (Candidate& candidate : candidates_) {
             candidate.copy = (int)copies_.size();
@@ -198,11 +198,11 @@ class Drafter {
         return NAN;
     }
 
-    // Put the continuations that score more than `least` into the queue.
+    // Add the continuations that score above `least` to the queue.
     void queue_continuations(const Spot& spot, double least, const int32_t* text, int n) {
         Tail tail;
         spell(tail, spot.node, text, n);
-        // A key one token longer matches at most one token more.
+        // After one more token the match is at most one token longer.
         const int bound = ask(spot, tail, least) + 1;
         if (!candidates_.empty()) matched_ = true;
         for (Candidate& candidate : candidates_) {
@@ -224,8 +224,8 @@ class Drafter {
         return node;
     }
 
-    // DatabaseDrafter._ask: fills candidates_ and notes the answers. Returns the length of the
-    // text's own match.
+    // The same as DatabaseDrafter._ask: fill candidates_ and record the answers. Returns the length
+    // of the match in the context database.
     int ask(const Spot& spot, Tail& tail, double least) {
         candidates_.clear();
         fetch(tail);
@@ -242,7 +242,7 @@ class Drafter {
         return found;
     }
 
-    // Have the memory on its way that the look-ups will wait for.
+    // Prefetch the memory for which the look-ups will wait.
     void fetch(Tail& tail) const {
         for (const Asked& database : databases_)
             if (database.origin == Origin::TEXT)
@@ -253,8 +253,8 @@ class Drafter {
             if (database.origin == Origin::FILE) database.file.fetch_rows(tail);
     }
 
-    // Share out among a database's continuations what of the probability `left` it is trusted
-    // with. Returns how much that is.
+    // Distribute a part of the probability `left` over the continuations of a database, depending
+    // on the trust in it. Returns the distributed probability.
     double distribute_over(const Match& match, int which, const Spot& spot, double left) {
         const Asked& database = databases_[which];
         const bool semantic = database.origin == Origin::STATES;
@@ -276,7 +276,7 @@ class Drafter {
         return scale * seen;
     }
 
-    // The candidate of a token; a new one, of score 0, is the database's that has it first.
+    // The candidate of a token. A new candidate has the score 0 and is attributed to this database.
     Candidate& candidate_with(const Continuation& it, int which, int length) {
         for (Candidate& candidate : candidates_)
             if (candidate.token == it.token) return candidate;
@@ -299,7 +299,7 @@ class Drafter {
     double least_slope_ = 0, floor_ = 0;
     std::vector<int32_t> ends_;
     bool matched_ = false;
-    // Of the tree being grown. The copies of a node are in a row.
+    // The state of the tree that grows. The copies of a node are consecutive.
     std::vector<Copy> copies_;
     std::vector<Candidate> candidates_, queue_, nodes_;
     PastDrafts past_;

@@ -1,5 +1,5 @@
-// Uniform random numbers in [0, 1 - 2^-52] by name: hsd_viz.decoding.sampling. The same seed,
-// stream and place give the same number.
+// Uniform random numbers in [0, 1 - 2^-52], as in hsd_viz.decoding.sampling: the same seed, stream
+// and counter give the same number.
 #pragma once
 #include <cstdint>
 
@@ -9,9 +9,9 @@ class Draws {
   public:
     explicit Draws(uint64_t seed) : at_(key(seed, 0)), fresh_(key(seed, 1)) {}
 
-    // The target's own token at a place of the text.
+    // The number for the target's own token at a position of the text.
     double at(int64_t position) const { return number(at_, (uint64_t)position); }
-    // The next number of the stream that nothing returns to.
+    // The next number of the stream whose numbers are used only once.
     double fresh() { return number(fresh_, used_++); }
 
   private:

@@ -1,4 +1,4 @@
-// What a forward pass does with each state by itself.
+// The elementwise operations of a forward pass.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,7 @@
 
 namespace hsd {
 
-// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so
-// does this.
+// out = x / rms(x) * weight, in float32 for any type of model, as in transformers.
 template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
     float scale;
     if constexpr (sizeof(T) == 8) {
@@ -30,7 +29,7 @@ template <class T> void normalise(const T* x, const T* weight, int n, double eps
     }
 }
 
-// Turn the pairs (i, i + n / 2) by the angles of a place.
+// Rotate the pairs (i, i + n / 2) by the angles of a position.
 template <class T>
 void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, int n) {
     T* __restrict y = x + n / 2;
@@ -41,8 +40,8 @@ void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, i
     }
 }
 
-// A state x [n] as numbers of 8 bits, half to even: its direction, which is all that a cosine
-// compares.
+// Quantise a state x [n] to 8 bits, ties to even. Its scale is dropped, because a cosine compares
+// only directions.
 template <class T> void quantise_state(const T* x, int n, int8_t* numbers) {
     T largest = 0;
     for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));

@@ -4,8 +4,8 @@
 
 namespace hsd {
 
-// Keys in blocks of LANES places, [block][dim][LANES], so that one vector holds a score of each;
-// values in rows.
+// Keys are in blocks of LANES positions, [block][dim][LANES], so that a vector holds a score of
+// each; values are in rows.
 template <class T> struct FloatHead {
     static constexpr int MOST = 1;
 
@@ -44,8 +44,8 @@ template <class T> struct FloatScratch {
     Scratch<T> query, scores, sum;
 };
 
-// out [C vectors] = the sum over j < n, in order, of scalar(j) times the vectors at line(j, c), on
-// top of what out holds if `more`.
+// out [C vectors] = the sum over j < n, in order, of scalar(j) times the vectors at line(j, c),
+// added to the previous value of out if `more`.
 template <class T, int C, class S, class F>
 INLINE void blend(int n, S&& scalar, F&& line, T* out, bool more) {
     vec<T> sum[C];

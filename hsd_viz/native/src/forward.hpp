@@ -1,4 +1,4 @@
-// One sequence: its cache, and the forward pass over it.
+// A session: the cache of a sequence, and forward passes over it.
 //
 //   x = embedding
 //   per layer:  x += o(attention(rope(qkv(norm(x)))))
@@ -51,8 +51,8 @@ template <class T, class W> class Sequence : public Session {
     }
 
   private:
-    // The queries, keys and values of n fed tokens, in rows of `ld` numbers. Attention is asked for
-    // of the rows from `first` on.
+    // The queries, keys and values of n fed tokens, in rows of `ld` numbers. Attention is computed
+    // for the rows from `first` on.
     struct Rows {
         T* data;
         size_t ld;
@@ -60,7 +60,7 @@ template <class T, class W> class Sequence : public Session {
         T* row(int m) const { return data + m * ld; }
     };
 
-    // A layer's cache: its key-value heads one after the other.
+    // The cache of a layer: its key-value heads in order.
     Head<T, W> head(const Memory& memory, int h, int capacity) const {
         return {memory.as<char>() + h * Head<T, W>::bytes(s_.head_dim, capacity), s_.head_dim,
                 capacity};
@@ -80,7 +80,7 @@ template <class T, class W> class Sequence : public Session {
         capacity_ = capacity;
     }
 
-    // What each fed token sees, and its place in the text.
+    // The positions that each fed token attends to, and its position in the text.
     void look(const int32_t* tokens, int n, const int32_t* parents, int cached) {
         views_.resize(n);
         places_.resize(n);
@@ -122,7 +122,7 @@ template <class T, class W> class Sequence : public Session {
                 x[d] = widen(row[d]);
         }
     }
-    // Column `token` of the panels, which are often those of the head.
+    // Read the embedding from column `token` of the panels, which are often those of the head.
     void embed_panels(int32_t token, T* x) {
         const int bits = w_.embedding_panels.bits, column = token % GROUP_COLUMNS;
         const uint8_t* block = w_.embedding_panels.data + (size_t)(token / GROUP_COLUMNS) *
@@ -151,7 +151,7 @@ template <class T, class W> class Sequence : public Session {
         add((size_t)(s_.heads + s_.kv_heads + h) * dim, dim);
     }
 
-    // Normalise some heads, if the layer does, and turn them to a place of the text.
+    // Normalise some heads, if the layer has norms, and rotate them by a position of the text.
     void turn(T* x, int heads, const std::vector<T>& norm, const Layer<T, W>& layer, const T* cos,
               const T* sin) const {
         const int dim = s_.head_dim;
@@ -161,8 +161,8 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // Make the keys of all rows and the queries from `first` on of one key-value head ready; put
-    // keys and values away.
+    // Prepare the keys of all rows and the queries from `first` on, for a key-value head, and store
+    // the keys and values in the cache.
     void put_away(const Rows& rows, const Layer<T, W>& layer, const Memory& memory, int h,
                   int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
@@ -182,8 +182,8 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // Attention of the queries of rows [start, end) that share one key-value head. `out` begins
-    // with the first row of which attention is asked for.
+    // Compute the attention of the queries of the rows [start, end) that share a key-value head.
+    // `out` begins with the first row for which attention is computed.
     void attention(const Rows& rows, const Memory& memory, int h, int start, int end, T* out,
                    size_t ldo) {
         static thread_local HeadScratch<T, W> scratch;
@@ -204,9 +204,9 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    // Embeddings of n tokens through all layers; logits of the last `rows` of them. attend(layer,
-    // rows, attended) puts the keys and values of all n rows away, and the attention of those from
-    // rows.first on into attended [n - rows.first].
+    // Pass the embeddings of n tokens through all layers, and compute the logits of the last `rows`
+    // of them. attend(layer, rows, attended) stores the keys and values of all n rows, and writes
+    // the attention of those from rows.first on to attended [n - rows.first].
     template <class Attend>
     void pass(Team& team, const int32_t* tokens, int n, int rows, T* logits, Attend&& attend) {
         const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim,
@@ -221,7 +221,7 @@ template <class T, class W> class Sequence : public Session {
 
         for (int l = 0; l < s_.layers; ++l) {
             const Layer<T, W>& layer = w_.layers[l];
-            // Of the last layer only the rows that are asked for go further than the cache.
+            // In the last layer, only the requested rows are needed beyond the cache.
             const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
             normalise_rows(team, x, layer.input_norm, n, normed);
             if (l == watched_layer_) watched_.assign(normed, normed + n * width);
@@ -240,7 +240,7 @@ template <class T, class W> class Sequence : public Session {
             reduced_head(team, normed, rows, logits);
     }
 
-    // Logits of the tokens of a reduced head; those of all others are -infinity.
+    // Write the logits of a reduced head; those of all other tokens are -infinity.
     void reduced_head(Team& team, const T* normed, int rows, T* logits) {
         const size_t few = s_.head_rows;
         T* some = some_.at_least(rows * few);
@@ -278,8 +278,8 @@ template <class T, class W> class Sequence : public Session {
         });
     }
 
-    // The next token of each of these sequences of one model, with the rows of this one, which is
-    // not among them.
+    // Feed the next token of each of these sessions of the same model, with the buffers of this
+    // session, which is not one of them.
     void run_together(Team& team, Sequence* const* sequences, const int32_t* tokens, int n,
                       T* logits, const T* cos, const T* sin, const int32_t* cached) {
         for (int m = 0; m < n; ++m) {

@@ -1,4 +1,4 @@
-// Models whose weights have a scale for each group of them.
+// Models whose weights have a scale per group.
 #include "forward.hpp"
 
 namespace hsd {

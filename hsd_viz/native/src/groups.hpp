@@ -5,15 +5,15 @@
 //                 scale[n][g] * float(sum over k in g of w[n][k] x[m][k])
 //                 [+ minimum[n][g] * float(sum of x[m][k])])
 //
-// The sums of a group are exact in 32 bits: 32 * 128 * 32767 < 2^31. What is rounded is rounded in
-// this one order, without fused multiply-adds: the bits are the same on every instruction set, for
-// any number of rows and threads.
+// The sums of a group are exact in 32 bits: 32 * 128 * 32767 < 2^31. Rounding follows this order,
+// without fused multiply-adds, so that the bits are the same on every instruction set, for any
+// number of rows and threads.
 //
-// A panel has GROUP_COLUMNS columns and is one stream of blocks, one for each group: the numbers,
-// then the scales and (4 bits) the minima of its columns in float16. A vector lane of 32 bits is
-// one column with two neighbouring k. 8-bit numbers are [16][columns][2]; 4-bit numbers are
-// [4][columns][2] of 16 bits each, which hold the numbers of four pairs, the first in the lowest
-// bits. The layout is that of native/panels.py and the same for all kernels.
+// A panel has GROUP_COLUMNS columns and consists of a block per group: the numbers, then the scales
+// and (for 4 bits) the minima of its columns in float16. A vector lane of 32 bits is a column with
+// two adjacent k. 8-bit numbers are [16][columns][2]; 4-bit numbers are [4][columns][2] of 16 bits
+// each, with the numbers of four pairs, the first in the lowest bits. The layout is that of
+// native/panels.py, and the same for all kernels.
 #pragma once
 #include <algorithm>
 #include "shorts.hpp"
@@ -22,7 +22,7 @@ namespace hsd {
 
 constexpr int GROUP = 32, GROUP_COLUMNS = 32;
 
-// The tag of models whose matrices are of this kind.
+// The tag of models with matrices of this kind.
 struct grouped {};
 
 constexpr size_t number_bytes(int bits) { return (size_t)GROUP * GROUP_COLUMNS * bits / 8; }
@@ -33,7 +33,7 @@ constexpr int groups_of(int depth) { return (depth + GROUP - 1) / GROUP; }
 
 typedef int8_t b8v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
 
-// Numbers of float16, each exact in float32; finite ones, as native/panels.py makes sure.
+// Convert float16 numbers to float32, exactly. They are finite, which native/panels.py ensures.
 INLINE f32v load_half(const void* from) {
 #if defined(__AVX512F__)
     return (f32v)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)from));
@@ -56,18 +56,20 @@ struct ShortRows {
     float* sums;
 };
 
-// Vectors of columns that M rows take at a time: as many as have their sums in registers.
+// The number of vectors of columns that M rows process at a time, whose sums fit into the
+// registers.
 template <int M>
 constexpr int GROUP_VECTORS = std::min(GROUP_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
-// A single row hides the latency of its additions in two sums, of every other pair of k.
+// A single row alternates between two sums for successive pairs of k, to hide the latency of
+// additions.
 template <int M> constexpr int CHAINS = M * GROUP_VECTORS<M> < 4 ? 2 : 1;
-// How far ahead of the reader the lines of a panel are fetched, for more than FEW_ROWS rows. A pass
-// over fewer waits for memory only, and there the processor's own prefetchers do better alone: this
-// was found on Zen 4.
+// The distance by which the lines of a panel are prefetched, for more than FEW_ROWS rows. A pass
+// with fewer rows waits only for memory, where the processor's own prefetchers work better alone
+// (measured on Zen 4).
 constexpr size_t GROUP_AHEAD = 16384;
 constexpr int FEW_ROWS = 3;
 
-// The sums of one group for M rows and some columns, exact: [chain][row][vector of columns].
+// The exact sums of a group for M rows and some columns: [chain][row][vector of columns].
 template <int M> using GroupSums = i32v[CHAINS<M>][M][GROUP_VECTORS<M>];
 // The results so far for the same rows and columns.
 template <int M> using GroupTotals = f32v[M][GROUP_VECTORS<M>];
@@ -120,7 +122,7 @@ INLINE void add_bytes(GroupSums<M>& sum, const uint8_t* weights, const int16_t* 
     }
 }
 
-// Pair `pair` of the four that a line of 4-bit weights holds, the first in the lowest bits.
+// Pair `pair` of the four in a line of 4-bit weights, of which the first is in the lowest bits.
 INLINE i16v nibbles(n16v line, int pair) {
     return (i16v)(pair == 3 ? line >> 12 : line >> 4 * pair & 15);
 }
@@ -145,9 +147,9 @@ INLINE void add_nibbles(GroupSums<M>& sum, const uint8_t* weights, const int16_t
     }
 }
 
-// total += scale * sum [+ minimum * sum of the row's group]: the rounding of the formula above.
-// `scales` are those of the block from the first column on, the minima behind them; row m has its
-// sum of the group at row_sums[m * stride].
+// total += scale * sum [+ minimum * sum of the row's group], rounded as in the formula above.
+// `scales` are those of the block from the first column on, followed by the minima; row_sums[m *
+// stride] is the sum of row m over the group.
 template <int BITS, int M>
 INLINE void add_scaled(GroupTotals<M>& total, const GroupSums<M>& sum, const uint8_t* scales,
                        const float* row_sums, size_t stride) {
@@ -173,8 +175,8 @@ template <int BITS> INLINE void fetch_block(const uint8_t* block) {
     for (size_t i = 0; i < block_bytes(BITS); i += 64) __builtin_prefetch(block + i);
 }
 
-// M rows from `first` on times one panel of `groups` blocks into y [M][ldy]; `fetch`: have the
-// lines ahead on their way.
+// Multiply M rows from `first` on by a panel of `groups` blocks into y [M][ldy]; `fetch` prefetches
+// lines of the panel.
 template <int BITS, int M>
 APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int first, float* y,
                       size_t ldy, bool fetch) {
@@ -185,7 +187,7 @@ APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int 
     for (int m = 0; m < M; ++m) rows[m] = x.numbers + (first + m) * x.ld;
 
     for (int column = 0; column < GROUP_COLUMNS; column += C * L) {
-        const bool reads_first = column == 0;  // the panel: later columns find it in the caches
+        const bool reads_first = column == 0;  // later columns find the panel in the caches
         GroupTotals<M> total;
         clear<M>(total);
         const uint8_t* block = panel;
@@ -208,7 +210,7 @@ APART void group_rows(const uint8_t* panel, int groups, const ShortRows& x, int 
     }
 }
 
-// Rows [first, first + rows) of x times one panel into y [rows][ldy].
+// Multiply the rows [first, first + rows) of x by a panel into y [rows][ldy].
 inline void multiply_groups(int bits, const uint8_t* panel, int groups, const ShortRows& x,
                             int first, int rows, float* y, size_t ldy) {
     by_rows(rows, [&](auto count, int m) {
@@ -224,7 +226,7 @@ inline void multiply_groups(int bits, const uint8_t* panel, int groups, const Sh
 inline float weight_in(int bits, const uint8_t* block, int column, int k) {
     alignas(64) float scale[LANES<float>];
     auto half = [&](int at) {
-        // A whole vector of the scales is read, of which one is meant.
+        // A whole vector of scales is read, of which one is used.
         const int lane = at % LANES<float>;
         store(scale, load_half(block + number_bytes(bits) + 2 * (at - lane)));
         return scale[lane];
@@ -236,7 +238,8 @@ inline float weight_in(int bits, const uint8_t* block, int column, int k) {
     return (float)(four >> k % 8 / 2 * 4 & 15) * half(column) + half(GROUP_COLUMNS + column);
 }
 
-// A row x [n] as 16-bit numbers up to a whole group, and the sums of its groups; returns the scale.
+// Quantise a row x [n] to 16-bit numbers, padded to a whole group, and compute the sums of its
+// groups. Returns the scale.
 inline float quantise_groups(const float* x, int n, int16_t* q, float* sums) {
     const float scale = quantise_shorts(x, n, 32767.0f, q, GROUP);
     for (int g = 0; g < groups_of(n); ++g) {

@@ -1,11 +1,11 @@
 // Linear layers in 8-bit integers: y[m][n] = float(sum over k of x[m][k] w[n][k]) * (w_scale[n] *
 // x_scale[m]), the sums in int32.
 //
-// Integer sums are exact (up to 65 536 places of k): no instruction set, number of rows or order of
-// adding changes them. Weights are stored in panels of 64 columns, [N / 64][K / 4][64][4]: a step
-// reads four places of k of every column and multiplies them with four numbers of each row. The
-// rows go over a panel in groups that fit into the registers; the first group brings the panel into
-// the caches, and all fetch the next one meanwhile.
+// Integer sums are exact for k up to 65 536, so that they do not depend on the instruction set, the
+// number of rows or the order of additions. Weights are stored in panels of 64 columns, [N / 64][K
+// / 4][64][4]: a step reads four k of each column and multiplies them by four numbers of each row.
+// Rows are processed in groups that fit into the registers. The first group loads the panel into
+// the caches, and all prefetch the next panel.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
@@ -18,8 +18,8 @@ namespace hsd {
 constexpr int COLUMNS = 64;
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__wasm_simd128__)
-// Unsigned times signed bytes: weights are stored with 128 added, and 128 times the sum of the
-// row's numbers is taken off at the end.
+// The instruction multiplies unsigned by signed bytes: 128 is added to stored weights, and 128
+// times the sum of the row's numbers is subtracted at the end.
 constexpr int WEIGHT_OFFSET = 128;
 #else
 constexpr int WEIGHT_OFFSET = 0;
@@ -31,10 +31,10 @@ INLINE int32_t four_of(const int8_t* x) {
     return four;
 }
 
-// Four: four numbers of a row, ready to be multiplied. A vector of WIDTH columns has PARTS vectors
-// of sums, of type Sum; add() adds to them the products with WIDTH * 4 weights, put() writes the
-// whole sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers (in WebAssembly,
-// fewer rows of more).
+// Four is the type of four numbers of a row, ready to be multiplied. A vector of WIDTH columns has
+// PARTS vectors of sums of the type Sum; add() adds the products with WIDTH * 4 weights, and put()
+// writes the total sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers (in
+// WebAssembly, fewer rows of more vectors).
 #if defined(__AVX512VNNI__)
 constexpr int BYTES_ROWS = 6, BYTES_VECTORS = 4, WIDTH = 16, PARTS = 1;
 typedef __m512i Sum, Four;
@@ -52,7 +52,7 @@ INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
 #ifdef __AVXVNNI__
     *sum = _mm256_dpbusd_avx_epi32(*sum, b, a);
 #else
-    // No number is -128: two products are at most 2 * 127 * 127, which fits into 16 bits.
+    // No number is -128, so that two products are at most 2 * 127 * 127, which fits into 16 bits.
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
     *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #endif
@@ -90,7 +90,7 @@ INLINE void put(const Sum* sum, int32_t* to) {
 #elif defined(__wasm_simd128__)
 constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 8, WIDTH = 4, PARTS = 1;
 typedef v128_t Sum;
-// The numbers at even and at odd places, in 16 bits: no lane of the weights has to move.
+// The even and the odd numbers in 16 bits each, so that no lane of the weights has to move.
 struct Four {
     v128_t even, odd;
 };
@@ -124,8 +124,8 @@ struct ByteRows {
     int32_t* sums;
 };
 
-// M rows from `first` on times one panel of `quads` steps into y [M][ldy]. FETCH lines a step are
-// prefetched.
+// Multiply M rows from `first` on by a panel of `quads` steps into y [M][ldy]. FETCH lines per step
+// are prefetched.
 template <int M, int FETCH>
 APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const ByteRows& x,
                      int first, float* y, size_t ldy, const char* ahead) {
@@ -191,13 +191,13 @@ INLINE void some_byte_rows(int m, const int8_t* w, const float* scales, int quad
     }
 }
 
-// Rows [first, first + rows) of x times one panel into y [rows][ldy].
+// Multiply the rows [first, first + rows) of x by a panel into y [rows][ldy].
 INLINE void multiply_bytes(const int8_t* w, const float* scales, int quads, const ByteRows& x,
                            int first, int rows, float* y, size_t ldy) {
     const int groups = (rows + BYTES_ROWS - 1) / BYTES_ROWS;
     const char* next = (const char*)w + (size_t)quads * COLUMNS * 4;
-    // Few rows: the processor's own prefetchers keep up, and instructions that help them cost more
-    // than they bring (Zen 4: 5 % of a token).
+    // For few rows the processor's own prefetchers suffice, and prefetch instructions cost more
+    // than they gain (Zen 4: 5 % of a token).
     if (rows <= 2) return some_byte_rows<0>(rows, w, scales, quads, x, first, y, ldy, nullptr);
     if (groups == 1)
         return some_byte_rows<4>(rows, w, scales, quads, x, first, y, ldy, (const char*)w + 16384);
@@ -212,7 +212,7 @@ INLINE void multiply_bytes(const int8_t* w, const float* scales, int quads, cons
     }
 }
 
-// Put rows [n][k] of 8-bit weights into columns `column`... of panels, as pack() of panels.hpp.
+// Pack rows [n][k] of 8-bit weights as columns from `column` on of panels, as pack() of panels.hpp.
 inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, size_t column,
                        size_t first, size_t stride) {
     const size_t quads = round_up(k, 4) / 4;
@@ -224,8 +224,8 @@ inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, s
     }
 }
 
-// A row x [n] as 8-bit numbers q = round(x * (127 / largest)), ties to even, and the scale largest
-// / 127. A row without a number of at least SMALLEST is all zeros.
+// Quantise a row x [n]: q = round(x * (127 / largest)), ties to even, with the scale largest / 127.
+// A row whose numbers are all below SMALLEST becomes zeros.
 inline void quantise(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);

@@ -17,11 +17,11 @@ template <class T> struct Level {
         : spec(settings), draft(vocab), place(place) {}
     bool is_database() const { return !spec.session; }
 
-    // Feed tokens after the cached ones, for the logits of the last `rows` of them; `parents` are
-    // null for a chain. Returns how many tokens were cached.
+    // Feed tokens after the cached ones, and compute the logits of the last `rows` of them;
+    // `parents` is null for a chain. Returns the number of tokens that were cached before.
     int feed(const std::vector<int32_t>& tokens, const int32_t* parents, int rows, T* logits) {
         const int n = (int)tokens.size(), cached = length;
-        // A thread is worth waking for some megabytes of weights; one read of them serves a few
+        // Waking a thread is worth it for some megabytes of weights; a read of them serves a few
         // tokens.
         const int worth = (int)std::min(1024.0, spec.bytes * std::max(1.0, n / 4.0) / 6e6);
         const int threads = std::max(1, std::min(spec.threads, worth));
@@ -31,7 +31,8 @@ template <class T> struct Level {
         return cached;
     }
 
-    // Note why its draft ended, of which so many tokens were wanted, if it has a confidence.
+    // Record why the draft of a level with a confidence ended, of which `wanted` tokens were
+    // requested.
     void set_end(int wanted, bool at_end_token) {
         draft.has_end = spec.confidence > 0;
         if (at_end_token)

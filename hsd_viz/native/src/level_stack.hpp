@@ -9,7 +9,7 @@ namespace hsd {
 
 template <class T> class LevelStack {
   public:
-    // `levels` are n models, the target last; below them is the drafter, if there is one.
+    // `levels` are n models, the target last, above the drafter, if there is one.
     LevelStack(const DecodeSettings& settings, const LevelSettings* levels, int n,
                const Drafter* drafter)
         : limit_(settings.limit) {
@@ -22,12 +22,12 @@ template <class T> class LevelStack {
     Level<T>& operator[](int i) { return levels_[i]; }
     int top() const { return (int)levels_.size() - 1; }
     Level<T>& top_level() { return levels_.back(); }
-    // The place of the target in the stack as it was at first, which is how records name levels.
+    // The index of the target in the complete stack, by which records name levels.
     int target_place() const { return target_place_; }
     // The length of text up to which all levels can draft.
     int64_t reach() const { return reach_; }
 
-    // Remove the draft models whose context a text of this length fills: decoding continues without
+    // Remove the draft models whose context a text of this length fills. Decoding continues without
     // them.
     void leave_full(int64_t length) {
         reach_ = limit_;
@@ -41,14 +41,14 @@ template <class T> class LevelStack {
         }
     }
 
-    // The levels below i keep at most so many tokens in their caches.
+    // Truncate the caches of the levels below i.
     void shorten_below(int i, int length) {
         for (int below = 0; below < i; ++below)
             levels_[below].length = std::min(levels_[below].length, length);
     }
 
-    // The levels that a token passed, from the one at `start` on, as the sum of 2 to the power of
-    // their places.
+    // The path of a token from the level `start` on, as the sum of 2 to the power of the indices of
+    // the levels that it passed.
     double path_from(int start) const {
         double path = 0;
         for (const Level<T>& level : levels_)

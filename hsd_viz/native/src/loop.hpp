@@ -1,9 +1,9 @@
-// The decoding loop: hsd_viz.decoding.loop, for levels that are native models and a native database
-// drafter below them, if any.
+// The decoding loop of hsd_viz.decoding.loop, for levels that are native models over a native
+// database drafter, if any.
 //
-// Hierarchical Speculative Decoding (Globerson et al. 2025, arXiv 2510.19705): a level verifies and
-// accepts until it has at least its lookahead, then proposes what it holds, each token with its own
-// full row. What keeps that lossless is listed in loop.py.
+// Hierarchical Speculative Decoding (Globerson et al. 2025, arXiv 2510.19705): a level verifies
+// drafts until it has accepted at least its lookahead, then proposes these tokens, each with its
+// own full row. loop.py lists the rules that keep this lossless.
 #pragma once
 #include "database_level.hpp"
 #include "draws.hpp"
@@ -15,16 +15,16 @@
 
 namespace hsd {
 
-// A decode that is run bit by bit.
+// A decode that is run in parts.
 struct Decode {
     Record record;
     virtual ~Decode() = default;
-    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end; whether
-    // there is more to do. The record has what happened since the last call.
+    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end. Returns
+    // whether the decode continues. The record has the rows since the last call.
     virtual bool run(int64_t ns, int64_t now) = 0;
 };
 
-// A Loop<double>, which is compiled apart.
+// Create a Loop<double>, which is compiled separately.
 Decode* new_wide_decode(const DecodeSettings& settings, const LevelSettings* levels, int n,
                         Drafter* drafter, const int32_t* prompt, int n_prompt, const int32_t* ends,
                         int n_ends);
@@ -66,8 +66,8 @@ template <class T> class Loop : public Decode {
         none_.why = stack_.target_place() ? RoundRow::NO_ROOM : RoundRow::OFF;
     }
 
-    // Feed the next part of the prompt, all but its last token, to a level; whether there is more
-    // to decode.
+    // Feed the next part of the prompt, except its last token, to a level. Returns whether the
+    // decode continues.
     bool prefill() {
         Level<T>& level = stack_[filling_];
         const int n = (int)text_.size() - 1;
@@ -88,7 +88,7 @@ template <class T> class Loop : public Decode {
         return (int)text_.size() < s_.limit;
     }
 
-    // One verification by the target; whether the text continues.
+    // Run a round of the target. Returns whether the text continues.
     bool round() {
         if ((int64_t)text_.size() >= s_.limit) return false;
         if ((int64_t)text_.size() >= stack_.reach()) leave_full_levels();
@@ -106,7 +106,7 @@ template <class T> class Loop : public Decode {
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
 
-    // The drafter learns from the tokens that the target emitted.
+    // Let the drafter learn from the tokens that the target emitted.
     void update_drafter() {
         const int64_t start = record.now();
         const int emitted = (int)verified_.emitted.size();
@@ -119,8 +119,8 @@ template <class T> class Loop : public Decode {
         text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
     }
 
-    // call(i): at most `room` tokens that follow the text, distributed as level i's own (a
-    // database's: point masses).
+    // Draft at most `room` tokens that follow the text, distributed as level i's own (those of a
+    // database are point masses).
     const Draft<T>& draft(int i, int room) {
         if (i < 0) return none_;
         Level<T>& level = stack_[i];
@@ -134,9 +134,9 @@ template <class T> class Loop : public Decode {
         return collect(i, wanted, room);
     }
 
-    // Level i verifies drafts of the level below until it has `wanted` tokens of its own, an end
-    // token, or too little confidence that the target will come to the next place. The text has
-    // these tokens meanwhile.
+    // Let level i verify drafts of the level below until it has `wanted` tokens of its own, an end
+    // token, or a joint probability below its confidence. Meanwhile the tokens are at the end of
+    // the text.
     const Draft<T>& collect(int i, int wanted, int room) {
         Level<T>& level = stack_[i];
         Draft<T>& out = level.draft;
@@ -158,7 +158,7 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // At most `room` tokens of the databases.
+    // Draft at most `room` tokens from the databases.
     const Draft<T>& look_up(Draft<T>& out, int room) {
         const int64_t start = record.now();
         drafter_.look_up(text_, room, s_.budget, stack_.target_place() + 1, out);
@@ -166,8 +166,8 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // The probability of what was emitted last, and is at the end of `out`, by the level's own
-    // rows; with greedy decoding at temperature 1.
+    // The joint probability of the tokens that were emitted last, which are at the end of `out`, by
+    // the level's own rows; with greedy decoding, by its rows at temperature 1.
     double chance_of_emitted(const Draft<T>& out) {
         double product = 1;
         const int n = (int)verified_.emitted.size();
@@ -184,8 +184,8 @@ template <class T> class Loop : public Decode {
         return product;
     }
 
-    // Feed level i its uncached tokens and the draft once: verified_ then has the accepted tokens
-    // and one of its own. Its rows at the walked places, where drawn from, are added to `rows`.
+    // Feed level i its uncached tokens and the draft in a forward pass, and set verified_ to the
+    // accepted tokens and one of its own. The rows from which it drew are added to `rows`.
     void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level<T>& level = stack_[i];
         const int base = (int)text_.size();
@@ -206,14 +206,15 @@ template <class T> class Loop : public Decode {
         add_own_token(draft);
     }
 
-    // Of a tree that was fed from place `base` of the cache on, only the accepted nodes stay.
+    // Keep only the accepted nodes of a tree that was fed from position `base` of the cache on.
     void keep_accepted(Level<T>& level, int base) {
         places_.clear();
         for (int node : verified_.accepted) places_.push_back(base + node);
         level.spec.session->keep(base, places_.data(), (int)places_.size());
     }
 
-    // Feed a level its uncached tokens and the draft, for the logits after the text and each node.
+    // Feed a level its uncached tokens and the draft, and compute the logits after the text and
+    // each node.
     void feed_with_draft(Level<T>& level, const Draft<T>& draft, bool chain) {
         const int pending = verified_.pending;
         fed_.assign(text_.begin() + level.length, text_.end());
@@ -246,15 +247,15 @@ template <class T> class Loop : public Decode {
         }
         verified_.emitted.push_back(verdict_.token);
         if (verdict_.examined > accepted)
-            // A place that was examined and led no further had draft tokens, all of them wrong.
+            // The last examined position had draft tokens, and all of them were rejected.
             verified_.outcome = RoundRow::CORRECTION;
         else
             verified_.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
     }
 
-    // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r
-    // draws level i's own tokens, the target's by position in the text. All others are never used
-    // again.
+    // Set the uniform numbers of a verification, whose count is fixed: u decides about the tokens
+    // of a sampled chain, and r draws level i's own tokens. The target's r are keyed by position in
+    // the text; all other numbers are used only once.
     void draw_numbers(int i, const Draft<T>& draft) {
         if (greedy_) return;
         int places = 1;
@@ -265,7 +266,7 @@ template <class T> class Loop : public Decode {
         for (int k = 0; k < places; ++k) r_[k] = draws_.at((int64_t)text_.size() + k);
     }
 
-    // Level i, the lowest, decodes `wanted` tokens by itself, fewer at an end token.
+    // Let level i, the lowest, decode `wanted` tokens by itself; fewer at an end token.
     const Draft<T>& sample(Level<T>& level, int wanted) {
         Draft<T>& out = level.draft;
         const int64_t start = record.now();
@@ -294,7 +295,7 @@ template <class T> class Loop : public Decode {
         return out;
     }
 
-    // Add what a level emitted to its own draft, with its full rows.
+    // Add the tokens that a level emitted to its own draft, with its full rows.
     void propose(Level<T>& level, const Draft<T>& from) {
         Draft<T>& out = level.draft;
         out.sampled = !greedy_;
@@ -333,17 +334,17 @@ template <class T> class Loop : public Decode {
     Draws draws_;
     std::vector<int32_t> text_;
     LevelStack<T> stack_;
-    int filling_ = 0;  // the level whose prefill is next
+    int filling_ = 0;  // the next level to prefill
     const std::vector<int32_t> ends_;
     Draft<T> none_;
     RowStore<T> target_rows_;
     Verifier<T> verifier_;
     const bool greedy_;
-    // Of the verification that was made last.
+    // The state of the last verification.
     const Verdict& verdict_;
     Verification verified_;
     Recorder<T> recorder_;
-    // Room.
+    // Buffers.
     std::vector<int32_t> fed_, parents_, places_;
     std::vector<double> u_, r_;
 };

@@ -1,4 +1,4 @@
-// Weights of a Llama-shaped model in the order they are read, and the sequences that use them.
+// The weights of a Llama-shaped model in the order of their use, and the sessions that use them.
 #pragma once
 #include <memory>
 #include <stdexcept>
@@ -16,7 +16,7 @@
 
 namespace hsd {
 
-// The cache of a head, and the room that attention over it needs.
+// The cache of a head, and the buffers for attention over it.
 template <class T, class W> struct Kept {
     using Head = FloatHead<T>;
     using Scratch = FloatScratch<T>;
@@ -31,7 +31,7 @@ template <> struct Kept<float, grouped> {
 };
 template <class T, class W> using Head = typename Kept<T, W>::Head;
 template <class T, class W> using HeadScratch = typename Kept<T, W>::Scratch;
-// Whether vectors are floats where matrices are integers.
+// Whether matrices are integers, in which case vectors are floats.
 template <class W> constexpr bool INTEGERS = std::is_same_v<W, i8> || std::is_same_v<W, grouped>;
 
 struct Session {
@@ -40,40 +40,38 @@ struct Session {
     virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows,
                          void* logits, const void* cos, const void* sin, int cached,
                          int threads) = 0;
-    // Logits [n][vocab] of the next token of each of n other sessions of this model; this one's
-    // cache stays as it is.
+    // Logits [n][vocab] of the next token of each of n other sessions of this model. The cache of
+    // this session does not change.
     virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits,
                           const void* cos, const void* sin, const int32_t* cached, int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
-    // Of every forward pass from now on, keep what this layer reads: its normalised input. -1:
-    // nothing is kept.
+    // Keep the normalised input of a layer in each forward pass from now on; -1 for none.
     virtual void watch(int layer) = 0;
     virtual int width() const = 0;
-    // What the watched layer read at this place of the tokens that were fed last, as numbers of 8
-    // bits [width].
+    // Write the input of the watched layer for a token of the last forward pass, in 8 bits [width].
     virtual void state(int place, int8_t* numbers) const = 0;
 };
 
 struct Model {
     virtual ~Model() = default;
-    // Floats, or rows of 8-bit weights with a scale each.
+    // Set floats, or rows of 8-bit weights with a scale per row.
     virtual void set(int layer, int slot, const void* data, const float* scales) = 0;
-    // Panels of groups.hpp, which stay the caller's.
+    // Set panels of groups.hpp, which remain owned by the caller.
     virtual void set_panels(int layer, int slot, const void* data, int bits) = 0;
-    // The queries and keys of this layer are not turned.
+    // Disable rotary positions in a layer.
     virtual void unturned(int layer) = 0;
-    // The tokens of a reduced head; the logits of all others are -infinity.
+    // Set the tokens of a reduced head; the logits of all other tokens are -infinity.
     virtual void head_of(const int32_t* tokens, int n) = 0;
     virtual Session* session() const = 0;
     virtual size_t bytes() const = 0;
     virtual size_t cache_bytes() const = 0;  // of a session, per token
 };
 
-// A model of this shape: each type is a specialisation in one of the files that are compiled side
-// by side.
+// Create a model of a shape. Each number type is a specialisation in a file of its own, so that
+// they are compiled in parallel.
 template <class T, class W> Model* new_model(const ModelShape& shape);
 
-// Columns of a panel.
+// The number of columns in a panel.
 template <class T, class W>
 constexpr int WIDE = std::is_same_v<W, grouped> ? GROUP_COLUMNS
                      : std::is_same_v<W, i8>    ? COLUMNS
@@ -85,7 +83,7 @@ template <class T, class W> struct Matrix {
     std::vector<T> scale;  // of 8-bit columns, as long as the panels are wide
     int panels() const { return (columns + WIDE<T, W> - 1) / WIDE<T, W>; }
     size_t bytes() const { return memory.bytes(); }
-    // The first column of a panel in a row of the result, and how many of its columns there are.
+    // The first column of a panel in a row of the result, and its number of columns.
     int column(int p) const { return p * WIDE<T, W>; }
     int width(int p) const { return std::min(WIDE<T, W>, columns - column(p)); }
     const W* panel(int p) const { return memory.template as<W>() + (size_t)p * depth * WIDE<T, W>; }
@@ -98,13 +96,13 @@ template <class T, class W> struct Matrix {
     }
 };
 
-// A panel of groups.hpp: where it is, its bits, and the columns of the result that it gives.
+// A panel of groups.hpp: its address, its bits, and its columns in the result.
 struct GroupPanel {
     const uint8_t* data = nullptr;
     int bits = 8, column = 0, width = 0;
 };
 
-// Panels of several matrices side by side, each in the bits of its own.
+// The panels of several matrices, each with bits of its own.
 template <> struct Matrix<float, grouped> {
     int depth = 0;
     std::vector<GroupPanel> list;
@@ -117,8 +115,8 @@ template <> struct Matrix<float, grouped> {
         return sum;
     }
     void shape(int k, int) { depth = k; }
-    // Have the panels of a matrix of n columns, the first of which is `column` of the result, in
-    // the places first, first + stride ... of the list.
+    // Insert the panels of a matrix with n columns, from `column` of the result on, at the indices
+    // first, first + stride, ... of the list.
     void take(const void* data, int bits, int n, int column, size_t first, size_t stride) {
         const size_t size = groups_of(depth) * block_bytes(bits),
                      count = (n + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
@@ -165,8 +163,8 @@ template <class T, class W> struct Weights : Model {
         head.shape(s.width, s.head_rows);
     }
 
-    // Pack n rows of weights as columns of a matrix from `column` on, whose panels are every
-    // `stride`-th from `first` on.
+    // Pack n rows of weights as columns from `column` on of a matrix whose panels are first, first
+    // + stride, ...
     static void pack_into(Matrix<T, W>& m, const void* data, const float* scales, size_t depth,
                           size_t n, size_t column, size_t first, size_t stride) {
         if constexpr (std::is_same_v<W, grouped>) {
@@ -186,7 +184,7 @@ template <class T, class W> struct Weights : Model {
         }
     }
 
-    // The slots before EMBEDDING are of a layer, the others of the model (at: -1).
+    // The slots before EMBEDDING belong to a layer, the others to the model (at: -1).
     static void check_place(int at, int slot) {
         if (at < 0 && slot < EMBEDDING) raise(std::invalid_argument("this slot is of a layer"));
     }

@@ -1,10 +1,10 @@
-// Linear layers: y[m][n] = sum over k of x[m][k] w[n][k], each y summed over k in order, for any m
-// and thread.
+// Linear layers in floats: y[m][n] = sum over k of x[m][k] w[n][k]. Each y is summed over k in
+// order, for any m and thread.
 //
-// Weights are stored in panels of PANEL output columns, [N / PANEL][K][PANEL]: a step in k loads
-// one line of the panel and multiplies it with one number of each row. Few rows read the panel
-// once, from memory, close to its bandwidth; more rows go over pieces of BLOCK steps that stay in
-// the first-level cache, and fetch the next piece meanwhile.
+// Weights are stored in panels of PANEL output columns, [N / PANEL][K][PANEL]. A step in k loads a
+// line of the panel and multiplies it by a number of each row. A few rows read the panel once,
+// close to the bandwidth of the memory. More rows process pieces of BLOCK steps, which stay in the
+// first-level cache, and prefetch the next piece.
 #pragma once
 #include <algorithm>
 #include "vectors.hpp"
@@ -17,12 +17,12 @@ constexpr int ONE_PASS = MANY_REGISTERS ? 6 : 3;  // rows that read a panel once
 constexpr int ROWS = 48;                          // rows that go over a panel together
 template <class T> constexpr int PANEL = P * LANES<T>;
 
-// Memory lines (64 bytes) in a step of a panel, and steps whose weights are 16 KiB.
+// The cache lines (64 bytes) in a step of a panel, and the number of steps with 16 KiB of weights.
 template <class T, class W> constexpr int LINES = std::max(1, PANEL<T>*(int)sizeof(W) / 64);
 template <class T, class W> constexpr int BLOCK = 16384 / (PANEL<T> * (int)sizeof(W));
 
-// M rows times C vectors of a panel over `steps` steps, on top of what y holds if `more`. FETCH
-// lines a step are prefetched.
+// Multiply M rows by C vectors of a panel over `steps` steps, added to the previous value of y if
+// `more`. FETCH lines per step are prefetched.
 template <class T, class W, int M, int C, int FETCH>
 INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
                  const char* ahead) {
@@ -71,7 +71,7 @@ INLINE void some_rows(int m, const W* w, const T* x, size_t ldx, int steps, T* y
     }
 }
 
-// rows <= ROWS rows of x times one panel into y [rows][PANEL].
+// Multiply rows <= ROWS rows of x by a panel into y [rows][PANEL].
 template <class T, class W>
 APART void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
     constexpr int L = LINES<T, W>;
@@ -98,8 +98,8 @@ APART void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* 
     }
 }
 
-// Put rows [N][K] of a weight matrix into columns `column`... of panels. `stride` panels apart:
-// gate and up take turns.
+// Pack rows [N][K] of a weight matrix as columns from `column` on of panels that are `stride`
+// apart, because the panels of gate and up alternate.
 template <class T, class W>
 void pack(W* panels, const W* rows, size_t n, size_t k, size_t column, size_t first,
           size_t stride) {

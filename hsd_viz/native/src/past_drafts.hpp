@@ -1,4 +1,4 @@
-// What is learned from drafts: DatabaseDrafter._learn and Trust of hsd_viz.drafting.
+// Learning from past drafts: DatabaseDrafter._learn and Trust of hsd_viz.drafting.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -8,10 +8,10 @@ namespace hsd {
 
 constexpr int MOST_BUCKETS = 16;
 
-// A database of the drafter is the text's own, the semantic one, or an index file.
+// The kinds of the drafter's databases: context, semantic, or an index file.
 enum class Origin { TEXT, STATES, FILE };
 
-// One database of the drafter, and how far it is to be trusted: Trust.
+// A database of the drafter, and the trust in it (Trust).
 struct Asked {
     Origin origin;
     IndexFile file;
@@ -27,10 +27,10 @@ struct Asked {
     }
 };
 
-// The trees drafted since the last tokens came: they are learned from when the next ones come.
+// The trees drafted since the last tokens were emitted, to learn from when the next ones are.
 class PastDrafts {
   public:
-    // The first rounds find room.
+    // Reserve memory for the first rounds.
     PastDrafts() {
         rounds_.reserve(16);
         tokens_.reserve(1024);
@@ -38,8 +38,8 @@ class PastDrafts {
         places_.reserve(256);
     }
 
-    // A tree begins after a text of `length` tokens, of which `emitted` were emitted; the text ends
-    // in the n tokens `text`.
+    // Begin a tree after a text of `length` tokens, of which `emitted` were emitted; the text ends
+    // with the n tokens `text`.
     void open(const int32_t* text, int n, int64_t length, int64_t emitted) {
         const int64_t ahead = std::max<int64_t>(0, length - emitted);
         Round& round = rounds_.emplace_back();
@@ -50,14 +50,14 @@ class PastDrafts {
         round.answer = (int)answers_.size();
     }
 
-    // What a database said after a node of that tree (-1: the text), by a key of this bucket: one
-    // of these continuations follows with the probability `expected`.
+    // Add the answer of a database after a node of that tree (-1: the text), by a key of a bucket:
+    // one of these continuations follows with the probability `expected`.
     void add_answer(int node, int which, int bucket, double expected, const Match& match) {
         answers_.push_back({node, which, bucket, (int)tokens_.size(), match.n, expected});
         for (int k = 0; k < match.n; ++k) tokens_.push_back(match.continuations[k].token);
     }
 
-    // The tree ends; it has these nodes.
+    // End the tree, which has these nodes.
     template <class Node> void close(const std::vector<Node>& nodes) {
         Round& round = rounds_.back();
         round.n_answers = (int)answers_.size() - round.answer;
@@ -66,14 +66,14 @@ class PastDrafts {
         for (const Node& node : nodes) places_.push_back({node.token, node.parent});
     }
 
-    // Walk the trees along the n `tokens` that follow the `emitted` ones, count the hits and misses
-    // of every answer on the way, and forget the trees.
+    // Follow the trees along the n `tokens` after the `emitted` ones, count the hits and misses of
+    // each answer on the path, and remove the trees.
     void learn(const int32_t* tokens, int n, int64_t emitted, const DrafterSettings& settings,
                std::vector<Asked>& databases) {
         for (const Round& round : rounds_) {
             const int64_t ahead = round.length - emitted;
-            // Drafted after tokens that the target then refused: what would have followed is not
-            // known.
+            // The draft followed tokens that the target rejected, so its correct continuation is
+            // not known.
             if (ahead < 0 || ahead > n || ahead != round.n_ahead) continue;
             if (!std::equal(tokens, tokens + ahead, tokens_.begin() + round.ahead)) continue;
             int node = -1;
@@ -96,7 +96,7 @@ class PastDrafts {
         int node, which, bucket, first, n;
         double expected;
     };
-    // The parts of a tree follow one another in the vectors below.
+    // The parts of a tree are consecutive in the vectors below.
     struct Round {
         int64_t length;
         int ahead, n_ahead, node, n_nodes, answer, n_answers;
@@ -105,7 +105,7 @@ class PastDrafts {
         int32_t token, parent;
     };
 
-    // Count for the databases, in their order, whether they knew the token after a node, up to the
+    // Count for each database, in order, whether it proposed the token after a node, up to the
     // first that did.
     void observe(const Round& round, int node, int32_t token, const DrafterSettings& settings,
                  std::vector<Asked>& databases) const {
@@ -119,7 +119,7 @@ class PastDrafts {
         }
     }
 
-    // The node after another one that has this token; n_nodes: there is none.
+    // The child of a node with a token; n_nodes if there is none.
     int child_of(const Round& round, int node, int32_t token) const {
         const Place* places = places_.data() + round.node;
         int child = node + 1;

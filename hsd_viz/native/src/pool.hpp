@@ -1,14 +1,14 @@
-// A small pool: one caller leads, the others help as they come.
+// A small thread pool: one caller leads, and the other threads help when they are available.
 //
-// A piece of work is `items` independent calls. They are handed out by one atomic ticket (phase,
-// items, next), so the leader never waits for a helper that is late, asleep or was taken off its
-// core: only for calls that a helper has begun. Results cannot depend on who makes a call. Helpers
-// spin for some microseconds between pieces, then sleep.
+// A piece of work consists of `items` independent calls. They are assigned by an atomic ticket
+// (phase, items, next), so that the leader waits only for calls that a helper has begun, never for
+// a helper that is late, asleep or descheduled. Results do not depend on the thread of a call.
+// Helpers spin for a few microseconds between pieces, then sleep.
 #pragma once
 #ifdef __wasm__
 namespace hsd {
 
-// A browser's worker has one thread.
+// A worker of a browser has a single thread.
 class Team {
   public:
     explicit Team(int) {}
@@ -45,8 +45,8 @@ class Pool {
   public:
     typedef void (*Call)(void* context, int item);
 
-    // The process's pool. Never destroyed: its threads are detached and end with the process. A
-    // forked child starts a new one.
+    // The pool of the process. It is never destroyed: its threads are detached and end with the
+    // process. A forked child starts a new pool.
     static Pool& instance() {
         static std::once_flag once;
         std::call_once(once,
@@ -62,8 +62,8 @@ class Pool {
         return *pool;
     }
 
-    // Become the leader of up to `threads` threads; false when another caller leads (it then works
-    // alone).
+    // Become the leader of up to `threads` threads. Returns false if another caller leads; the
+    // caller then works alone.
     bool lead(int threads) {
         if (!leader_.try_lock()) return false;
         try {
@@ -74,7 +74,7 @@ class Pool {
                 helpers_.push_back(std::move(helper));
             }
         } catch (...) {
-            // No more threads to be had: those there are will do.
+            // No further thread can be started: use the existing ones.
         }
         active_.store(std::min(threads - 1, (int)helpers_.size()));
         return true;
@@ -85,8 +85,8 @@ class Pool {
         leader_.unlock();
     }
 
-    // Leader only: make calls 0..items-1, together with the threads that are awake, and return when
-    // all are made.
+    // Leader only: make the calls 0..items-1 together with the threads that are awake, and return
+    // when all are complete.
     void run(int items, Call call, void* context) {
         call_ = call;
         context_ = context;
@@ -114,22 +114,22 @@ class Pool {
         return pool;
     }
 
-    // Take calls while there are any; whether one was taken.
+    // Make calls while there are any. Returns whether any was made.
     bool work() {
         bool some = false;
         uint64_t ticket = ticket_.load();
         for (;;) {
             const int items = ticket >> 24 & 0xffffff, next = ticket & 0xffffff;
             if (next >= items) return some;
-            // What chunk_ is read here may be of another piece; the exchange decides, and any
-            // number is good.
+            // This chunk_ may belong to another piece. The exchange decides, and any number is
+            // valid.
             const int end = std::min(items, next + chunk_.load(std::memory_order_relaxed));
             if (!ticket_.compare_exchange_weak(ticket, (ticket & ~(uint64_t)0xffffff) | end))
                 continue;
             try {
                 for (int item = next; item < end; ++item) call_(context_, item);
             } catch (const std::bad_alloc&) {
-                // The leader raises it when no call is left that reads its frame.
+                // The leader raises the error when no remaining call reads its stack frame.
                 failed_.store(true, std::memory_order_relaxed);
             }
             done_.fetch_add(end - next, std::memory_order_release);
@@ -166,7 +166,7 @@ class Pool {
             }
             for (int k = 0; k < 32; ++k) breathe();
             if (clock::now() - idle_since < std::chrono::microseconds(SPIN_MICROSECONDS)) continue;
-            // A piece that begins between the last look and falling asleep is done by the others.
+            // A piece that begins between the last check and the sleep is done by other threads.
             self->sleep();
             idle_since = clock::now();
         }
@@ -186,8 +186,8 @@ class Pool {
     alignas(64) std::atomic<int> active_{0};
 };
 
-// The threads of a forward pass. With one thread, or when the pool is taken, calls are made in a
-// plain loop.
+// The threads of a forward pass. With one thread, or if the pool is in use, calls are made in a
+// loop.
 class Team {
   public:
     explicit Team(int threads) : pool_(threads > 1 ? &Pool::instance() : nullptr) {

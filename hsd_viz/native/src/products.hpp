@@ -1,13 +1,13 @@
-// Rows of states times a matrix, in the arithmetic of its weights.
+// Multiply rows of states by a matrix, in the arithmetic of its weights.
 #pragma once
 #include "model.hpp"
 
 namespace hsd {
 
-// States that a helper works on at a time.
+// The number of states that a helper processes at a time.
 constexpr int SHARE = 16;
 
-// out = silu(gate) * up, for a line of a panel of n columns.
+// out = silu(gate) * up, for a row of a panel with n columns.
 template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
     for (int c = 0; c < n; c += LANES<T>) {
         const vec<T> g = load(gate + c);
@@ -17,7 +17,7 @@ template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
 
 template <class T, class W> class Products {
   public:
-    // y [m][ldy] = x [m][ldx] times the matrix, plus what y held if `add`.
+    // y [m][ldy] = x [m][ldx] times the matrix, added to the previous value of y if `add`.
     void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows,
                 T* y, size_t ldy, bool add) {
         const Rows in = ready(team, a, x, ldx, depth, rows);
@@ -39,7 +39,8 @@ template <class T, class W> class Products {
         });
     }
 
-    // y [m][ldy] = silu(gate) * up, whose panels alternate in the matrix, of x [m][ldx].
+    // y [m][ldy] = silu(gate) * up for x [m][ldx]. The panels of gate and up alternate in the
+    // matrix.
     void gated(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y,
                size_t ldy) {
         const Rows in = ready(team, a, x, ldx, depth, rows);
@@ -57,8 +58,8 @@ template <class T, class W> class Products {
     }
 
   private:
-    // What the rows x [m][ldx] are multiplied as: themselves, or numbers of 8 or 16 bits with
-    // scales.
+    // The form in which the rows x [m][ldx] are multiplied: unchanged, or quantised to 8 or 16
+    // bits.
     struct Rows {
         const T* x;
         size_t ldx;

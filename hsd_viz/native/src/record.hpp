@@ -1,4 +1,5 @@
-// What a decode records: rows of the tables of hsd_viz.trace. Times are nanoseconds from its start.
+// The rows of the tables of hsd_viz.trace that a decode records. Times are nanoseconds from its
+// start.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,28 +8,26 @@
 
 namespace hsd {
 
-// A round is the one of the innermost open() until close(); a call belongs to it, before the first
-// to -1.
+// A call belongs to the innermost open round; calls before the first round belong to round -1.
 class Record {
   public:
-    // A source is a level or, above the target's, a database; a name is a level; a path is the sum
-    // of 2 to the power of its levels.
+    // A source is the number of a level or, above the target's, of a database. A name is the number
+    // of a level. A path is the sum of 2 to the power of its levels.
     std::vector<TokenRow> tokens;
     std::vector<DraftRow> drafts;
     std::vector<RoundRow> rounds;
     std::vector<CallRow> calls;
     int64_t emitted = 0;  // tokens
 
-    // Time in forward passes, and in sampling and verification by their logits.
+    // The time in forward passes, sampling and verification.
     int64_t inside = 0;
 
-    // It is `now` in the time of the decode: what its caller does with the rows may be a part of
-    // that time, or not.
+    // Set the time of the decode. The caller decides whether it includes the handling of rows.
     void resume_at(int64_t now) { zero_ = clock() - now; }
     int64_t now() const { return clock() - zero_; }
 
     void open() { open_.push_back({next_++, now()}); }
-    // End the innermost open round. Of its row are set: its id, the round around it, its times.
+    // Close the innermost round, and set the id, the parent and the times of its row.
     RoundRow close() {
         const Open closed = open_.back();
         open_.pop_back();
@@ -41,7 +40,7 @@ class Record {
     }
     int round() const { return open_.empty() ? BEFORE_ROUNDS : open_.back().id; }
 
-    // A call of the level or drafter at a place of the stack, from `start` to now.
+    // Record a call of the level or drafter at an index of the stack, from `start` to now.
     void call(int place, CallRow::Kind kind, int64_t start, int fed, int cached = 0,
               int steps = 1) {
         CallRow row;

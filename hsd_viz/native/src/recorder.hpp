@@ -1,4 +1,4 @@
-// From a round to its rows: hsd_viz.decoding.record.
+// Record the rows of rounds: hsd_viz.decoding.record.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@ template <class T> class Recorder {
   public:
     Recorder(Record& record, Verifier<T>& verifier) : record_(record), verifier_(verifier) {}
 
-    // The tokens that the target emitted, with their rows described by at most `details` likeliest
-    // tokens (0: not described). `target` is its place in the stack; `path(start)` gives the path
-    // of a token from a level.
+    // Record the tokens that the target emitted, with up to `details` most likely tokens of their
+    // rows (0: no details). `target` is its index in the stack; `path(start)` is the path of a
+    // token from a level.
     template <class Path>
     void tokens(const Draft<T>& draft, const Verification& verified, const RowStore<T>& rows,
                 int target, int details, Path&& path) {
@@ -41,7 +41,7 @@ template <class T> class Recorder {
         }
     }
 
-    // The draft of the innermost open round, which a level at a place of the stack verified.
+    // Record the draft of the innermost round, which the level at an index of the stack verified.
     void draft(int place, const Draft<T>& draft, const Verification& verified) {
         const Verdict& verdict = verifier_.verdict;
         const std::vector<DraftRow::Verdict>& fates = fates_of(draft, verified);
@@ -69,7 +69,8 @@ template <class T> class Recorder {
         }
     }
 
-    // End the innermost open round, of a level at a place of the stack that verified by `rule`.
+    // Close and record the innermost round, of the level at an index of the stack that verified by
+    // `rule`.
     void close_round(int place, const Draft<T>& draft, const Verification& verified, int rule) {
         const int accepted = (int)verified.accepted.size();
         RoundRow row = record_.close();
@@ -88,7 +89,7 @@ template <class T> class Recorder {
   private:
     static double known(int64_t value) { return value < 0 ? NONE : (double)value; }
 
-    // How a token of the target's own came into the text.
+    // The kind of the target's own token.
     static TokenRow::Kind own_kind(RoundRow::Outcome outcome) {
         if (outcome == RoundRow::CORRECTION) return TokenRow::CORRECTION;
         return outcome == RoundRow::BONUS ? TokenRow::BONUS : TokenRow::PLAIN;
@@ -110,7 +111,7 @@ template <class T> class Recorder {
         row.top = likely(top);
     }
 
-    // What a sampled correction was drawn from.
+    // Set the residual from which a sampled correction was drawn.
     void describe_correction(const Draft<T>& draft, const Verification& verified,
                              const RowStore<T>& rows, int most, TokenRow& row) {
         if (verified.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
@@ -129,7 +130,7 @@ template <class T> class Recorder {
         fates_.assign(draft.size(), DraftRow::UNREACHED);
         for (int node = 0; node < draft.size(); ++node)
             if (!std::isnan(verdict.p[node])) fates_[node] = DraftRow::REJECTED;
-        // A node that was accepted is cut where an end token came before it.
+        // Accepted nodes after an end token are cut.
         for (int node : verdict.accepted) fates_[node] = DraftRow::CUT;
         for (int node : verified.accepted) fates_[node] = DraftRow::ACCEPTED;
         return fates_;

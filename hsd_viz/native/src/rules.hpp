@@ -1,5 +1,5 @@
-// The verification rules: hsd_viz.decoding.verify, with the same arithmetic in the same order.
-// Every one gives tokens that are distributed as the verifier's own.
+// The verification rules of hsd_viz.decoding.verify, with the same arithmetic in the same order.
+// Under each rule the emitted tokens are distributed as the verifier's own.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,18 +10,20 @@
 
 namespace hsd {
 
-// A node of a draft tree, parents before children; node i follows `parent` (-1: the text). `source`
-// is what first proposed it (a level, or after the levels a database), `start` the level it came
-// from; a negative or NaN entry is unknown.
+// A node of a draft tree, in which parents come before children. `parent` is -1 for a node that
+// follows the text. `source` is the number of the level or, after the levels, of the database that
+// first proposed it; `start` is the level at which its path begins. Negative and NaN values are
+// unknown.
 struct Node {
     int32_t token, parent = -1, depth = 1, source = 0, start = 0, key_length = -1, position = -1;
     int64_t count = -1;
     double score = NAN, cosine = NAN;
 };
 
-// What a verification found. `accepted` nodes in order, then the verifier's own `token`, drawn from
-// row `row` (0: after the text, 1 + i: after node i), the last of `walked`. `examined` places had
-// draft tokens to compare with. Of each node p, q, u and h, NaN where not examined.
+// The result of a verification: the `accepted` nodes in order, and the verifier's own `token` after
+// them, drawn from row `row` (0: after the text, 1 + i: after node i), the last of `walked`.
+// `examined` is the number of positions with draft tokens that were compared. Each node has p, q, u
+// and h, which are NaN if it was not examined.
 struct Verdict {
     std::vector<int> accepted, walked, own;
     int token, row, examined;
@@ -40,8 +42,8 @@ struct Verdict {
     }
 };
 
-// Walk a tree of point masses: at each place the verifier's own token decides, asked for by
-// `own(row)` in the order of the walk. Exact, because every token that is emitted is the verifier's
+// Verify a tree of point masses: at each position the verifier's own token, `own(row)`, decides; it
+// is drawn in the order of the path. This is exact, because each emitted token is the verifier's
 // own draw.
 template <class Own> void walk(const std::vector<Node>& tree, Verdict& verdict, Own&& own) {
     const int n = (int)tree.size();
@@ -65,12 +67,12 @@ template <class Own> void walk(const std::vector<Node>& tree, Verdict& verdict, 
         }
     }
     verdict.token = tokens[verdict.row];
-    // Every place on the path but the last had a child, the one that was walked to.
+    // Each position on the path except the last has a child on the path.
     verdict.examined = (int)verdict.accepted.size() + tried;
 }
 
-// A chain that was sampled from rows q. `p(k)` is the verifier's row after k tokens, `left` room
-// for a row.
+// The verification of a chain that was sampled from rows q. `p(k)` is the verifier's row after k
+// tokens; `left` is a buffer for a residual.
 template <class T, class Rows> struct SampledChain {
     const std::vector<Node>& nodes;
     const T* q;
@@ -84,15 +86,15 @@ template <class T, class Rows> struct SampledChain {
     const T* q_row(int k) const { return q + (size_t)k * vocab; }
     double p_of(int k) { return p(k)[nodes[k].token]; }
 
-    // left = (w p - q)+ after k tokens; returns its sum.
+    // Compute the residual left = (w p - q)+ after k tokens, and return its sum.
     double residual(int k, double w) {
         const T *mine = p(k), *theirs = q_row(k), weight = (T)w;
         for (int i = 0; i < vocab; ++i) left[i] = std::max(weight * mine[i] - theirs[i], T(0));
         return total(left, vocab);
     }
 
-    // Accept while u q < p (Leviathan et al. 2023, Chen et al. 2023). Returns how many; where not
-    // all, `left` has the residual.
+    // Accept tokens while u q < p (Leviathan et al. 2023, Chen et al. 2023). Returns their number;
+    // if not all are accepted, `left` is the residual.
     int token() {
         for (int k = 0; k < size(); ++k) {
             verdict.p[k] = p_of(k);
@@ -114,7 +116,8 @@ template <class T, class Rows> struct SampledChain {
         return whole(w);
     }
 
-    // Joint ratios over their largest so far (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
+    // Joint ratios divided by their running maximum (Zhou et al. 2026, arXiv 2601.05724, Algorithm
+    // 2).
     int branch() {
         std::vector<double> w(size() + 1, 1.0);
         double ratio = 1, cap = 1;
@@ -127,7 +130,7 @@ template <class T, class Rows> struct SampledChain {
         return whole(w);
     }
 
-    // Accept up to the last place whose u is below h.
+    // Accept up to the last position whose u is below h.
     int whole(const std::vector<double>& w) {
         const int n = size();
         for (int k = n;; --k) {
@@ -141,8 +144,8 @@ template <class T, class Rows> struct SampledChain {
     }
 };
 
-// Apply a rule (a RoundRow::Rule) and draw the token after what is accepted with the number of its
-// place.
+// Apply a rule (a RoundRow::Rule), and draw the token after the accepted ones by the number of its
+// position.
 template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain, const double* r) {
     Verdict& verdict = chain.verdict;
     const int n = chain.size();
@@ -163,8 +166,8 @@ template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain
     verdict.examined = std::min(accepted + 1, n);
     const T* row = chain.p(accepted);
     if (accepted < n) {
-        // p and q can agree to the last bit at a place that was rejected by rounding alone: then p
-        // itself is the limit.
+        // If rounding alone caused the rejection, p and q can be equal to the last bit. The limit
+        // of the residual is then p itself.
         if (!(verdict.residual_sum > 0)) {
             std::copy_n(row, chain.vocab, chain.left);
             verdict.residual_sum = total(chain.left, chain.vocab);

@@ -1,12 +1,12 @@
-// The functions of interface.hpp, which says what they do. Those that can fail leave a sentence in
-// hsd_error().
+// The functions that interface.hpp declares and describes. If a function fails, hsd_error() returns
+// the reason.
 #include "drafter.hpp"
 #include "forward.hpp"
 #include "loop.hpp"
 
 namespace hsd {
 
-// A function of other types than interface.hpp declares is an error of the compiler.
+// A function whose types differ from those in interface.hpp is a compile error.
 #define API extern "C"
 
 template <class R, class F> static R guarded(R failure, F&& f) {
@@ -24,7 +24,7 @@ template <class R, class F> static R guarded(R failure, F&& f) {
 #endif
 }
 
-// Whether a call does not fail.
+// Make a call, and return whether it succeeds.
 template <class F> static int succeeds(F&& call) {
     return guarded(0, [&] {
         call();

@@ -1,6 +1,6 @@
-// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k, top-p
-// and min-p, and a draw from it. The same operations in the same order as
-// hsd_viz.decoding.sampling: the same bits.
+// Sample a token from a row of logits: take the arg-max, or compute the distribution after
+// temperature, top-k, top-p and min-p and draw from it. The operations and their order are those of
+// hsd_viz.decoding.sampling, so that the results are bit-equal.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -28,7 +28,7 @@ template <class T> T max_of(const T* logits, int n) {
     return best;
 }
 
-// The lowest index of the largest logit.
+// The arg-max of the logits, of equal ones that with the lowest index.
 template <class T> int best_of(const T* logits, int n) {
     const T best = max_of(logits, n);
     for (int i = 0; i < n; ++i)
@@ -36,12 +36,12 @@ template <class T> int best_of(const T* logits, int n) {
     return 0;
 }
 
-// The smallest probability in the nucleus: the likeliest tokens up to and with the one that reaches
-// top_p.
+// The smallest probability in the nucleus, which consists of the most likely tokens up to and
+// including the one that reaches top_p.
 template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) {
     std::copy(p, p + n, sorted);
     double before = 0;
-    // The nucleus is small as a rule: sort as much of the row as it takes.
+    // The nucleus is usually small, so only as much of the row as necessary is sorted.
     for (int done = 0, part = 64; done < n; part *= 8) {
         const int end = std::min(n, done + part);
         if (end < n) std::nth_element(sorted + done, sorted + end, sorted + n, std::greater<T>());
@@ -54,7 +54,7 @@ template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) 
     return sorted[n - 1];
 }
 
-// The sum of p [n] in the lanes of LaneSum; `spare` has room for 64.
+// The sum of p [n] in the lanes of LaneSum; `spare` has space for 64 numbers.
 template <class T> T lane_sum(const T* p, int n, T* spare) {
     LaneSum<T> sum;
     int i = 0;
@@ -71,7 +71,7 @@ template <class T> void multiply_row(T* p, int n, T by) {
     for (int i = 0; i < n; ++i) p[i] *= by;
 }
 
-// Set what is below the k-th largest of x [n] to -infinity.
+// Set the elements of x [n] below the k-th largest to -infinity.
 template <class T> void keep_largest(T* x, int n, int k, T* spare) {
     std::copy(x, x + n, spare);
     std::nth_element(spare, spare + k - 1, spare + n, std::greater<T>());
@@ -80,7 +80,7 @@ template <class T> void keep_largest(T* x, int n, int k, T* spare) {
         if (x[i] < border) x[i] = -INFINITY;
 }
 
-// x [n] = e^x; returns the sum in the lanes of LaneSum.
+// Replace x [n] by e^x, and return the sum in the lanes of LaneSum.
 template <class T> T exponentiate(T* x, int n, T* spare) {
     auto replace = [](T* at) {
         const vec<T> e = exponential(load(at));
@@ -105,8 +105,8 @@ template <class T> void keep_likely(T* p, int n, T least, T* spare) {
     multiply_row(p, n, T(1) / lane_sum(p, n, spare));
 }
 
-// p [n] from logits [n]; `spare` has room for n and 64 more. As
-// hsd_viz.decoding.sampling.distribution, to the last bit.
+// Compute p [n] from logits [n], bit-equal to hsd_viz.decoding.sampling.distribution. `spare` has
+// space for n + 64 numbers.
 template <class T>
 void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, T* spare) {
     const T top = max_of(logits, n);
@@ -118,8 +118,8 @@ void distribute(const T* logits, int n, const SamplingSettings& sampling, T* p, 
     if (sampling.min_p > 0) keep_likely(p, n, max_of(p, n) * (T)sampling.min_p, spare);
 }
 
-// The sums of p [n] in float64 of every block of 64, in order. Eight blocks are summed side by
-// side: a sum of one waits for each addition.
+// The float64 sums of each block of 64 of p [n], in order. Eight blocks are summed at the same
+// time, because the additions of a single sum have to wait for each other.
 constexpr int BLOCK_OF_SUM = 64;
 template <class T> void block_sums(const T* p, int n, double* sums) {
     constexpr int SIDE = 8;
@@ -137,14 +137,14 @@ template <class T> void block_sums(const T* p, int n, double* sums) {
     }
 }
 
-// What follows needs room for the sums of the blocks of a row.
+// The functions below need a buffer for the sums of the blocks of a row.
 inline double* room_for_sums(int n) {
     static thread_local std::vector<double> room;
     room.resize((n + BLOCK_OF_SUM - 1) / BLOCK_OF_SUM);
     return room.data();
 }
 
-// The sum of p [n] in float64: every block of 64 in order, then the blocks in order.
+// The float64 sum of p [n]: each block of 64 in order, then the blocks in order.
 template <class T> double total(const T* p, int n) {
     double sum = 0, *sums = room_for_sums(n);
     block_sums(p, n, sums);
@@ -152,7 +152,7 @@ template <class T> double total(const T* p, int n) {
     return sum;
 }
 
-// The first token whose cumulative sum is above `chance` of the whole, as
+// The first token whose cumulative sum is above `chance` times the total, as in
 // hsd_viz.decoding.sampling.draw.
 template <class T> int draw(const T* p, int n, double chance) {
     double whole = 0, before = 0, *sums = room_for_sums(n);

@@ -5,14 +5,14 @@
 
 namespace hsd {
 
-// An earlier occurrence of the last token of a text whose state before it is similar: where what
-// followed it is, and the cosine.
+// A passage after an earlier occurrence of the last token of a text before which the state was
+// similar: the position of its next token, and the cosine.
 struct Copy {
     int position;
     double cosine;
 };
 
-// The states of a text: of each place the direction of what a layer of the target read there.
+// The directions of a layer's input states at the positions of a text.
 class Semantic {
   public:
     Semantic() = default;
@@ -26,8 +26,9 @@ class Semantic {
         for (int i = 0; i < n; ++i) squares_.push_back((double)product(size(), size()));
     }
 
-    // The occurrences of the last token of `context` with the most similar states before them, most
-    // similar first, then latest. None if the state before the last token is not known.
+    // The occurrences of the last token of `context` with the most similar states before them: the
+    // most similar first, of equal ones the latest. None if the state before the last token is not
+    // known.
     void find(const Context& context, int64_t length, std::vector<Copy>& copies) const {
         copies.clear();
         if (length != context.size() || length < 2 || size() < length - 1) return;
@@ -44,7 +45,7 @@ class Semantic {
         }
     }
 
-    // The band of a cosine, from 1 on: how much a copy is trusted is learned for each band.
+    // The band of a cosine, from 1 on. The trust in copies is learned per band.
     int band(double cosine) const {
         return std::min(settings_.bands,
                         1 + (int)((cosine - settings_.least_cosine) / settings_.band_width));

@@ -1,16 +1,16 @@
 // Attention of models in groups (groups.hpp): keys and queries of 12 bits, weights of 14 bits times
 // values of 12 bits, each with a scale per place.
 //
-// All sums are exact integers, in any order: nothing depends on where in the cache a token of a
-// draft tree is.
+// All sums are exact integers in any order, so that results do not depend on the cache positions of
+// the tokens of a draft tree.
 #pragma once
 #include "attention.hpp"
 #include "shorts.hpp"
 
 namespace hsd {
 
-// Keys [place / 32][dim / 2][32][2], values [dim / 32][place / 2][32][2], and the scales of their
-// places.
+// Keys are [place / 32][dim / 2][32][2], values [dim / 32][place / 2][32][2]; each position has a
+// scale.
 struct ShortHead {
     static constexpr int MOST = 12;  // queries at a time
     static constexpr float MOST_KEY = 2047, MOST_WEIGHT = 16383;
@@ -25,7 +25,7 @@ struct ShortHead {
     static size_t value_numbers(int dim, int capacity) {
         return round_up(dim, SHORT_COLUMNS) * capacity;
     }
-    // The scales have room for a vector behind them.
+    // The scales have space for another vector at their end.
     static size_t bytes(int dim, int capacity) {
         return (key_numbers(dim, capacity) + value_numbers(dim, capacity)) * sizeof(int16_t) +
                2 * (capacity + 64) * sizeof(float);
@@ -80,7 +80,7 @@ struct ShortScratch {
     Scratch<float> scores, scaled, ordered;
 };
 
-// The queries of a head as rows of 12-bit numbers [n][2 * pairs]; their scales go to `scales`.
+// Quantise the queries of a head to rows of 12-bit numbers [n][2 * pairs] with `scales`.
 inline const int16_t* short_queries(const Query<float>* queries, int n, float scale,
                                     const ShortHead& head, float* scales, ShortScratch& scratch) {
     const size_t depth = head.pairs() * 2;
@@ -93,7 +93,7 @@ inline const int16_t* short_queries(const Query<float>* queries, int n, float sc
     return rows;
 }
 
-// The scores of n rows of queries at the places up to `end` and some behind: scores [n][ld].
+// Compute the scores [n][ld] of n rows of queries at the positions up to `end`, and some beyond.
 inline void score_shorts(const int16_t* rows, const float* scales, int n, const ShortHead& head,
                          size_t end, float* scores, size_t ld) {
     const size_t depth = head.pairs() * 2;
@@ -105,9 +105,9 @@ inline void score_shorts(const int16_t* rows, const float* scales, int n, const 
         });
 }
 
-// Turn the scores of a query, by place, into weights of 14 bits, by place: q = round(w * (16383 /
-// largest w)), ties to even. What follows up to `room` is zero. The scale of q goes to `scale`;
-// returns the sum of the e[t].
+// Convert the scores of a query to weights of 14 bits, both by cache position: q = round(w * (16383
+// / largest w)), ties to even. Positions up to `room` are padded with zeros. Sets the scale of q,
+// and returns the sum of the e[t].
 inline float short_weights(const View& view, float* scores, const ShortHead& head, int16_t* weights,
                            size_t room, float* scale, Scratch<float>& ordered) {
     constexpr int L = LANES<float>;
@@ -126,7 +126,8 @@ inline float short_weights(const View& view, float* scores, const ShortHead& hea
     return total;
 }
 
-// Values times weights [n][ld], which have these scales, and sum to totals[m] before they had any.
+// Multiply values by quantised weights [n][ld] with their scales. The weights before quantisation
+// sum to totals[m].
 inline void blend_shorts(const Query<float>* queries, int n, const ShortHead& head, int end,
                          const int16_t* weights, size_t ld, const float* scales,
                          const float* totals) {

@@ -38,9 +38,9 @@ INLINE i16v pair_of(const int16_t* x) {
     return (i16v)(i32v{} + pair);
 }
 
-// A row x [n] as numbers q = round(x * (most / largest)), ties to even; returns their scale largest
-// / most. What follows up to a multiple of `whole` is zero. A row without a number of at least
-// SMALLEST is all zeros.
+// Quantise a row x [n]: q = round(x * (most / largest)), ties to even. Returns the scale largest /
+// most. The row is padded with zeros to a multiple of `whole`. A row whose numbers are all below
+// SMALLEST becomes zeros.
 inline float quantise_shorts(const float* x, int n, float most, int16_t* q, int whole) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);
@@ -61,7 +61,7 @@ constexpr int SHORT_ROWS = 6, SHORT_VECTORS = 2;
 #else
 constexpr int SHORT_ROWS = 4, SHORT_VECTORS = 2;
 #endif
-// Vectors of columns that M rows take at a time.
+// The number of vectors of columns that M rows process at a time.
 template <int M>
 constexpr int SHORT_STEP = std::min(SHORT_COLUMNS / LANES<float>, M <= 2 ? 4 : SHORT_VECTORS);
 
@@ -83,7 +83,8 @@ INLINE void add_panel(i32v (&sum)[M][C], const int16_t* panel, int pairs, const 
     }
 }
 
-// M rows times a panel, whose sums fit into 32 bits, each times scales[column] * row_scales[m].
+// Multiply M rows by a panel whose sums fit into 32 bits. Each sum is multiplied by scales[column]
+// * row_scales[m].
 template <int M>
 APART void short_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld,
                           const float* scales, const float* row_scales, float* y, size_t ldy) {
@@ -102,9 +103,9 @@ APART void short_products(const int16_t* panel, int pairs, const int16_t* rows, 
     }
 }
 
-// M rows times a panel of any depth, in float32, each times row_scales[m]. The sums fit into 32
-// bits over SHORT_BLOCK pairs, and are exact in all: their upper and lower 16 bits are added up
-// apart.
+// Multiply M rows by a panel of any depth, in float32. Each sum is multiplied by row_scales[m].
+// Sums over SHORT_BLOCK pairs fit into 32 bits. The total is exact, because their upper and lower
+// 16 bits are added separately.
 constexpr int SHORT_BLOCK = 32;
 template <int M>
 APART void deep_products(const int16_t* panel, int pairs, const int16_t* rows, size_t ld,
@@ -134,7 +135,7 @@ APART void deep_products(const int16_t* panel, int pairs, const int16_t* rows, s
     }
 }
 
-// Call f with M = rows as a constant, for up to SHORT_ROWS rows at a time: f(constant, first row).
+// Call f(constant, first row) for up to SHORT_ROWS rows at a time, with their number as a constant.
 template <class F> INLINE void by_rows(int rows, F&& f) {
     const int tiles = (rows + SHORT_ROWS - 1) / SHORT_ROWS;
     for (int t = 0, m = 0; t < tiles; ++t) {

@@ -1,10 +1,9 @@
-// Vectors of the machine's width, and the functions on them that the C++ library has no vector form
-// of.
+// Vectors of the machine's width, and functions on them that the C++ library does not provide.
 //
-// Every result of the runtime must be the same however many tokens are fed together, and with 8-bit
-// weights on every machine (docs/reference/arithmetic.md). So sums have one fixed order. Fused
-// multiply-adds are for the matrices of floats only, and written out (fma): left to the compiler,
-// two copies of one loop were contracted differently.
+// Every result of the runtime must be independent of the number of tokens that are fed together
+// and, with 8-bit weights, of the machine (docs/reference/arithmetic.md). So sums have a fixed
+// order. Fused multiply-adds are used only for matrices of floats, and explicitly (fma): the
+// compiler contracted two copies of a loop differently.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -50,7 +49,7 @@ struct i8 {
     int8_t value;
 };
 
-// The aligned() attribute is that of one element: any address may be loaded from.
+// The alignment is that of an element, so that vectors can be loaded from any address.
 typedef float f32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef double f64v __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 typedef int32_t i32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
@@ -70,7 +69,7 @@ template <> struct Vector<double> {
 };
 template <class T> using vec = typename Vector<T>::type;
 
-// Elements of T in a vector.
+// The number of elements of T in a vector.
 template <class T> constexpr int LANES = VECTOR_BYTES / (int)sizeof(T);
 
 INLINE f32v load(const float* p) { return *(const f32v*)p; }
@@ -90,7 +89,7 @@ INLINE float widen(bf16 x) {
     return value;
 }
 
-// a * b + c, rounded once where the processor can, twice where it cannot: never sometimes.
+// a * b + c, always rounded once if the processor supports it, else always twice.
 #if defined(__AVX512F__)
 INLINE f32v fma(f32v a, f32v b, f32v c) {
     return (f32v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -169,11 +168,11 @@ template <class T> INLINE T largest_lane(vec<T> v) {
     return best;
 }
 
-// To the nearest integer, ties to even: adding 1.5 * 2^23 leaves it in the low bits. For numbers
-// below 2^22.
+// Round numbers below 2^22 to the nearest integer, ties to even: adding 1.5 * 2^23 leaves the
+// integer in the low bits.
 INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
-// A row without a number of at least this size is all zeros in integers.
+// A row whose numbers are all smaller than this is quantised to zeros.
 constexpr float SMALLEST = 1e-30f;
 
 // The largest magnitude of x [n].
@@ -196,7 +195,7 @@ template <class T> struct LaneSum {
     static constexpr int VECTORS = 64 / LANES<T>;
     vec<T> lanes[VECTORS] = {};
 
-    // 64 numbers at a time, each by its vector: term(i) are those from i on.
+    // Add 64 numbers at a time: term(i) is the vector of numbers from i on.
     template <class F> INLINE void add(F&& term) {
         for (int v = 0; v < VECTORS; ++v) lanes[v] += term(v * LANES<T>);
     }
@@ -213,11 +212,11 @@ template <class T> struct LaneSum {
     }
 };
 
-// Why the last call failed that did: hsd_error().
+// The reason of the last failure: hsd_error().
 inline thread_local char last_error[200] = "";
 inline void set_error(const char* what) { std::strncpy(last_error, what, sizeof last_error - 1); }
 
-// End the call with an error; where there are no exceptions (WebAssembly) the whole program, whose
+// End the call with an error. Without exceptions (in WebAssembly) this ends the program, whose
 // caller reads the reason and restarts it.
 template <class E> [[noreturn]] inline void raise(const E& error) {
 #ifdef __cpp_exceptions
@@ -230,8 +229,8 @@ template <class E> [[noreturn]] inline void raise(const E& error) {
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// Zeroed memory on a page border. Large pieces ask for huge pages: weights are streamed, and
-// prefetchers stop at a page's end.
+// Zeroed memory that begins at a page. Large blocks request huge pages, because weights are
+// streamed and prefetchers stop at the end of a page.
 class Memory {
   public:
     Memory() = default;
@@ -278,7 +277,7 @@ class Memory {
     size_t bytes_ = 0;
 };
 
-// Scratch of at least n elements; what it held is lost when it grows.
+// A buffer of at least n elements, whose content is lost when it grows.
 template <class T> class Scratch {
   public:
     T* at_least(size_t n) {

@@ -1,4 +1,4 @@
-// From the logits of a forward pass to a verdict: hsd_viz.decoding.rejection_sampling.
+// Compute the verdict on a draft from logits: hsd_viz.decoding.rejection_sampling.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace hsd {
 
-// Rows of probabilities that stay when more are made.
+// Rows of probabilities whose addresses stay valid when rows are added.
 template <class T> class RowStore {
   public:
     explicit RowStore(int vocab) : vocab_(vocab) {}
@@ -46,12 +46,12 @@ template <class T> class Verifier {
     Verifier(int vocab, const SamplingSettings& sampling) : vocab_(vocab), sampling_(sampling) {}
     bool greedy() const { return sampling_.temperature == 0; }
 
-    // Room for the logits of a forward pass: row 0 after the text, row 1 + i after node i.
+    // A buffer for the logits of a forward pass: row 0 after the text, row 1 + i after node i.
     T* logits(int rows) { return logits_.at_least((size_t)rows * vocab_); }
     const T* row(int k) { return logits_.at_least(0) + (size_t)k * vocab_; }
 
-    // A token by row 0 of the logits: the arg-max, or drawn with the number r from the row that is
-    // added to `rows`.
+    // The token of row 0 of the logits: the arg-max, or drawn by the number r from the row, which
+    // is added to `rows`.
     int sample(double r, RowStore<T>& rows) {
         return greedy() ? best_of(row(0), vocab_) : draw(make(0, rows), vocab_, r);
     }
@@ -64,9 +64,9 @@ template <class T> class Verifier {
         return p;
     }
 
-    // Verify a draft, sampled from the rows q or (null) of point masses, by the numbers r of its
-    // places and u of its nodes. The verifier's rows at the walked places are added to `rows`,
-    // others perhaps after them.
+    // Verify a draft that was sampled from the rows q, or of point masses if q is null, by the
+    // numbers r of its positions and u of its nodes. The verifier's rows on the walked path are
+    // added to `rows`, possibly followed by others.
     void decide(const std::vector<Node>& draft, const T* q, int rule, const double* r,
                 const double* u, RowStore<T>& rows) {
         const size_t first = rows.rows();
@@ -81,7 +81,8 @@ template <class T> class Verifier {
             judge(rule, chain, r);
         } else {
             walk(draft, verdict, [&](int k) { return draw(make(k, rows), vocab_, *r++); });
-            // The probabilities of what was examined: place k of the walk has row walked[k].
+            // The probabilities of the examined nodes: position k of the path has the row
+            // walked[k].
             for (int node = 0; node < (int)draft.size(); ++node) {
                 if (std::isnan(verdict.p[node])) continue;
                 const auto place =
@@ -92,24 +93,24 @@ template <class T> class Verifier {
         }
     }
 
-    // The row at place k of the walk, which gave `token`: the probability of the token, the
-    // entropy, the likeliest tokens.
+    // The description of the row at position k of the path, from which `token` was drawn: the
+    // probability of the token, the entropy, the most likely tokens.
     void describe_walked(int k, int token, int most, double& p, double& entropy, Top& top) {
         top.n = std::min(most, vocab_);
         describe(row(verdict.walked[k]), vocab_, token, top.n, room() + vocab_, p, entropy,
                  top.tokens, top.shares);
     }
 
-    // What a correction was drawn from, and q there where the draft was sampled: the likeliest
-    // tokens, and the sum of the former. `last` is the verifier's row there.
+    // The most likely tokens and the sum of the residual from which a correction was drawn, and the
+    // most likely tokens of q if the draft was sampled. `last` is the verifier's row.
     double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most,
                                Top& residual, Top& drafted) {
         T* left = room();
         if (q) {
             likeliest(q + (size_t)verdict.row * vocab_, T(1), most, drafted);
         } else {
-            // The verifier drew its own token and it was not among the drafted ones: that is p
-            // without them.
+            // The verifier drew a token that was not drafted: the residual is p without the drafted
+            // tokens.
             std::copy_n(last, vocab_, left);
             for (const Node& node : draft)
                 if (node.parent == verdict.row - 1) left[node.token] = 0;
@@ -120,14 +121,14 @@ template <class T> class Verifier {
     }
 
   private:
-    // Room for a residual, and after it for the description of a row.
+    // A buffer for a residual, followed by one for the description of a row.
     T* room() { return left_.at_least(3 * (size_t)vocab_); }
     const T* make(int k, RowStore<T>& rows) {
         T* p = rows.add();
         distribute(row(k), vocab_, sampling_, p, spare_.at_least(vocab_ + 64));
         return p;
     }
-    // The likeliest tokens of weights that sum to `sum`, without those of probability 0.
+    // The most likely tokens of weights that sum to `sum`, without those of probability 0.
     void likeliest(const T* weights, T sum, int most, Top& top) {
         T values[LIKELIEST];
         most = std::min(most, vocab_);
