@@ -15,14 +15,14 @@ class Options(TypedDict, total=False):
     """The options of a decode that differ from their defaults.
 
     Attributes:
-        max_new_tokens: the most tokens of an output.
-        temperature: 0 is greedy decoding.
-        top_k: the likeliest tokens to sample among; 0: all.
-        top_p: the total probability of the likeliest tokens to sample among; 1: all.
-        min_p: the least probability, relative to the likeliest token; 0: all tokens.
-        seed: the same seed gives the same text.
-        rule: verifies drafts that were sampled from rows, by a draft model at a temperature above
-            0.
+        max_new_tokens: the largest number of tokens in an output.
+        temperature: the sampling temperature; 0 is greedy decoding.
+        top_k: the number of most likely tokens to sample from; 0 samples from all.
+        top_p: the total probability of the most likely tokens to sample from; 1 samples from all.
+        min_p: the minimum probability of a token relative to that of the most likely one; 0 samples
+            from all.
+        seed: the seed of the random numbers; the same seed gives the same text.
+        rule: the verification rule for drafts that a draft model sampled at a temperature above 0.
         record: whether to record probabilities, entropies and top-5 lists, which are expensive.
         chat: whether to pass the prompt as a user turn through the target's chat template.
         budget: the largest number of draft tokens, 1-256, that a database or baseline may propose

@@ -1,5 +1,5 @@
-"""The structures of the native runtime's C interface, declared once for :mod:`ctypes`, a browser tab
-and the header ``src/interface.hpp``.
+"""The structures of the native runtime's C interface, declared once for :mod:`ctypes`, a tab of a
+browser and the header ``src/interface.hpp``.
 """
 
 from __future__ import annotations
