@@ -1,3 +1,3 @@
-"""Hugging Face causal models as sessions. Only this package and what loads such models import
-torch.
+"""Hugging Face causal models as sessions. Only this package, and code that loads such models,
+imports torch.
 """

@@ -1,7 +1,8 @@
-"""Whole rounds of the target, put on the device in advance: for stacks of models alone.
+"""Start whole rounds of the target on the device in advance, for stacks without a drafter.
 
-How many rounds a middle level needs depends on its verdicts: as many as it needs in any case are
-started without a wait, and each further one after a wait for the numbers so far.
+The number of rounds that a middle level needs depends on its verdicts. The rounds that it needs in
+any case are started without waiting; each further round is started after waiting for the results so
+far.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from hsd_viz.torch_models.steps import DeviceStep
 
 @dataclass(slots=True)
 class PendingVerification:
-    """A verification that was put on the device.
+    """A verification that was started on the device.
 
     Attributes:
         level: the level that verifies.
-        drafted: the mark of the end of a draft of level 0 for it, if there was one.
-        verified: the mark of its end.
+        drafted: the time mark of the end of level 0's draft for it; ``None`` if there was none.
+        verified: the time mark of the end of the verification.
     """
 
     level: int
@@ -38,11 +39,11 @@ class PendingVerification:
 
 @dataclass(slots=True)
 class Ahead:
-    """A round of the target that was put on the device.
+    """A round of the target that was started on the device.
 
     Attributes:
-        started: its verifications.
-        wait: waits for their lines of the report.
+        started: the verifications of the round.
+        wait: a function that waits for their lines of the report.
     """
 
     started: list[PendingVerification]
@@ -54,8 +55,8 @@ class StepResult:
     """The result of a step, or of the steps of a draft.
 
     Attributes:
-        line: what a verification reports; of a draft the line of its verification.
-        end: when it had ended, in the time of the decode.
+        line: the report of the verification; for a draft, that of its verification.
+        end: the time at which the step ended, in the time of the decode.
     """
 
     line: VerdictLine
@@ -63,44 +64,48 @@ class StepResult:
 
 
 class RoundsAhead:
-    """Puts rounds of the target on the device, and waits for their results. A device that works
-    beside the host is given the next round before that wait.
+    """Start rounds of the target on the device, and wait for their results.
+
+    On an asynchronous device, the next round is started before that wait.
     """
 
     def __init__(self, loop: Loop, feed: Feed, device: torch.device) -> None:
         self._loop = loop
         self._feed = feed
         self._clock = Clock(device, loop.elapsed)
-        #: The verifications of the round of the target that was started last.
+        #: The verifications of the target round that was started last.
         self._started: list[PendingVerification] = []
         self._is_first = True
-        #: The round that was started before the result of the one before it was known.
+        #: The round that was started before the result of the previous one was known.
         self._next: Ahead | None = None
-        #: When the last round had ended on the device.
+        #: The time at which the last round ended on the device.
         self._end = 0
 
     @property
     def has_next(self) -> bool:
-        """Whether a round is under way whose result was not asked for."""
+        """Whether the next round was already started."""
         return self._next is not None
 
     def drop_next(self) -> None:
-        """Wait for the round that is under way, if there is one, and forget it."""
+        """Wait for the next round, if it was started, and discard it."""
         if self._next is not None:
             self._next.wait()
             self._next = None
 
     @torch.no_grad()
     def run(self) -> tuple[int, list[StepResult]]:
-        """Run a round of the target; return when it began on the device, and the results of its
-        drafts by level 0 and verifications in order.
+        """Run a round of the target.
+
+        Returns:
+            The time at which the round began on the device, and the results of level 0's drafts and
+            of the verifications, in order.
         """
         current = self._next
         if current is None:
             self._clock.start()
             self._end = self._clock.started
             current = self._start(first=True)
-        # The device works on the next round while this one is recorded.
+        # The device runs the next round while the host records this one.
         self._next = self._start(first=False) if self._may_start_next() else None
         lines = self._lines(current.started, current.wait())
         start = self._end
@@ -114,11 +119,12 @@ class RoundsAhead:
             results.append(StepResult(line, self._end))
         return start, results
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     def _start(self, first: bool) -> Ahead:
-        """Start a round of the target: the ``first`` one after a wait, else one whose text the
-        host does not know.
+        """Start a round of the target.
+
+        The host knows the preceding text only for the ``first`` round after a wait.
         """
         self._started = []
         self._is_first = first
@@ -127,10 +133,10 @@ class RoundsAhead:
         return Ahead(self._started, self._feed.board.fetch(len(self._started)))
 
     def _may_start_next(self) -> bool:
-        """Return whether the round after the one under way can be started without its result.
+        """Return whether the next round can be started without the result of the current one.
 
-        Where the text ends with the round under way, the steps of the next one change nothing. A
-        middle level needs verdicts, and the numbers on the device must suffice for both rounds.
+        If the text ends with the current round, the steps of the next one change nothing. A middle
+        level needs verdicts, and the random numbers on the device must suffice for both rounds.
         """
         top = self._loop.top
         if not works_beside(self._feed.board.device) or top > 1:
@@ -139,7 +145,7 @@ class RoundsAhead:
         return self._feed.used + 2 * at_most < steps.NUMBERS // 2
 
     def _round_of(self, level: int, opens: int) -> None:
-        """Start a round of ``level``; the drafts of so many of the lowest levels begin with it."""
+        """Start a round of ``level``, which begins the drafts of the ``opens`` lowest levels."""
         drafted = None
         places = self._feed.plan.places(level)
         if level > 0 and self._room(level - 1) > 0:
@@ -158,12 +164,12 @@ class RoundsAhead:
         self._started.append(PendingVerification(level, drafted, self._clock.mark()))
 
     def _room(self, level: int) -> int:
-        """Return how many tokens ``level`` may propose at most in this round of the target."""
+        """Return the largest number of tokens that ``level`` may propose in this target round."""
         loop = self._loop
         return loop.reach - (loop.top - level) - len(loop.text)
 
     def _draft_of(self, level: int, opens: int) -> None:
-        """Start the draft of ``level`` for the next one."""
+        """Start the draft of ``level`` for the level above."""
         plan = self._feed.plan
         wanted = min(plan.lookaheads[level], self._room(level))
         if level == 0:
@@ -174,7 +180,7 @@ class RoundsAhead:
         first = len(self._started)
         gain = plan.places(level) + 1
         rounds = 0
-        # A round that is due brings a token at least and ``gain`` at most.
+        # A round that is due adds at least one token and at most ``gain`` tokens.
         while rounds < wanted:
             may_be_enough = rounds * gain >= wanted
             if may_be_enough and not self._wants_more(level, first):
@@ -183,8 +189,8 @@ class RoundsAhead:
             rounds += 1
 
     def _pending(self, level: int) -> int:
-        """Return the most tokens that a level may have to catch up with: those that it has not read
-        of its own and the upper levels' tokens.
+        """Return the largest number of uncached tokens of a level: its own and those of the levels
+        above that it has not read.
         """
         loop = self._loop
         usual = loop.top - level + 1
@@ -193,33 +199,34 @@ class RoundsAhead:
         return max(usual, len(loop.text) - loop.model(level).session.length)
 
     def _wants_more(self, level: int, first: int) -> bool:
-        """Wait for the verdicts so far, and return whether the draft of ``level`` that began with
-        the verification ``first`` of this round of the target is to become longer.
+        """Wait for the verdicts so far, and return whether a draft of ``level`` needs more tokens.
+
+        ``first`` is the index of the verification in this target round with which the draft began.
         """
         loop = self._loop
         lines = self._wait()
-        own: list[VerdictLine] = []
+        level_lines: list[VerdictLine] = []
         for started, line in zip(self._started[first:], lines[first:], strict=True):
             if started.level == level:
-                own.append(line)
-        last = own[-1]
+                level_lines.append(line)
+        last = level_lines[-1]
         if not last.due:
             return False
         tokens = last.emitted(loop.eos)
-        base = own[0].at
+        base = level_lines[0].at
         room = loop.reach - (loop.top - level) - base
         held = last.at + len(tokens) - base
         wanted = min(self._feed.plan.lookaheads[level], room)
         return held < wanted and tokens[-1] not in loop.eos
 
     def _wait(self) -> list[VerdictLine]:
-        """Wait for the lines of the verifications that were started."""
+        """Wait for the lines of the verifications started so far."""
         return self._lines(self._started, self._feed.board.read(len(self._started)))
 
     def _lines(
         self, started: Sequence[PendingVerification], numbers: np.ndarray
     ) -> list[VerdictLine]:
-        """Return the lines of the report of these verifications."""
+        """Parse the lines of verifications from the report."""
         lines = []
         for verification, row in zip(started, numbers, strict=True):
             lines.append(read_line(row, self._feed.plan.places(verification.level)))

@@ -1,9 +1,8 @@
-"""Compiled models whose sessions verify greedy drafts on the device, also where no decode on the
-device drives them.
+"""Compiled models that verify greedy drafts on the device, without a decode on the device.
 
-So the time of a verification is what it takes in
-:class:`~hsd_viz.torch_models.decode.DeviceDecode`: no row crosses to the host. Calibrations time
-it, and stacks with models of several runtimes use it.
+A verification then takes the same time as in :class:`~hsd_viz.torch_models.decode.DeviceDecode`,
+because no row is copied to the host. Calibrations time these sessions, and stacks with models of
+several runtimes use them.
 """
 
 from __future__ import annotations
@@ -22,21 +21,19 @@ from hsd_viz.torch_models.read_verdicts import read_line, verdict_of
 from hsd_viz.torch_models.sampling import Shaping
 from hsd_viz.torch_models.steps import DeviceStep, board_for
 
-#: Places for draft tokens; a larger draft has more.
+#: The number of places for draft tokens; larger drafts get more.
 _PLACES = 31
 
 
 class DeviceModel(CompiledModel):
-    """A :class:`~hsd_viz.torch_models.compiled.CompiledModel` of which sessions verify on the
-    device.
-    """
+    """A :class:`~hsd_viz.torch_models.compiled.CompiledModel` that verifies on the device."""
 
     def open(self, cache: StaticCache) -> DeviceSession:
         return DeviceSession(self, cache)
 
 
 class DeviceSession(CompiledSession):
-    """One sequence in a :class:`DeviceModel`."""
+    """A sequence of a :class:`DeviceModel`."""
 
     @torch.no_grad()
     def verify(
@@ -74,7 +71,7 @@ class DeviceSession(CompiledSession):
         return verdict_of(plan, 1, line, places, tree.parents)
 
     def _plan(self, n: int) -> StackPlan:
-        """Return the plan of a stack of a drafter of at most ``n`` tokens and this model."""
+        """Return the plan of a stack of this model over a drafter of at most ``n`` tokens."""
         return StackPlan(
             lookaheads=(0,),
             drafter=max(_PLACES, (1 << n.bit_length()) - 1),

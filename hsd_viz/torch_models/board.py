@@ -1,11 +1,11 @@
 """The steps that change the state of a decode in device memory
 (:mod:`hsd_viz.torch_models.layout`).
 
-A step is a forward pass of one level and what follows from its logits: tokens are drawn, drafts
-verified, the text and the numbers of cached tokens updated. It reads and writes device memory only,
-so that steps follow one another without the host: a draft of k tokens is k steps, and the next
-level verifies them where they are. All steps of a decode write the same text; what is behind its
-end has no meaning. A step that is not due, because a draft is long enough or the text has ended,
+A step is a forward pass of a level and the processing of its logits: it draws tokens or verifies a
+draft, and updates the text and the numbers of cached tokens. It reads and writes only device
+memory, so that steps follow each other without the host: a draft of k tokens is k steps, and the
+next level verifies them in place. All steps of a decode write to the same text; tokens beyond its
+end are meaningless. A step that is not due, because a draft is long enough or the text has ended,
 changes nothing.
 """
 
@@ -43,34 +43,32 @@ def _ends(state: State, token: Tensor) -> Tensor:
 
 
 def _is_due(state: State, plan: StackPlan, level: int, at: Tensor) -> Tensor:
-    """Return whether a round of ``level`` that starts with a text of ``at`` tokens is asked for
-    by all levels.
-    """
+    """Return whether all levels above request a round of ``level`` at ``at`` text tokens."""
     marks = state.marks
     due = torch.ones_like(at, dtype=torch.bool)
     for above in range(level, plan.top):
         due = due & _wants_more(state, plan, above, at)
-        # This draft is part of a round of the next level, which began where the draft did.
+        # The draft is part of a round of the next level, which began at the start of the draft.
         at = marks[base_mark(plan, above)]
     ended = (at > marks[PROMPT]) & _ends(state, row_of(state.text, at - 1))
     return due & (at < marks[LIMIT]) & ~ended
 
 
 def _wants_more(state: State, plan: StackPlan, level: int, at: Tensor) -> Tensor:
-    """Return whether the draft of ``level``, which ends at ``at``, is to become longer."""
+    """Return whether the draft of ``level``, which ends at ``at``, needs more tokens."""
     base = state.marks[base_mark(plan, level)]
     ended = (at > base) & _ends(state, row_of(state.text, at - 1))
     return (at - base < _wanted(state, plan, level)) & ~ended
 
 
 def _wanted(state: State, plan: StackPlan, level: int) -> Tensor:
-    """Return the tokens that a level proposes at least, fewer close to the limit."""
+    """Return the least number of tokens in a proposal of a level, lower close to the limit."""
     room = state.marks[LIMIT] - (plan.top - level) - state.marks[base_mark(plan, level)]
     return room.clamp(max=plan.lookaheads[level])
 
 
 def _changed(marks: Tensor, changes: dict[int, Tensor]) -> Tensor:
-    """Return ``marks`` with other values at some places."""
+    """Return ``marks`` with new values at some indices."""
     values = list(marks.unbind())
     for place, value in changes.items():
         values[place] = value
@@ -78,10 +76,13 @@ def _changed(marks: Tensor, changes: dict[int, Tensor]) -> Tensor:
 
 
 def draft_step(state: State, scores: Tensor, plan: StackPlan, opens: int) -> None:
-    """Draft one token by level 0, from the logits ``[n, V]`` of a pass from its first uncached
-    token on.
+    """Draft the next token of level 0.
 
-    ``opens``: the drafts of so many of the lowest levels begin with this token.
+    Args:
+        state: the state of the decode.
+        scores: the logits ``[n, V]`` of a forward pass from the first uncached token on.
+        plan: the shape of the stack.
+        opens: the number of lowest levels whose drafts begin with this token.
     """
     marks = state.marks
     if opens:
@@ -115,7 +116,7 @@ def draft_step(state: State, scores: Tensor, plan: StackPlan, opens: int) -> Non
 
 
 def _opened(state: State, plan: StackPlan, opens: int) -> Tensor:
-    """Return ``marks`` with the drafts of so many of the lowest levels started at the end of the
+    """Return ``marks`` with the drafts of the ``opens`` lowest levels starting at the end of the
     text.
     """
     end = state.marks[END]
@@ -125,11 +126,15 @@ def _opened(state: State, plan: StackPlan, opens: int) -> Tensor:
 def verify_step(
     state: State, scores: Tensor, plan: StackPlan, level: int, places: int, opens: int
 ) -> None:
-    """Verify the draft for ``level`` by the logits ``[n, V]`` of a pass that started at its first
-    uncached token.
+    """Verify the draft for a level.
 
-    The draft has up to ``places`` tokens. ``opens``: the drafts of so many of the lowest levels
-    begin here, empty.
+    Args:
+        state: the state of the decode.
+        scores: the logits ``[n, V]`` of a forward pass from the level's first uncached token on.
+        plan: the shape of the stack.
+        level: the level that verifies.
+        places: the largest number of draft tokens.
+        opens: the number of lowest levels whose drafts begin here, empty.
     """
     marks = state.marks
     if opens:
@@ -159,9 +164,7 @@ def _commit(
     due: Tensor,
     decision: Decision,
 ) -> None:
-    """Write the accepted tokens and the level's own into the text; an accepted end token is the
-    last one.
-    """
+    """Write the accepted tokens, up to an end token, and the level's own token to the text."""
     m = len(tokens)
     marks = state.marks
     places = torch.arange(m + 1, device=at.device)

@@ -1,5 +1,5 @@
-"""The key-value cache of compiled models: buffers of a fixed size that never move, so that any
-graph may use them.
+"""The key-value cache of compiled models: buffers of a fixed size that never move, so that graphs
+can use them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, StaticLayer
 
-#: Places of the smallest cache; larger ones have twice as many, and so on.
+#: The number of places in the smallest cache. Larger caches have this number times a power of two.
 FIRST_CAPACITY = 256
 
 
 def capacity_for(length: int) -> int:
-    """Return the places of the smallest cache that holds ``length`` tokens."""
+    """Return the number of places in the smallest cache for ``length`` tokens."""
     places = FIRST_CAPACITY
     while places < length:
         places *= 2
@@ -25,8 +25,8 @@ def capacity_for(length: int) -> int:
 
 
 class _StaticLayer(StaticLayer):
-    """transformers' static layer; a forward pass writes from place ``start`` on, a number that
-    the device reads.
+    """A static layer of transformers. A forward pass writes from place ``start`` on, a number in
+    device memory.
     """
 
     def __init__(self, places: int, start: Tensor) -> None:
@@ -55,14 +55,13 @@ class _StaticLayer(StaticLayer):
 
 
 class StaticCache(Cache):
-    """The cache of one sequence of up to ``places`` tokens, batch size 1, and the text that it is
-    the cache of.
+    """The cache and the text of a sequence of up to ``places`` tokens, with batch size 1.
 
     Attributes:
-        places: how many tokens it holds.
+        places: the largest number of tokens.
         start: the place of the first token of the current forward pass, ``[]``.
-        text: token ids by place, ``[places]``.
-        boards: the state of decodes of which this is the target's cache, with what they are for.
+        text: the token ids by place, ``[places]``.
+        boards: the boards of decodes whose target uses this cache, by their configuration.
     """
 
     def __init__(self, layers: int, places: int, device: torch.device) -> None:
@@ -73,11 +72,11 @@ class StaticCache(Cache):
         super().__init__(layers=[_StaticLayer(places, self.start) for _ in range(layers)])
 
     def used_layers(self) -> list[_StaticLayer]:
-        """Return the layers that have buffers; others read those of another layer."""
+        """Return the layers with buffers; other layers read those of another layer."""
         return [layer for layer in self.layers if layer.is_initialized]
 
     def copy_from(self, other: StaticCache) -> None:
-        """Copy text, keys and values of a smaller cache of the same model."""
+        """Copy the text, keys and values of a smaller cache of the same model."""
         n = other.places
         self.text[:n] = other.text
         for large, small in zip(self.used_layers(), other.used_layers(), strict=True):
@@ -86,26 +85,26 @@ class StaticCache(Cache):
 
 
 class CachePool:
-    """Caches that no session uses, by their places: the graphs of a cache are kept with it."""
+    """Unused caches by their number of places, reused because graphs belong to a cache."""
 
     def __init__(self) -> None:
         self._free: dict[int, list[StaticCache]] = {}
-        # Again by the same thread: sessions are also collected while it holds the lock.
+        # Reentrant, because a session may be garbage-collected while its thread holds the lock.
         self._lock = threading.RLock()
 
     def take(self, places: int) -> StaticCache | None:
-        """Return a free cache of so many places, if there is one."""
+        """Return an unused cache with ``places`` places; ``None`` if there is none."""
         with self._lock:
             free = self._free.get(places)
             return free.pop() if free else None
 
     def give_back(self, cache: StaticCache) -> None:
-        """Let another session use ``cache``."""
+        """Return a cache to the pool."""
         with self._lock:
             self._free.setdefault(cache.places, []).append(cache)
 
     def lend(self, owner: object, cache: StaticCache) -> weakref.finalize:
-        """Give ``cache`` back once ``owner`` is gone, or when the result is called."""
+        """Return ``cache`` to the pool when ``owner`` is deleted or when the result is called."""
         finalizer = weakref.finalize(owner, self.give_back, cache)
         finalizer.atexit = False
         return finalizer

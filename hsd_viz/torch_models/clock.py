@@ -1,4 +1,4 @@
-"""When the steps on a device had ended."""
+"""Measure the times at which steps on a device ended."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import torch
 
 
 def works_beside(device: torch.device) -> bool:
-    """Return whether a device works while the host does something else."""
+    """Return whether a device works asynchronously, while the host does something else."""
     return device.type == "cuda"
 
 
 class Clock:
-    """When steps had ended, in the time of the decode: on a GPU by events, which are read once
-    all steps have ended.
+    """The times at which steps ended, in the time of the decode.
+
+    On a GPU they are measured by events, which can be read once all steps have ended.
     """
 
     def __init__(self, device: torch.device, now: Callable[[], int]) -> None:
@@ -24,12 +25,12 @@ class Clock:
         self.start()
 
     def start(self) -> None:
-        """Begin to measure; nothing runs on the device."""
+        """Start measuring, while nothing runs on the device."""
         self.started = self._now()
         self._first = self.mark()
 
     def mark(self) -> Any:
-        """Return a mark of the time when all steps so far will have ended."""
+        """Return a mark of the time at which all steps so far end."""
         if not self._on_gpu:
             return self._now()
         event = torch.cuda.Event(enable_timing=True)

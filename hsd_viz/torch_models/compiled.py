@@ -1,11 +1,11 @@
 """Hugging Face causal models compiled by ``torch.compile`` over a cache that never moves.
 
-A forward pass is one graph with integers for input: token ids and the places of the text come from
-device memory, and masks, positions and rotary angles are computed in the graph. It is compiled for
-a few fixed widths and padded to the next one: small models on a GPU are bound by launches, which
-recorded graphs avoid (the recipe of gpt-fast). Rolling back is lowering an integer. With ``strict``
-all passes, prefill included, have one width, so that rows of plain decoding and of verification
-come from the same kernels.
+A forward pass is a graph whose inputs are integers: token ids and places are read from device
+memory, and masks, positions and rotary angles are computed in the graph. It is compiled for a few
+fixed widths, and padded to the next width. Small models on a GPU are limited by launches, which
+recorded graphs avoid (the recipe of gpt-fast). To roll back, an integer is decreased. With
+``strict``, all forward passes, including prefill, have the same width, so that rows of plain
+decoding and of verification come from the same kernels.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ from hsd_viz.torch_models.layers import separate_layers, share_layers
 from hsd_viz.torch_models.rules import lineage_of
 from hsd_viz.torch_models.suitable import MODULE_FAULTS, check_forward
 
-#: The widths of forward passes; ``strict`` has the last one only. Wider drafts are padded to a
+#: The widths of forward passes; ``strict`` uses only the last one. Wider drafts are padded to a
 #: power of two.
 WIDTHS = (1, 2, 4, 8, 16, 32)
-#: The nodes of a draft tree that a strict graph has room for; other graphs have as many as are
-#: needed.
+#: The least number of tree nodes in a strict graph; other graphs have as many as needed.
 _STRICT_NODES = 32
-#: Makes a graph of a function; tests have other ones.
+#: A function that compiles a function to a graph; tests use other ones.
 Compiler = Callable[[Callable[..., Any]], Graph]
 
 
 class CompiledModel:
-    """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
-    :class:`~hsd_viz.decoding.session.Model` for any device.
+    """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled, for any
+    device.
 
-    ``compiler`` makes a graph of a function; tests pass another one.
+    Args:
+        model: the model.
+        strict: whether all forward passes have the same width.
+        widths: the widths of forward passes.
+        compiler: the function that compiles a function to a graph.
 
     Raises:
-        UserError: if the model cannot be compiled, or the compiled rows are not its own.
+        UserError: if the model cannot be compiled, or if the compiled rows differ from its own.
     """
 
     def __init__(
@@ -65,26 +68,26 @@ class CompiledModel:
         self.eager = model
         self.compiler = compiler
         self.pool = CachePool()
-        #: The steps of decodes by this model, by what they are compiled for.
+        #: The compiled steps of decodes by this model, by their configuration.
         self.steps: dict[Any, Graph] = {}
         self._graphs: dict[tuple[int, ...], Graph] = {}
-        #: The places of the largest cache that a session asked for.
+        #: The number of places in the largest cache of a session.
         self._largest = 0
-        #: Whether layers that are alike are compiled once per graph.
+        #: Whether repeated layers are compiled once per graph.
         self.shares_layers = share_layers(model.module)
         try:
             self._check()
         except UserError:
             if not self.shares_layers:
                 raise
-            # Not every layer can be shared: what is refused then is refused as it is.
+            # Not every layer can be shared, so try without sharing.
             self.shares_layers = False
             separate_layers(model.module)
             self._graphs.clear()
             self._check()
 
     def _check(self) -> None:
-        """Compare compiled rows with those of the model.
+        """Check that the compiled rows are those of the model.
 
         Raises:
             UserError: if they differ or cannot be computed.
@@ -94,15 +97,13 @@ class CompiledModel:
         except (torch.OutOfMemoryError, UserError):
             raise
         except MODULE_FAULTS as error:
-            # The session's cache is filled by the module before anything is compiled.
+            # The module itself fills the session's cache, before any compilation.
             raise UserError(
                 f"{self.name} has no compiled forward pass: {first_line(error)}"
             ) from error
 
     def session(self, room: int | None = None) -> CompiledSession:
-        """Open an empty sequence; its cache moves only when the text grows beyond ``room``
-        tokens.
-        """
+        """Open an empty sequence; its cache moves only if the text exceeds ``room`` tokens."""
         places = self.places_for(room or 1)
         self.grows_to(places)
         return self.open(self.take(places))
@@ -112,19 +113,15 @@ class CompiledModel:
         return CompiledSession(self, cache)
 
     def grows_to(self, places: int) -> None:
-        """Note that a session needs a cache of so many places."""
+        """Record that a session needs a cache with ``places`` places."""
         self._largest = max(self._largest, places)
 
     def places_for(self, length: int) -> int:
-        """Return the places of a cache for a text of ``length`` tokens, with room for a padded
-        forward pass.
-        """
+        """Return the places of a cache for ``length`` text tokens and a padded forward pass."""
         return capacity_for(length + self.widths[-1])
 
     def width_for(self, n: int) -> int:
-        """Return the width of a graph that feeds ``n`` tokens at once; with ``strict`` there is
-        only one.
-        """
+        """Return the width of the graph that feeds ``n`` tokens; ``strict`` has only one width."""
         if self.strict:
             return self.widths[-1]
         for width in self.widths:
@@ -133,9 +130,7 @@ class CompiledModel:
         return 1 << (n - 1).bit_length()
 
     def nodes_for(self, n: int) -> int:
-        """Return how many nodes of a draft tree a graph has room for: at least ``n``, 1 for a
-        chain.
-        """
+        """Return the number of tree nodes in a graph for at least ``n`` nodes, 1 for a chain."""
         if self.strict:
             return max(_STRICT_NODES, 1 << max(0, n - 1).bit_length())
         return 1 << max(0, n - 1).bit_length()
@@ -146,13 +141,13 @@ class CompiledModel:
         cache = self.pool.take(places)
         if cache is None:
             cache = StaticCache(self.eager.layers, places, self.device)
-            # Its buffers are made by the first pass, which is not compiled.
+            # The first forward pass, which is not compiled, allocates its buffers.
             start = cache.start.clone()
             self.forward_pass_of(1)(cache, cache.text, start, start, self.no_parents(1))
         return cache
 
     def no_parents(self, nodes: int) -> Tensor:
-        """Return the parents of a chain in a tree's room."""
+        """Return the parents of a chain of ``nodes`` nodes."""
         return torch.arange(nodes, device=self.device) - 1
 
     @torch.no_grad()
@@ -165,12 +160,20 @@ class CompiledModel:
         parents: Tensor,
         width: int,
     ) -> Tensor:
-        """Feed the ``width`` tokens of ``text`` ``[places]`` from ``start`` on; return their logits
-        ``[width, V]``.
+        """Feed tokens of a text, and return their logits.
 
-        From ``draft_start`` on the text is a draft tree in which node i follows ``parents[i]`` (-1:
-        the text before it). Tokens beyond the text may be anything: what is cached of them is
-        overwritten.
+        Tokens beyond the text may have any value: their cache entries are overwritten later.
+
+        Args:
+            cache: the cache.
+            text: the token ids by place ``[places]``.
+            start: the place of the first token to feed.
+            draft_start: the place from which the text is a draft tree.
+            parents: the parent of each tree node; -1 for the text before the tree.
+            width: the number of tokens to feed.
+
+        Returns:
+            The logits ``[width, V]``.
         """
         key = (width, cache.places, len(text), len(parents))
         if key not in self._graphs:
@@ -179,9 +182,7 @@ class CompiledModel:
 
     @torch.no_grad()
     def warm_up(self) -> None:
-        """Compile what was used so far for the next larger cache, so that a growing text does
-        not wait for it.
-        """
+        """Compile used graphs for the next larger cache, so that growing texts need not wait."""
         for width, places, text, nodes in list(self._graphs):
             if (places, text) != (self._largest, self._largest):
                 continue
@@ -192,9 +193,7 @@ class CompiledModel:
 
     @torch.no_grad()
     def prefill(self, cache: StaticCache, tokens: Sequence[int], start: int) -> None:
-        """Feed a chain of any length that starts at place ``start``: not compiled, but with
-        ``strict``.
-        """
+        """Feed a chain of any length from place ``start``; only ``strict`` passes are compiled."""
         n = len(tokens)
         cache.text[start : start + n] = torch.tensor(tokens, device=self.device)
         width = self.widths[-1] if self.strict else n
@@ -208,8 +207,8 @@ class CompiledModel:
                 self.forward_pass_of(width)(cache, cache.text, at, beyond, parents)
 
     def forward_pass_of(self, width: int) -> Callable[..., Tensor]:
-        """Return the forward pass of this width as a function: ``(cache, text, start,
-        draft_start, parents)``.
+        """Return the forward pass of a width, as a function of ``(cache, text, start, draft_start,
+        parents)``.
         """
         module = self.eager.module
         masks = self.eager.masks
@@ -229,7 +228,7 @@ class CompiledModel:
             key_positions = _positions(keys, draft_start, lineage)
             read_positions = query_positions
             if last is not None:
-                # Padding beyond the context would be outside of a table of learned positions.
+                # Padding beyond the context would be outside a table of learned positions.
                 read_positions = query_positions.clamp(max=last)
             cache.start.copy_(start)
             output = module(
@@ -245,11 +244,10 @@ class CompiledModel:
 
 
 def _seen(places: Tensor, keys: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
-    """Return which of the places ``keys`` tokens at ``places`` continue, themselves included, ``[n,
-    keys]``.
+    """Return whether the token at each place continues the token at each key place, ``[n, keys]``.
 
-    Places before ``draft_start`` are a chain, those after it a tree of this ``lineage``. Places
-    beyond the tree are padding: each of them continues all of the text and itself.
+    Places before ``draft_start`` are a chain; those from it on are a tree with this ``lineage``.
+    Places beyond the tree are padding, which continues the whole text and itself.
     """
     last = len(lineage) - 1
     node = places - draft_start
@@ -263,8 +261,9 @@ def _seen(places: Tensor, keys: Tensor, draft_start: Tensor, lineage: Tensor) ->
 
 
 def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
-    """Return the positions in the text of places in the cache: a node's is its depth behind
-    ``draft_start``.
+    """Return the positions in the text of places in the cache.
+
+    The position of a tree node is ``draft_start`` plus its depth.
     """
     last = len(lineage) - 1
     depths = lineage.sum(1) - 1
@@ -273,10 +272,9 @@ def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
 
 
 class CompiledSession(Session):
-    """One sequence in a :class:`CompiledModel`, driven from the host: logits come to the host at
-    every call.
+    """A sequence of a :class:`CompiledModel`, driven by the host, to which each call copies logits.
 
-    :class:`~hsd_viz.torch_models.decode.DeviceDecode` drives the same cache without that.
+    :class:`~hsd_viz.torch_models.decode.DeviceDecode` uses the same cache without these copies.
     """
 
     def __init__(self, model: CompiledModel, cache: StaticCache) -> None:
@@ -292,10 +290,10 @@ class CompiledSession(Session):
         width = self.model.width_for(n)
         self.reserve(start + max(n, width))
         is_tree = parents is not None
-        # Chains and trees of a width are one graph.
+        # Chains and trees of the same width use the same graph.
         nodes = self.model.nodes_for(max(n, width))
-        given = [start, start if is_tree else start + n, *tokens, *(parents or ())]
-        sent = torch.tensor(given, device=self.model.device)
+        integers = [start, start if is_tree else start + n, *tokens, *(parents or ())]
+        sent = torch.tensor(integers, device=self.model.device)
         self.cache.text[start : start + n] = sent[2 : 2 + n]
         lineage = self.model.no_parents(nodes)
         if is_tree:
@@ -305,11 +303,12 @@ class CompiledSession(Session):
         return to_numpy(torch.cat(parts)[n - rows : n])
 
     def _passes(self, n: int, start: Tensor, draft_start: Tensor, parents: Tensor) -> list[Tensor]:
-        """Return the logits of ``n`` tokens from ``start`` on, of one forward pass or, where
-        strict, of several.
+        """Return the logits of ``n`` tokens from ``start`` on.
+
+        They take one forward pass, or several if the model is ``strict``.
         """
         width = self.model.width_for(n)
-        # A graph's output lives until its next call.
+        # The output of a graph is valid until its next call, so it is copied.
         return [
             self.model.read(
                 self.cache, self.cache.text, start + begin, draft_start, parents, width
@@ -334,9 +333,7 @@ class CompiledSession(Session):
 
     @torch.no_grad()
     def reserve(self, length: int) -> None:
-        """Move to a larger cache if a text of ``length`` tokens and a padded forward pass do not
-        fit into this one.
-        """
+        """Ensure that ``length`` text tokens and a padded pass fit, by a larger cache if needed."""
         places = self.model.places_for(length)
         if places <= self.cache.places:
             return

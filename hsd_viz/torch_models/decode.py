@@ -1,14 +1,14 @@
-"""The loop for compiled models: its steps are put on the device in advance, and it waits for their
-result once.
+"""The loop for compiled models, whose steps are started on the device in advance.
 
-:class:`DeviceDecode` is :class:`~hsd_viz.decoding.loop.Loop`, which decides and records everything;
-:class:`DeviceRounds` is what it calls as it proceeds. Before a round of the target all steps of the
-round are started (:mod:`hsd_viz.torch_models.ahead`); after a wait for one block of numbers the
-loop runs the round with the results that are now known. A GPU is given the next round before that
-wait, so that it works while the host records: the steps need no number that only the host knows.
+:class:`DeviceDecode` is a :class:`~hsd_viz.decoding.loop.Loop`, which decides and records
+everything; :class:`DeviceRounds` are its hooks. Before a round of the target, all steps of the
+round are started (:mod:`hsd_viz.torch_models.ahead`). After a single wait for a block of numbers,
+the loop runs the round with the known results. On a GPU the next round is started before that wait,
+so that the GPU works while the host records. This is possible because steps need no number that
+only the host knows.
 
-A drafter looks its drafts up on the host, in the text that the last verification gave, so that each
-verification of its drafts is a wait; what it learns from a round is added while nothing runs.
+A drafter drafts on the host, after the text of the last verification, so that each verification of
+its drafts has a wait. It learns from a round while nothing runs on the device.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from hsd_viz.torch_models.steps import Board, DeviceStep
 
 
 class BoardSession(VerifySession):
-    """A level of a :class:`DeviceDecode`: it returns results that are known, or puts the step on
-    the device itself.
+    """A level of a :class:`DeviceDecode`, which returns known results or starts the step on the
+    device.
     """
 
     def __init__(
@@ -90,12 +90,13 @@ class BoardSession(VerifySession):
 
 
 class DeviceRounds(LoopHooks):
-    """What a :class:`DeviceDecode` does on the device as its loop proceeds. The numbers of drafts
-    and verifications are there.
+    """The hooks of a :class:`DeviceDecode`, which run its rounds on the device.
+
+    The random numbers of drafts and verifications are on the device.
 
     Attributes:
         plan: the shape of the stack.
-        feed: what the host writes to the board.
+        feed: the host's side of the board.
     """
 
     draws_numbers = False
@@ -112,7 +113,8 @@ class DeviceRounds(LoopHooks):
         self.feed.open(self.plan, self._sessions)
 
     def after_leaving_levels(self) -> None:
-        # A round under way is of the levels before: it began at its limit and changes nothing.
+        # A round that was started is for the previous levels. It began at its limit, so it changes
+        # nothing.
         self._ahead.drop_next()
         self._set_levels()
         self.feed.open(self.plan, self._sessions)
@@ -136,7 +138,7 @@ class DeviceRounds(LoopHooks):
         self.feed.base[i] = len(self._loop.text)
 
     def drafted(self) -> SampledChain:
-        """Return the draft of level 0 that comes next."""
+        """Return the next draft of level 0."""
         result = self._results.popleft()
         self.result_time = result.end
         line = result.line
@@ -144,9 +146,7 @@ class DeviceRounds(LoopHooks):
         return SampledChain(line.tokens, rows, self.plan.lookaheads[0])
 
     def verified(self, level: int, pending: int, draft: Draft) -> VerdictLine:
-        """Return the line of the verification by ``level`` that comes next; with a drafter it is
-        started now.
-        """
+        """Return the line of the next verification by ``level``, started now with a drafter."""
         if self._results:
             result = self._results.popleft()
             self.result_time = result.end
@@ -154,7 +154,7 @@ class DeviceRounds(LoopHooks):
         plan = self.plan
         by_host = plan.is_tree(level) or not len(draft)
         if by_host:
-            # The draft is a drafter's, or there was no room for one.
+            # The draft is from a drafter, or there was no room for a draft.
             self.feed.send_draft(level, draft)
         places = plan.places_for(level, len(draft))
         step = DeviceStep(
@@ -166,11 +166,11 @@ class DeviceRounds(LoopHooks):
         )
         return self._verify_now(step)
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     @torch.no_grad()
     def _verify_now(self, step: DeviceStep) -> VerdictLine:
-        """Put a verification on the device, and wait for its line."""
+        """Start a verification on the device, and wait for its line."""
         on_device = self.feed.board
         on_device.run(step)
         if step.level < self._loop.top:
@@ -180,7 +180,7 @@ class DeviceRounds(LoopHooks):
         return line
 
     def _set_levels(self) -> None:
-        """Make the plan of the present levels, and have their sessions take part in it."""
+        """Set the plan for the current levels, and wrap their sessions."""
         self._sessions = []
         for i, level in enumerate(self._loop.models, self._loop.lowest):
             session = level.session
@@ -205,11 +205,11 @@ class DeviceRounds(LoopHooks):
 
 
 class DeviceDecode(Loop):
-    """The loop for levels of :class:`~hsd_viz.torch_models.compiled.CompiledSession`, on one
-    device, with or without a drafter.
+    """The loop for levels of :class:`~hsd_viz.torch_models.compiled.CompiledSession` on a device,
+    with or without a drafter.
 
     Attributes:
-        rounds_on_device: what its loop calls.
+        rounds_on_device: the hooks of the loop.
     """
 
     def prepare(self) -> None:
@@ -219,12 +219,12 @@ class DeviceDecode(Loop):
 
     @property
     def board(self) -> Board:
-        """The device's side of it, once the prompt was fed."""
+        """The device's side of the decode, once the prompt was fed."""
         return self.rounds_on_device.feed.board
 
 
 def can_decode(models: Sequence[DraftModel], rule: str) -> bool:
-    """Return whether :class:`DeviceDecode` can decode with these models by this rule."""
+    """Return whether :class:`DeviceDecode` can decode with these models and this rule."""
     if rule not in RULES or not all(isinstance(model, CompiledModel) for model in models):
         return False
     compiled: list[CompiledModel] = list(models)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Hugging Face causal models by their own forward pass, over a cache that rolls back.
+"""Hugging Face causal models with their own forward pass, over a cache that rolls back.
 
-Every layer keeps all of the text, so that it can roll back; a window or a chunk is a mask.
+Each layer caches the whole text, so that it can roll back; windows and chunks are masks.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ FULL = "full_attention"
 SLIDING = "sliding_attention"
 CHUNKED = "chunked_attention"
 FIRST_CAPACITY = 512
-#: No further arguments of a module.
+#: The default for further arguments of a module: none.
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-#: Rotary tables that change with the longest position fed: cached keys would no longer fit later
-#: ones.
+#: The types of rotary tables that change with the longest position, so that cached keys would be
+#: inconsistent with later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 
 
 def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
-    """Return the places of a cache for ``length`` tokens: ``places``, doubled when it is full."""
+    """Return the places of a cache for ``length`` tokens: ``places`` times a power of two."""
     while places < length:
         places *= 2
     return places
 
 
 class _RollingLayer(DynamicLayer):
-    """transformers' growing layer in buffers with room for more: a forward pass copies only what
-    it adds.
+    """A growing cache layer of transformers in larger buffers, so that a forward pass copies only
+    new entries.
     """
 
     _buffers: list[Tensor]
@@ -58,9 +58,7 @@ class _RollingLayer(DynamicLayer):
         return self.keys, self.values
 
     def _grow(self, key_states: Tensor, value_states: Tensor, start: int, end: int) -> None:
-        """Make buffers with room for ``end`` tokens, the first ``start`` of them as they are
-        now.
-        """
+        """Allocate buffers for ``end`` tokens, and copy the first ``start`` of them."""
         grown = []
         for states in (key_states, value_states):
             batch, heads, _, size = states.shape
@@ -73,9 +71,7 @@ class _RollingLayer(DynamicLayer):
 
 
 def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
-    """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted
-    path of a tree.
-    """
+    """Move the entries at ascending ``places``, the accepted path of a tree, to ``base`` onward."""
     if all(place == base + k for k, place in enumerate(places)):
         return
     index = torch.tensor(places, device=layers[0].keys.device)
@@ -86,9 +82,18 @@ def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> Non
 
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None = None) -> Tensor:
-    """Return which places of the cache each of ``n`` fed tokens continues, its own included:
-    booleans ``[n, cached + n]`` on the host; ``parents`` as in ``Session.forward``. One less than
-    their number is the position in the text.
+    """Return whether each fed token continues each cached or fed token.
+
+    A token continues itself, too. Its position in the text is the number of tokens that it
+    continues, minus one.
+
+    Args:
+        n: the number of fed tokens.
+        cached: the number of cached tokens.
+        parents: the parents of the fed tokens, as in ``Session.forward``.
+
+    Returns:
+        Booleans ``[n, cached + n]`` on the host.
     """
     if parents is None:
         return torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
@@ -102,9 +107,10 @@ def lineage(n: int, cached: int, parents: Sequence[int] | None = None) -> Tensor
 
 
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
-    """Return the kinds of layers of a decoder, by transformers' names: from its config's list,
-    else, as transformers reads it (``create_masks_for_generate``), of one kind by a window or a
-    chunk size.
+    """Return the kinds of layers of a decoder, by their names in transformers.
+
+    They are listed in the config. Otherwise there is a single kind, which a window or a chunk size
+    determines as in transformers (``create_masks_for_generate``).
     """
     if types := getattr(config, "layer_types", None):
         return frozenset(types)
@@ -116,9 +122,10 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
 
 
 def context(config: PreTrainedConfig) -> int | None:
-    """Return the longest text a decoder can read here, ``None`` where its config has no limit.
-    Rotary embeddings that are stretched when a text is longer than the original context are used up
-    to that context: beyond it a row would depend on how many tokens are fed with it.
+    """Return the context length of a decoder; ``None`` if its config has no limit.
+
+    Rotary embeddings that change for texts beyond the original context are used only up to it.
+    Beyond it, a row would depend on the number of tokens that are fed with it.
     """
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -135,12 +142,14 @@ def context(config: PreTrainedConfig) -> int | None:
 
 
 class Masks:
-    """The attention masks of one model, over *positions in the text* (a tree node's is its depth),
-    not over places in the cache. They are booleans, and numbers to add to the scores, in ``dtype``,
-    for transformers' ``eager`` attention.
+    """The attention masks of a model.
+
+    They depend on *positions in the text* (for a tree node, its depth), not on places in the cache.
+    Masks are booleans; for the ``eager`` attention of transformers, they are numbers in ``dtype``
+    that are added to the scores.
 
     Attributes:
-        kinds: the kinds of its layers.
+        kinds: the kinds of layers.
     """
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
@@ -151,15 +160,15 @@ class Masks:
             SLIDING: getattr(config, "sliding_window", None),
             CHUNKED: getattr(config, "attention_chunk_size", None),
         }
-        #: By kind of layer how many positions it reaches over, where not over all.
+        #: The window or chunk size by kind of layer, for kinds with limited attention.
         self._reach: dict[str, int] = {}
         for kind, reach in reaches.items():
             if kind in self.kinds and reach is not None:
                 self._reach[kind] = reach
 
     def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
-        """Return what tokens with this :func:`lineage` may attend to as the model takes it,
-        ``None`` where a single token sees all.
+        """Return the masks for tokens with this :func:`lineage` in the model's form; ``None`` if a
+        single token attends to all positions.
         """
         n, places = lines.shape
         limited = any(places > reach for reach in self._reach.values())
@@ -173,9 +182,15 @@ class Masks:
     def on_device(
         self, lines: Tensor, positions: Tensor, key_positions: Tensor
     ) -> Tensor | dict[str, Tensor]:
-        """Return the masks of tokens at ``positions`` ``[n]`` which continue the tokens ``lines``
-        ``[n, places]``, at ``key_positions`` ``[places]``: ``[1, 1, n, places]`` by kind of layer,
-        one where all layers are of one kind.
+        """Return the masks of tokens, computed on the device.
+
+        Args:
+            lines: whether each token continues the token at each place, ``[n, places]``.
+            positions: the positions of the tokens in the text ``[n]``.
+            key_positions: the positions of the cached tokens ``[places]``.
+
+        Returns:
+            Masks ``[1, 1, n, places]`` by kind of layer; a single mask if there is one kind.
         """
         masks = {}
         for kind in self.kinds:
@@ -186,7 +201,7 @@ class Masks:
         return masks
 
     def _within_reach(self, kind: str, query: Tensor, key: Tensor) -> Tensor:
-        """Return which pairs of positions a layer of this kind may connect."""
+        """Return whether layers of a kind attend from each query position to each key position."""
         reach = self._reach.get(kind)
         if reach is None:
             return torch.ones_like(query, dtype=torch.bool)
@@ -195,7 +210,7 @@ class Masks:
         return query // reach == key // reach
 
     def _as_taken(self, seen: Tensor) -> Tensor:
-        """Return a mask in the form that the model's attention takes."""
+        """Return a mask in the form that the model's attention needs."""
         if self._additive is None:
             return seen
         lowest = torch.finfo(self._additive).min
@@ -203,9 +218,10 @@ class Masks:
 
 
 def settle_arithmetic(device: torch.device) -> None:
-    """Choose, for the whole process, how a CUDA device computes. cuDNN's attention, first choice of
-    torch 2.11 on Hopper, plans again for every length of text, which takes tens of milliseconds
-    each. Sums of products stay in float32 between the parts of a split.
+    """Configure the arithmetic of a CUDA device, for the whole process.
+
+    cuDNN's attention is disabled: torch 2.11 prefers it on Hopper, but it takes tens of
+    milliseconds to plan for each length of text. Partial sums of matrix products stay in float32.
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
@@ -214,10 +230,15 @@ def settle_arithmetic(device: torch.device) -> None:
 
 
 class HFModel:
-    """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1,
-    evaluation mode): a :class:`~hsd_viz.decoding.session.Model`. ``tokens`` is how many token ids
-    its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are cut off, so
-    that every id that is drawn is a token.
+    """A Hugging Face causal language model as a :class:`~hsd_viz.decoding.session.Model`.
+
+    The model is in evaluation mode, and its batch size is 1.
+
+    Args:
+        name: the name of the model.
+        module: the module of transformers.
+        tokens: the number of token ids in its tokenizer. Logits beyond it, from padded embeddings,
+            are cut off, so that every drawn id is a token.
     """
 
     runtime = "eager"
@@ -231,11 +252,11 @@ class HFModel:
         self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
         self.positions: int | None = context(config)
         self.dtype = str(module.dtype).removeprefix("torch.")
-        #: Shared parameters are counted once.
+        #: The number of parameters, in which shared parameters count once.
         self.parameters = sum(p.numel() for p in module.parameters())
         self.masks = Masks(config, self.device, module.dtype)
         accepted = inspect.signature(module.forward).parameters
-        #: What the module calls its cache: another name since transformers 5.24.
+        #: The name of the module's cache argument, which changed in transformers 5.24.
         self.cache_name = "cache" if "cache" in accepted else "past_key_values"
         self._rows_only = "logits_to_keep" in accepted
         self._placed = "position_ids" in accepted
@@ -252,13 +273,13 @@ class HFModel:
         watched: WatchedLayer | None = None,
         options: Mapping[str, Any] = _NOTHING,
     ) -> torch.Tensor:
-        """Run the module's forward pass for token ``ids`` at ``places`` in the text.
+        """Run the forward pass of the module.
 
         Args:
-            ids: the tokens.
-            places: their places in the text.
-            rows: how many of the last rows are returned.
-            watched: receives the states of its layer.
+            ids: the token ids.
+            places: the positions of the tokens in the text.
+            rows: the number of last rows to return.
+            watched: the watched layer, which receives its states.
             options: further arguments of the module.
 
         Returns:
@@ -278,10 +299,9 @@ class HFModel:
 
 
 class WatchedLayer:
-    """The states of one layer of a module, of the tokens fed last.
+    """The input states of a layer of a module in the last forward pass.
 
-    A state is what the layer reads after its normalization, where it has an ``input_layernorm``;
-    else what it is given.
+    A state is normalized by the layer's ``input_layernorm``, if it has one.
     """
 
     def __init__(self, module: torch.nn.Module, layer: int) -> None:
@@ -291,18 +311,18 @@ class WatchedLayer:
         self.states: torch.Tensor | None = None
 
     def take(self, hidden_states: Sequence[torch.Tensor]) -> None:
-        """Keep the states of a forward pass: of each layer ``[1, n, width]``, its input."""
-        given = hidden_states[self._layer]
-        self.states = given[0] if self._norm is None else self._norm(given)[0]
+        """Store the states of a forward pass, given the inputs ``[1, n, width]`` of each layer."""
+        layer_input = hidden_states[self._layer]
+        self.states = layer_input[0] if self._norm is None else self._norm(layer_input)[0]
 
 
 def to_numpy(values: torch.Tensor) -> np.ndarray:
-    """Return values on the host, shared where numpy has their type, else in float32."""
+    """Return values on the host: shared if numpy has their number type, else in float32."""
     return (values.float() if values.dtype.itemsize <= 2 else values).cpu().numpy()
 
 
 class HFSession(Session):
-    """One sequence in an :class:`HFModel`."""
+    """A sequence of an :class:`HFModel`."""
 
     def __init__(self, model: HFModel) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""What the host of a decode writes to the device: text, marks, drafts and random numbers."""
+"""Write the inputs of a decode to the device: text, marks, drafts and random numbers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Feed:
         loop: the decode.
 
     Attributes:
-        board: the device's side, from :meth:`open` on.
-        plan: the shape of its stack.
-        used: how many of the numbers that never repeat the device has used of those that it has.
-        base: by level where its current draft starts.
+        board: the device's side, set by :meth:`open`.
+        plan: the shape of the stack.
+        used: the number of single-use random numbers that the device has used.
+        base: the start of each level's current draft.
     """
 
     board: Board
@@ -35,15 +35,15 @@ class Feed:
         self._prompt = len(loop.text)
         self.used = 0
         self._stream = Draws(loop.sampling.seed)
-        #: The numbers that never repeat which the device has.
+        #: The single-use random numbers on the device.
         self._fresh: list[float] = []
 
     def open(self, plan: StackPlan, sessions: Sequence[CompiledSession]) -> None:
-        """Put what a decode starts from on the device: at its start, and where its stack changes.
+        """Write the initial state to the device, at the start and whenever the stack changes.
 
         Args:
             plan: the shape of the stack.
-            sessions: those of its models, the target's last.
+            sessions: the sessions of the models, the target's last.
         """
         loop = self._loop
         self.plan = plan
@@ -86,8 +86,9 @@ class Feed:
         self.board.send(layout.integers(self.plan, values, lengths), self.board.state.marks)
 
     def send_draft(self, level: int, draft: Draft) -> None:
-        """Put a drafter's draft for ``level`` behind the text, and the text's own end where only
-        the host knows it.
+        """Write a drafter's draft for ``level`` after the text.
+
+        The marks are written too, because only the host knows the end of the text.
         """
         end = len(self._loop.text)
         tree = draft.tree
@@ -100,7 +101,7 @@ class Feed:
         self.send_marks(end + n)
 
     def replace_numbers(self) -> None:
-        """Replace the numbers on the device when most of them are used."""
+        """Replace the used random numbers on the device, once half of them are used."""
         used = self.used
         if used < steps.NUMBERS // 2:
             return

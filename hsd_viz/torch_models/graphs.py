@@ -1,6 +1,4 @@
-"""Functions compiled for fixed shapes, and bound to the tensors that they are called with again
-and again.
-"""
+"""Compile functions for fixed shapes, and bind them to tensors for repeated calls."""
 
 from __future__ import annotations
 
@@ -13,33 +11,33 @@ import torch
 from torch._functorch import config as autograd_config
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
-#: Every width and capacity is a compiled function of its own.
+#: The least recompile limit. Each width and capacity is compiled as a function of its own.
 _MOST_COMPILED = 256
 
 
 class Graph:
-    """A function of tensors as Python runs it."""
+    """A function of tensors that Python runs, without compilation."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
-    def __call__(self, *given: Any) -> Any:
-        return self._function(*given)
+    def __call__(self, *tensors: Any) -> Any:
+        return self._function(*tensors)
 
-    def bind(self, *given: Any) -> Callable[[], Any]:
-        """Run the function; return what runs it again on the same tensors, which then have other
-        values.
+    def bind(self, *tensors: Any) -> Callable[[], Any]:
+        """Run the function, and return a function that runs it again on the same tensors, with
+        their current values.
         """
-        self._function(*given)
-        return lambda: self._function(*given)
+        self._function(*tensors)
+        return lambda: self._function(*tensors)
 
 
 class CompiledGraph(Graph):
-    """A function compiled by inductor for the shapes of its first call, which all later calls must
-    have.
+    """A function compiled by inductor for the shapes of its first call.
 
-    Nothing is checked at a call: what a graph depends on beside the values of tensors is up to the
-    caller.
+    Later calls must have the same shapes.
+    Calls are not checked: the caller must not change anything that the graph depends on, except the
+    values of tensors.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -56,14 +54,13 @@ class CompiledGraph(Graph):
         self._last = threading.local()
 
     def _build(self, module: Any, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
-        # A cached result of AOTAutograd would come without its kernels; those are cached by
-        # themselves.
+        # A cached result of AOTAutograd would not include its kernels, which are cached separately.
         with autograd_config.patch(enable_autograd_cache=False):
             return compile_fx(module, inputs, inner_compile=self._watched)
 
-    def _watched(self, *given: Any, **options: Any) -> Any:
-        """Compile kernels; what they are called with is noted for :meth:`bind`."""
-        kernels = compile_fx_inner(*given, **options)
+    def _watched(self, *arguments: Any, **options: Any) -> Any:
+        """Compile kernels that store the tensors of their last call, for :meth:`bind`."""
+        kernels = compile_fx_inner(*arguments, **options)
         start = kernels.current_callable
 
         def run(tensors: Sequence[Any]) -> Any:
@@ -74,22 +71,24 @@ class CompiledGraph(Graph):
         kernels.current_callable = run
         return kernels
 
-    def bind(self, *given: Any) -> Callable[[], Any]:
+    def bind(self, *arguments: Any) -> Callable[[], Any]:
         self._last.call = None
-        self._function(*given)
+        self._function(*arguments)
         if self._last.call is None:
-            # Dynamo is switched off: the function ran as it is.
-            return lambda: self._function(*given)
-        # Dynamo and AOTAutograd find the tensors and look at each of them, which takes longer than
-        # it takes to start the kernels: once is enough.
+            # Dynamo is disabled, so the function was not compiled.
+            return lambda: self._function(*arguments)
+        # Call the kernels directly: Dynamo and AOTAutograd collect and inspect all tensors, which
+        # takes longer than starting the kernels.
         start, tensors = self._last.call
         self._last.call = None
         return lambda: start(list(tensors))
 
 
 def record(run: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
-    """Return what replays ``run``, which ran before: on a GPU one recorded graph, elsewhere ``run``
-    itself. Recording runs nothing.
+    """Return a function that replays ``run``, which ran before.
+
+    On a GPU it replays a recorded CUDA graph; elsewhere it is ``run`` itself. Recording does not
+    run it.
     """
     if device.type != "cuda":
         return run
@@ -104,9 +103,7 @@ def _no_guards(guards: Sequence[Any]) -> list[bool]:
 
 
 def _own_code(function: Any) -> Any:
-    """Return a copy of a function with a code object of its own, with which Dynamo keeps what it
-    compiles.
-    """
+    """Return a copy of a function with its own code object, by which Dynamo caches compilations."""
     copy = types.FunctionType(
         function.__code__.replace(),
         function.__globals__,

@@ -1,9 +1,9 @@
-"""Layers that are alike are compiled once per graph.
+"""Compile layers of the same class once per graph.
 
-Most of a model is one layer, repeated with other weights. Inductor compiles the operators of every
-layer, although they are the same: 22 layers take 2.5 times the processor time of one. A region that
-torch is asked to share is compiled once and called with the weights and the cache of each layer.
-Eager passes are not affected.
+Most of a model is a layer that is repeated with other weights. Inductor compiles the operators of
+each layer, although they are the same: 22 layers take 2.5 times the processor time of one. A shared
+region of torch is compiled once, and called with the weights and the cache of each layer. Eager
+forward passes are not affected.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-#: By class of a layer the class whose forward pass is a shared region.
+#: The class whose forward pass is a shared region, by the class of a layer.
 _SHARED: dict[type[nn.Module], type[nn.Module]] = {}
 
 
 def share_layers(module: nn.Module) -> bool:
-    """Have the layers of ``module`` that are alike compiled once per graph.
+    """Let repeated layers of a module be compiled once per graph.
 
     Returns:
-        Whether there are such layers, and a torch that can share them (2.8 or newer).
+        Whether there are such layers and torch supports shared regions (2.8 or newer).
     """
     if not hasattr(torch.compiler, "nested_compile_region"):
         return False
@@ -33,14 +33,15 @@ def share_layers(module: nn.Module) -> bool:
 
 def separate_layers(module: nn.Module) -> None:
     """Undo :func:`share_layers`."""
-    own_classes = {shared: own for own, shared in _SHARED.items()}
+    layer_classes = {shared: layer_class for layer_class, shared in _SHARED.items()}
     for part in module.modules():
-        part.__class__ = own_classes.get(type(part), type(part))
+        part.__class__ = layer_classes.get(type(part), type(part))
 
 
 def repeated_layers(module: nn.Module) -> Iterator[nn.Module]:
-    """Yield the layers of the outermost lists of modules of one class: a list inside of a layer
-    is part of it.
+    """Yield the layers in the outermost lists of modules of the same class.
+
+    A list inside a layer is a part of that layer.
     """
     for child in module.children():
         is_repeated = (
@@ -54,11 +55,11 @@ def repeated_layers(module: nn.Module) -> Iterator[nn.Module]:
             yield from repeated_layers(child)
 
 
-def _shared_class(own: type[nn.Module]) -> type[nn.Module]:
-    """Return a class of layers like ``own`` whose forward pass is a shared region."""
-    if own in _SHARED.values():
-        return own
-    if own not in _SHARED:
-        forward = torch.compiler.nested_compile_region(own.forward)
-        _SHARED[own] = type(own.__name__, (own,), {"forward": forward})
-    return _SHARED[own]
+def _shared_class(layer_class: type[nn.Module]) -> type[nn.Module]:
+    """Return a subclass of ``layer_class`` whose forward pass is a shared region."""
+    if layer_class in _SHARED.values():
+        return layer_class
+    if layer_class not in _SHARED:
+        forward = torch.compiler.nested_compile_region(layer_class.forward)
+        _SHARED[layer_class] = type(layer_class.__name__, (layer_class,), {"forward": forward})
+    return _SHARED[layer_class]

@@ -1,7 +1,8 @@
-"""The layout of a decode in device memory: the shape of its stack, and what its tensors hold.
+"""The layout of a decode in device memory: the shape of its stack, and its tensors.
 
-With levels 0 (lowest) to ``top``, level i drafts for level i + 1 the text from ``base[i]`` to the
-end. A level may write up to ``limit - (top - i)``, because each level above adds a token.
+The levels are 0 (lowest) to ``top``. The draft of level i for level i + 1 is the text from
+``base[i]`` to the end. Level i may write up to ``limit - (top - i)``, because each level above adds
+a token.
 """
 
 from __future__ import annotations
@@ -13,32 +14,33 @@ from torch import Tensor
 
 from hsd_viz.torch_models.sampling import Shaping
 
-#: Integers of a decode by their places in ``State.marks``: the end of the text, how many of the
-#: numbers that never repeat are used, the most tokens of text, the tokens of the prompt, the next
-#: line of the report, top-k. Then follow how many tokens each level has cached, and where each
-#: level's draft starts.
+#: The indices in ``State.marks`` of the integers of a decode: the end of the text, the number of
+#: used single-use random numbers, the largest length of the text, the length of the prompt, the
+#: next line of the report, and top-k. From ``CACHED`` on follow the number of cached tokens of each
+#: level, then the start of each level's draft.
 END, USED, LIMIT, PROMPT, LINE, TOP_K, CACHED = range(7)
-#: Values of ``State.settings``.
+#: The indices of values in ``State.settings``.
 TEMPERATURE, TOP_P, MIN_P, WARM = range(4)
 
 
 @dataclass(slots=True)
 class State:
-    """What the steps of a decode read and write, on the device.
+    """The state of a decode in device memory, which the steps read and write.
 
     Attributes:
-        text: token ids by place, int64 ``[places]``.
+        text: the token ids by place, int64 ``[places]``.
         marks: the integers of the decode, int64.
-        settings: temperature, top-p, min-p, and the temperature of what a drafter learns from,
-            float64 ``[4]``.
-        fresh: numbers that never repeat, float64: those from the place ``marks[USED]`` on are not
+        settings: temperature, top-p, min-p, and the temperature of the probabilities from which a
+            drafter learns, float64 ``[4]``.
+        fresh: the single-use random numbers, float64; those from index ``marks[USED]`` on are not
             used yet.
-        placed: the numbers of the target's own tokens by place in the text, float64 ``[places]``.
-        eos: the tokens that end a text, int64; -1 where there is none.
+        placed: the random numbers of the target's own tokens by position in the text, float64
+            ``[places]``.
+        eos: the tokens that end a text, int64; -1 if there is none.
         parents: the parent of each node of a draft tree, int64 ``[nodes]``.
-        path: for each node the node that takes its place in the cache, int64 ``[nodes]``.
-        report: a line of numbers for each verification, float64 ``[lines, n]``.
-        rows: by level the rows of its draft ``[n, V]``, empty where it has none.
+        path: the node that moves to the place of each node in the cache, int64 ``[nodes]``.
+        report: a line of numbers per verification, float64 ``[lines, n]``.
+        rows: the rows of each level's draft ``[n, V]``; empty for drafts without rows.
     """
 
     text: Tensor
@@ -55,18 +57,19 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class StackPlan:
-    """The shape of a stack: what its graphs are compiled for.
+    """The shape of a stack, for which its graphs are compiled.
 
     Attributes:
-        lookaheads: the tokens that each level proposes at least, 0 for a drafter at level 0.
-        drafter: the most nodes of a drafter's draft, 0 where level 0 is a model.
-        shaping: how logits become probabilities.
+        lookaheads: the least number of tokens in a proposal of each level below the target; 0 for a
+            drafter at level 0.
+        drafter: the largest number of nodes in a drafter's draft; 0 if level 0 is a model.
+        shaping: the operations that convert logits to probabilities.
         rule: the rule for chains that were sampled from rows.
-        details: how many of the likeliest tokens are reported for the rows of the target, 0: no
+        details: the number of most likely tokens to report for the rows of the target; 0 for no
             details.
-        observe: how many of them are reported for every row.
-        warm: whether these are probabilities at the temperature ``WARM``; else their order is
-            enough.
+        observe: the number of most likely tokens to report for every row.
+        warm: whether these are reported with probabilities at the temperature ``WARM``; otherwise
+            only their order matters.
     """
 
     lookaheads: tuple[int, ...]
@@ -83,61 +86,63 @@ class StackPlan:
         return len(self.lookaheads)
 
     def most(self, level: int) -> int:
-        """Return the most tokens that level ``level`` can propose: the last round may bring more
-        than is needed.
+        """Return the largest number of tokens in a proposal of ``level``.
+
+        The last round of a proposal may exceed the lookahead.
         """
         if level == 0:
             return self.drafter or self.lookaheads[0]
         return self.lookaheads[level] + self.most(level - 1)
 
     def places(self, level: int) -> int:
-        """Return how many draft tokens a verification by this level has places for."""
+        """Return the number of places for draft tokens in a verification by ``level``."""
         return self.most(level - 1) if level else 0
 
     def places_for(self, level: int, n: int) -> int:
-        """Return how many places the graph has that verifies ``n`` tokens: a drafter's drafts
-        differ in size.
+        """Return the number of places in the graph that verifies ``n`` tokens.
 
-        With the token before them, the places fill a forward pass whose width is a power of two.
+        It depends on ``n`` for a drafter, whose drafts differ in size. With the token before the
+        draft, the places fill a forward pass whose width is a power of two.
         """
         if not self.is_tree(level):
             return self.places(level)
         return min(self.places(level), (1 << n.bit_length()) - 1)
 
     def rounds(self) -> int:
-        """Return the most verifications in a round of the target."""
+        """Return the largest number of verifications in a round of the target."""
         rounds = 0
         for level in range(1, self.top):
             rounds = self.lookaheads[level] * (rounds + 1)
         return rounds + 1
 
     def by_points(self, level: int) -> bool:
-        """Return whether this level verifies point masses: drafts without rows."""
+        """Return whether ``level`` verifies point masses, which are drafts without rows."""
         return self.shaping.greedy or level == 0 or (level == 1 and self.drafter > 0)
 
     def is_tree(self, level: int) -> bool:
-        """Return whether the drafts for this level may branch."""
+        """Return whether the drafts for ``level`` may be trees."""
         return level == 1 and self.drafter > 0
 
 
 def cached_mark(level: int) -> int:
-    """Return the place in ``marks`` of how many tokens are cached for ``level``."""
+    """Return the index in ``marks`` of the number of tokens cached for ``level``."""
     return CACHED + level
 
 
 def base_mark(plan: StackPlan, level: int) -> int:
-    """Return the place in ``marks`` of where a level's draft starts."""
+    """Return the index in ``marks`` of the start of a level's draft."""
     return CACHED + plan.top + 1 + level
 
 
 def level_count(plan: StackPlan) -> int:
-    """Return how many integers ``State.marks`` has."""
+    """Return the number of integers in ``State.marks``."""
     return CACHED + 2 * (plan.top + 1)
 
 
 def integers(plan: StackPlan, values: dict[int, int], lengths: Sequence[int]) -> list[int]:
-    """Return the values of ``State.marks``, of which only ``values`` and the cached ``lengths``
-    are not 0.
+    """Return the integers of ``State.marks``.
+
+    They are 0 except for ``values`` (by index) and the cached ``lengths`` (by level).
     """
     marks = [0] * level_count(plan)
     for place, value in values.items():

@@ -1,5 +1,5 @@
-"""Llama-shaped models as modules of transformers, from any of the formats that
-:mod:`hsd_viz.models` reads.
+"""Build Llama-shaped models as modules of transformers, from any format that :mod:`hsd_viz.models`
+reads.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hsd_viz.models.tensors import HEAD_OFFSETS, head_tokens
 
 
 def config_of(form: LlamaForm) -> PreTrainedConfig:
-    """Return the configuration of transformers for a form.
+    """Return the transformers configuration of a form.
 
     Raises:
-        Unsupported: if no model type has its combination of options.
+        Unsupported: if no model type of transformers has its combination of options.
     """
     kind: type[PreTrainedConfig] = LlamaConfig
     options: dict[str, Any] = {
@@ -62,24 +62,24 @@ def config_of(form: LlamaForm) -> PreTrainedConfig:
     if chosen > 1:
         raise Unsupported("transformers has no model type with these options together")
     if kind is SmolLM3Config:
-        # Its defaults are numbers of its own vocabulary.
+        # The defaults are token ids of SmolLM3's own vocabulary.
         options |= dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"))
     return kind.from_dict(options)
 
 
 def _rotary(rotary: Rotary) -> dict[str, Any]:
-    written: dict[str, Any] = {"rope_type": rotary.kind, "rope_theta": rotary.theta}
+    parameters: dict[str, Any] = {"rope_type": rotary.kind, "rope_theta": rotary.theta}
     if rotary.kind != "default":
-        written["factor"] = rotary.factor
+        parameters["factor"] = rotary.factor
     if rotary.kind == "llama3":
-        written["low_freq_factor"] = rotary.low_frequency_factor
-        written["high_freq_factor"] = rotary.high_frequency_factor
-        written["original_max_position_embeddings"] = rotary.original_positions
-    return written
+        parameters["low_freq_factor"] = rotary.low_frequency_factor
+        parameters["high_freq_factor"] = rotary.high_frequency_factor
+        parameters["original_max_position_embeddings"] = rotary.original_positions
+    return parameters
 
 
 def is_readable(files: ModelFiles) -> bool:
-    """Return whether transformers itself reads these files as they are meant."""
+    """Return whether transformers can load these files correctly by itself."""
     tensors = files.tensors
     if files.form.head_rows is not None:
         return False
@@ -87,7 +87,7 @@ def is_readable(files: ModelFiles) -> bool:
 
 
 def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> PreTrainedModel:
-    """Return a model as a module of transformers in eval mode; small integers are widened."""
+    """Load a model as a module of transformers in evaluation mode, with widened weights."""
     with torch.device("meta"):
         module = AutoModelForCausalLM.from_config(config_of(files.form), dtype=dtype)
     state = {}
@@ -95,7 +95,7 @@ def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> P
         tensor = files.tensors.read(name)
         if isinstance(tensor, GroupedMatrix):
             tensor = tensor.widened()
-        # A copy: the pages of a file cannot be written to.
+        # Copied, because the pages of a file cannot be written to.
         state[name] = torch.from_numpy(np.array(tensor)).to(dtype)
     tokens = head_tokens(files.name, files.form, files.tensors)
     if tokens is not None:
@@ -111,22 +111,27 @@ def load_module(files: ModelFiles, dtype: torch.dtype, device: str = "cpu") -> P
 
 
 class ReducedHead(torch.nn.Module):
-    """A head that has some tokens of the vocabulary; the logits of all others are -inf."""
+    """A head for a part of the vocabulary; the logits of all other tokens are -inf.
+
+    Args:
+        weight: the weights ``[rows, width]``.
+        tokens: the token of each row ``[rows]``.
+        vocabulary: the size of the vocabulary.
+    """
 
     def __init__(self, weight: torch.Tensor, tokens: np.ndarray, vocabulary: int) -> None:
-        """``weight`` is ``[rows, width]``, ``tokens`` are those of its rows."""
         super().__init__()
         self.weight = torch.nn.Parameter(weight, requires_grad=False)
         self.register_buffer("tokens", torch.from_numpy(tokens).long(), persistent=False)
         self.vocabulary = vocabulary
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        some = torch.nn.functional.linear(hidden, self.weight)
-        rows = some.new_full((*some.shape[:-1], self.vocabulary), -torch.inf)
-        return rows.index_copy(-1, self.tokens, some)
+        head_logits = torch.nn.functional.linear(hidden, self.weight)
+        rows = head_logits.new_full((*head_logits.shape[:-1], self.vocabulary), -torch.inf)
+        return rows.index_copy(-1, self.tokens, head_logits)
 
 
 def _compute_angles(module: PreTrainedModel) -> None:
-    """Compute the rotary frequencies, which no file has."""
+    """Compute the rotary frequencies, which are not stored in files."""
     angles = module.model.rotary_emb
     module.model.rotary_emb = type(angles)(config=module.config)

@@ -28,15 +28,22 @@ from hsd_viz.torch_models.llama_modules import is_readable, load_module
 from hsd_viz.torch_models.suitable import check_config, check_forward, check_sizes
 
 _HUB_TIMEOUT = 3.0
-#: Parameters that a byte of a weights file may hold: two of 4 bits.
+#: The largest number of parameters per byte of a weights file: two of 4 bits.
 NUMBERS_PER_BYTE = 2
-#: Layers that are plausible however few tensors there are.
+#: The number of layers that is plausible for any number of tensors.
 FEW_LAYERS = 64
 
 
 class Checkpoint:
-    """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is
-    torch's. Methods raise a UserError with one line where something cannot be loaded.
+    """A checkpoint of transformers.
+
+    Methods raise a UserError with a one-line message if a file cannot be loaded.
+
+    Args:
+        name: the name of the model in messages.
+        where: the folder or the hub id.
+        device: the device of the model.
+        dtype: the name of the number type in torch.
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
@@ -50,7 +57,7 @@ class Checkpoint:
 
     @cached_property
     def config(self) -> PreTrainedConfig:
-        """The configuration, of a model that can be decoded here as far as it shows."""
+        """The configuration, checked to be that of a model that can be decoded here."""
         with self._reading(f"{self._name} cannot be loaded"):
             check_sizes(self._reader(PreTrainedConfig.get_config_dict)()[0])
             config = self._reader(AutoConfig.from_pretrained)()
@@ -58,11 +65,11 @@ class Checkpoint:
         return config
 
     def tokenizer(self) -> Any:
-        """Return the tokenizer of transformers."""
+        """Load the tokenizer by transformers."""
         assert self.config
         file = Path(self._where) / "tokenizer.json"
         if file.is_file():
-            read_tokenizer_file(file)  # refuses what a tokenizer may not ask for
+            read_tokenizer_file(file)  # raises an error for settings that are not allowed
         what = f"the tokenizer of {self._name} cannot be loaded"
         with self._reading(what), no_panics(what):
             tokenizer = self._reader(AutoTokenizer.from_pretrained)()
@@ -72,15 +79,18 @@ class Checkpoint:
             return tokenizer
 
     def model(self, tokens: int, files: ModelFiles | None = None) -> HFModel:
-        """Return the model; its tokenizer has so many tokens. ``files`` are those of a
-        Llama-shaped model.
+        """Load the model.
+
+        Args:
+            tokens: the number of tokens in its tokenizer.
+            files: the opened files of a Llama-shaped model; ``None`` for other models.
         """
         model = HFModel(self._name, self._module(files), tokens)
         check_forward(model)
         return model
 
     def _module(self, files: ModelFiles | None) -> torch.nn.Module:
-        threads()  # those asked for are torch's from now on
+        threads()  # sets the number of threads of torch
         if files is not None and not is_readable(files):
             return load_module(files, self._dtype, self._device)
         self._check_files()
@@ -88,14 +98,12 @@ class Checkpoint:
         with self._reading(f"{self._name} cannot be loaded as a causal language model"):
             read = self._reader(AutoModelForCausalLM.from_pretrained)
             if is_quantized:
-                # Packed weights cannot be moved once they are there.
+                # Packed weights cannot be moved to another device after loading.
                 return read(dtype=self._dtype, device_map={"": self._device})
             return read(dtype=self._dtype).to(self._device)
 
     def _reader(self, read: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of transformers that reads the checkpoint's files. Code that comes with
-        a checkpoint is never run.
-        """
+        """Bind a loading function of transformers to the checkpoint, whose code is never run."""
         return partial(
             read,
             self._where,
@@ -105,11 +113,11 @@ class Checkpoint:
         )
 
     def _check_files(self) -> None:
-        """Compare a folder's weights with its configuration before anything is allocated.
+        """Check the weights in a folder against the configuration, before memory is allocated.
 
         Raises:
-            BadFile: if there are none but pickled ones, an index names a file elsewhere, or the
-                sizes in the configuration are not those of the tensors.
+            BadFile: if there are only pickled weights, if an index names a file outside the folder,
+                or if the sizes in the configuration do not match the tensors.
         """
         folder = Path(self._where)
         if not folder.is_dir():
@@ -139,8 +147,10 @@ class Checkpoint:
 
     @cached_property
     def _is_unreached(self) -> bool:
-        """Whether the checkpoint is on the model hub, and the hub does not have it or does not
-        answer. It is asked once: its client would retry each file for most of a minute.
+        """Whether a hub id cannot be found on the model hub, or the hub does not respond.
+
+        This is checked once, because the client of the hub would retry each file for up to a
+        minute.
         """
         if Path(self._where).is_absolute():
             return False
@@ -161,7 +171,7 @@ class Checkpoint:
 
     @contextmanager
     def _reading(self, failed: str) -> Iterator[None]:
-        """Convert any error of the libraries for files and formats to a UserError with one line."""
+        """Convert errors of the libraries to a UserError with a one-line message."""
         try:
             yield
         except torch.OutOfMemoryError:
@@ -173,6 +183,6 @@ class Checkpoint:
                 reason = "it needs program code that comes with it, and such code is never run here"
             elif isinstance(error, OSError) and self._unreached:
                 reason = self._unreached
-            elif reason.endswith(":"):  # it only announces a list
+            elif reason.endswith(":"):  # the first line only introduces a list
                 reason = "its files are missing or of no known form"
             raise UserError(f"{failed}: {reason}") from None

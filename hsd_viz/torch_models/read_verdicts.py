@@ -1,4 +1,4 @@
-"""Read the verdicts of a decode on the host, as the loop takes them, from the lines that
+"""Read the verdicts of a decode on the host, from the lines that
 :mod:`hsd_viz.torch_models.write_verdicts` writes on the device.
 """
 
@@ -17,21 +17,22 @@ from hsd_viz.trace.rows import Top
 
 @dataclass(slots=True)
 class VerdictLine:
-    """What one verification reports.
+    """The report of a verification.
 
     Attributes:
-        due: whether it was due; else it changed nothing.
-        at: the tokens of the text before the draft.
-        n: the tokens of the draft.
-        count: how many of them are accepted.
+        due: whether the verification was due; if not, it changed nothing.
+        at: the number of tokens in the text before the draft.
+        n: the number of draft tokens.
+        count: the number of accepted tokens.
         token: the verifier's own token.
-        row: the row that it is drawn from.
-        mass: the sum of what a correction was drawn from, 0 without a correction.
-        used: the numbers used after it.
-        tokens: the draft.
+        row: the index of the row that ``token`` was drawn from.
+        mass: the sum of the residual that a correction was drawn from; 0 without a correction.
+        used: the number of single-use random numbers used so far.
+        tokens: the draft tokens.
         nodes: the accepted nodes in order.
-        columns: ``[4, n]``, as in :class:`~hsd_viz.torch_models.rejection_sampling.Decision`.
-        rest: the numbers of details and of what a drafter learns from.
+        columns: the values of each node ``[4, n]``, as in
+            :class:`~hsd_viz.torch_models.rejection_sampling.Decision`.
+        rest: the numbers of the details and of the rows from which a drafter learns.
     """
 
     due: bool
@@ -48,9 +49,7 @@ class VerdictLine:
     rest: np.ndarray
 
     def emitted(self, eos: frozenset[int]) -> list[int]:
-        """Return the tokens that the round adds to the text: an accepted end token is the last
-        one.
-        """
+        """Return the tokens that the round adds to the text, up to an accepted end token."""
         if not self.due:
             return []
         tokens = []
@@ -62,7 +61,7 @@ class VerdictLine:
 
 
 def read_line(numbers: np.ndarray, places: int) -> VerdictLine:
-    """Return a line of the report of a verification of a draft of up to ``places`` tokens."""
+    """Parse a line of the report, for a verification with ``places`` places for draft tokens."""
     m = places
     due, at, n, count, token, row, mass, used = numbers[:HEADS].tolist()
     size = int(n)
@@ -87,11 +86,11 @@ def read_line(numbers: np.ndarray, places: int) -> VerdictLine:
 def verdict_of(
     plan: StackPlan, level: int, line: VerdictLine, places: int, parents: Sequence[int]
 ) -> Verdict:
-    """Return the verdict of a line on a draft with these ``parents``."""
+    """Return the verdict that a line reports about a draft with these ``parents``."""
     by_points = plan.by_points(level) or not line.n
     verdict = _on_points(plan, line, parents) if by_points else _on_chain(plan, line)
     if not plan.shaping.greedy:
-        # The rows stay on the device: here they have their places only.
+        # The rows stay on the device, so these are empty.
         verdict.rows = np.empty((line.count + 1, 0))
     if level == plan.top:
         _add_details(plan, level, line, places + 1, verdict)
@@ -124,49 +123,51 @@ def _on_chain(plan: StackPlan, line: VerdictLine) -> Verdict:
     p, q, u, h = line.columns.tolist()
     n = line.n
     examined = min(line.count + 1, n)
-    whole = plan.rule != "token"
-    compared = range(max(0, line.count - 1), n) if whole else range(examined)
+    judges_whole = plan.rule != "token"
+    compared = range(max(0, line.count - 1), n) if judges_whole else range(examined)
     return Verdict(
         accepted=line.nodes,
         token=line.token,
         row=line.row,
         examined=examined,
-        p=p if whole else [*p[:examined], *[None] * (n - examined)],
+        p=p if judges_whole else [*p[:examined], *[None] * (n - examined)],
         q=q,
         u=_at_places(u, compared),
-        h=_at_places(h, compared) if whole else None,
+        h=_at_places(h, compared) if judges_whole else None,
         rule=plan.rule,
     )
 
 
 def _at_places(values: Sequence[float], places: range) -> list[float | None]:
-    """Return the values at these places, ``None`` at all others."""
-    kept: list[float | None] = [None] * len(values)
-    kept[places.start : places.stop] = values[places.start : places.stop]
-    return kept
+    """Return the values at the indices ``places``, and ``None`` at all others."""
+    values_at: list[float | None] = [None] * len(values)
+    values_at[places.start : places.stop] = values[places.start : places.stop]
+    return values_at
 
 
 def _add_details(
     plan: StackPlan, level: int, line: VerdictLine, rows: int, verdict: Verdict
 ) -> None:
-    """Add to the target's verdict what the record and a drafter ask for of its ``rows``."""
+    """Add the details of the ``rows`` rows, and the tokens from which a drafter learns, to the
+    target's verdict.
+    """
     rest = line.rest
-    most = plan.details
-    if most:
-        size = 2 + 2 * most
+    count = plan.details
+    if count:
+        size = 2 + 2 * count
         described = rest[: rows * size].reshape(rows, size)
         rest = rest[rows * size :]
         verdict.details = []
         for row in described[: line.count + 1].tolist():
-            verdict.details.append((row[0], row[1], _pairs(row[2 : 2 + most], row[2 + most :])))
-        own, own_values, q, q_values = rest[: 4 * most].reshape(4, most).tolist()
-        rest = rest[4 * most :]
+            verdict.details.append((row[0], row[1], _pairs(row[2 : 2 + count], row[2 + count :])))
+        residual, residual_values, q, q_values = rest[: 4 * count].reshape(4, count).tolist()
+        rest = rest[4 * count :]
         if line.mass > 0:
-            scaled = [value / line.mass for value in own_values]
+            scaled = [value / line.mass for value in residual_values]
             by_points = plan.by_points(level)
             q_top = None if by_points else _positive(_pairs(q, q_values))
             verdict.correction = Correction(
-                residual_top=_positive(_pairs(own, scaled)),
+                residual_top=_positive(_pairs(residual, scaled)),
                 q_top=q_top,
                 residual_sum=line.mass,
             )
@@ -181,10 +182,10 @@ def _add_details(
 
 
 def _pairs(places: Sequence[float], values: Sequence[float]) -> Top:
-    """Return tokens with their values."""
+    """Return pairs of tokens and values."""
     return [[int(place), value] for place, value in zip(places, values, strict=True)]
 
 
 def _positive(top: Top) -> Top:
-    """Return the tokens of positive probability."""
+    """Return the pairs with a positive probability."""
     return [pair for pair in top if pair[1] > 0]

@@ -1,7 +1,7 @@
 """Verify drafts on the device: accept or reject their tokens and draw the token after them.
 
-These are the functions of :mod:`hsd_viz.decoding.rejection_sampling` in torch, for graphs: the
-inputs are logits and the state of the decode, the result stays in the device's memory.
+These are the functions of :mod:`hsd_viz.decoding.rejection_sampling` in torch, for graphs. Their
+inputs are logits and the state of the decode, and their results stay in device memory.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from hsd_viz.torch_models.sampling import Shaping, distribution, draw, total
 
 @dataclass(slots=True)
 class Decision:
-    """What a verification decides, in places of a draft of at most m tokens.
+    """The decision of a verification about a draft of at most m tokens.
 
     Attributes:
         count: the number of accepted tokens, ``[]``.
         token: the verifier's own token, ``[]``.
-        row: the row that it is drawn from, ``[]``.
-        nodes: the accepted nodes in order, ``[m]``, then the other places' own numbers.
-        columns: ``[4, m]``: of point masses whether accepted, whether compared, p; of a chain p, q,
-            u, h.
-        mass: the sum of what a correction was drawn from, ``[]``.
-        weights: what the token was drawn from ``[V]``; not used where no details are reported.
-        path_rows: the rows of the accepted tokens and of ``token`` ``[m + 1, V]``; not used for
+        row: the index of the row that ``token`` is drawn from, ``[]``.
+        nodes: the accepted nodes in order, followed by the indices of the remaining places,
+            ``[m]``.
+        columns: the values of each node, ``[4, m]``: for point masses, whether it was accepted,
+            whether it was compared, and p; for a chain, p, q, u and h.
+        mass: the sum of the residual that a correction was drawn from, ``[]``.
+        weights: the weights that ``token`` was drawn from, ``[V]``; used only for details.
+        path_rows: the rows of the accepted tokens and of ``token``, ``[m + 1, V]``; not used for
             greedy decoding.
-        used: how many numbers that never repeat were used, ``[]``.
+        used: the number of single-use random numbers that were used, ``[]``.
     """
 
     count: Tensor
@@ -47,7 +48,7 @@ class Decision:
 
 
 def computed(scores: Tensor) -> Tensor:
-    """Return logits in the type in which probabilities are computed."""
+    """Return logits in the number type in which probabilities are computed."""
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
@@ -64,7 +65,7 @@ def shaped(state: State, scores: Tensor, shaping: Shaping) -> Tensor:
 
 
 def _numbers(state: State, plan: StackPlan, level: int, at: Tensor, used: Tensor, n: int) -> Tensor:
-    """Return the numbers ``[n]`` of a level's own tokens after a text of ``at`` tokens."""
+    """Return the random numbers ``[n]`` for a level's own tokens after a text of ``at`` tokens."""
     places = torch.arange(n, device=at.device)
     if level == plan.top:
         return state.placed[(at + places).clamp(max=len(state.placed) - 1)]
@@ -74,7 +75,7 @@ def _numbers(state: State, plan: StackPlan, level: int, at: Tensor, used: Tensor
 def judge_points(
     state: State, plan: StackPlan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
 ) -> Decision:
-    """Decide on a tree of point masses, as :func:`hsd_viz.decoding.verify.walk` does."""
+    """Decide about a tree of point masses, as :func:`hsd_viz.decoding.verify.walk` does."""
     m = len(tokens)
     places = torch.arange(m, device=tokens.device)
     parents = state.parents[:m] if plan.is_tree(level) else places - 1
@@ -83,19 +84,19 @@ def judge_points(
     used = torch.zeros_like(at)
     if plan.shaping.greedy:
         p = scores
-        own = scores.argmax(-1)
+        own_tokens = scores.argmax(-1)
     else:
         p = shaped(state, scores, plan.shaping)
         r = _numbers(state, plan, level, at, state.marks[USED], m + 1)
         row_depths = torch.cat([depths.new_zeros(1), depths])
-        own = draw(p, r[row_depths])
+        own_tokens = draw(p, r[row_depths])
         if level < plan.top:
             used = torch.ones_like(at)
             if m:
                 used = 1 + torch.where(places < n, depths, 0).amax()
     if not m:
-        return _without_draft(p, own[0], used)
-    walked = rules.walk_tree(tokens, parents, n, lineage, own)
+        return _without_draft(p, own_tokens[0], used)
+    walked = rules.walk_tree(tokens, parents, n, lineage, own_tokens)
     rank = walked.accepted.cumsum(0)
     is_next = walked.accepted[None, :] & (rank[None, :] == places[:, None] + 1)
     node = (is_next * places[None, :]).sum(1)
@@ -107,15 +108,15 @@ def judge_points(
     columns = torch.stack(
         [walked.accepted.double(), walked.compared.double(), chances, torch.zeros_like(chances)]
     )
-    # Without the drafted tokens: none of them was the verifier's own.
+    # The residual is p without the rejected draft tokens.
     missed = walked.compared & ~walked.accepted & (parents + 1 == walked.row)
     weights = row_of(p, walked.row)
-    token = row_of(own, walked.row)
+    token = row_of(own_tokens, walked.row)
     mass = torch.zeros((), dtype=torch.float64, device=p.device)
     if plan.details and level == plan.top and not plan.shaping.greedy:
         spared = torch.where(missed, tokens, token)
-        kept = torch.where(missed, 0, row_of(weights, token))
-        weights = weights.index_copy(0, spared, kept)
+        own_weight = torch.where(missed, 0, row_of(weights, token))
+        weights = weights.index_copy(0, spared, own_weight)
         mass = torch.where(missed.any(), total(weights), 0)
     return Decision(
         count=walked.count,
@@ -131,7 +132,7 @@ def judge_points(
 
 
 def _without_draft(p: Tensor, token: Tensor, used: Tensor) -> Decision:
-    """Return the decision where there is no place for a draft: the level's own token."""
+    """Return the decision without a draft, which is the level's own token."""
     zero = token.new_zeros(())
     return Decision(
         count=zero,
@@ -149,7 +150,7 @@ def _without_draft(p: Tensor, token: Tensor, used: Tensor) -> Decision:
 def judge_chain(
     state: State, plan: StackPlan, level: int, scores: Tensor, tokens: Tensor, n: Tensor, at: Tensor
 ) -> Decision:
-    """Decide on a chain that was sampled from rows, by the rule of the plan."""
+    """Decide about a chain that was sampled from rows, by the rule of the plan."""
     m = len(tokens)
     used = state.marks[USED]
     p = shaped(state, scores, plan.shaping)

@@ -2,7 +2,7 @@
 without branches.
 
 A graph has fixed shapes, so a draft of ``n`` tokens takes the first ``n`` of ``m`` places, and
-results beyond it mean nothing. The numpy rules are the reference.
+results at other places are meaningless. The numpy rules are the reference.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from hsd_viz.torch_models.sampling import total
 
 
 def row_of(rows: Tensor, place: Tensor) -> Tensor:
-    """Return the row of ``rows`` ``[n, ...]`` at ``place`` ``[]``, at the nearest one that there
-    is.
-    """
+    """Return the row of ``rows`` ``[n, ...]`` at the clamped index ``place`` ``[]``."""
     inside = place.clamp(0, len(rows) - 1)
-    # An index without an axis would be read by the host.
+    # Indexing with a scalar would copy it to the host.
     return rows.index_select(0, inside.reshape(1)).squeeze(0)
 
 
@@ -32,11 +30,11 @@ class ChainVerdict:
 
     Attributes:
         accepted: the number of accepted tokens, ``[]``.
-        weights: what the verifier's own token is drawn from, ``[V]``.
-        mass: the sum of the residual, ``[]``; 0 where nothing was rejected.
+        weights: the weights that the verifier's own token is drawn from, ``[V]``.
+        mass: the sum of the residual, ``[]``; 0 if no token was rejected.
         p: the verifier's probabilities of the draft tokens, ``[m]``.
         q: the drafter's probabilities of the draft tokens, ``[m]``.
-        h: the chances that the numbers were compared with, ``[m]``; 0 for the token rule.
+        h: the probabilities that u was compared with, ``[m]``; 0 for the token rule.
     """
 
     accepted: Tensor
@@ -50,10 +48,15 @@ class ChainVerdict:
 def judge_chain(
     rule: str, tokens: Tensor, n: Tensor, p: Tensor, q: Tensor, u: Tensor
 ) -> ChainVerdict:
-    """Verify the first ``n`` of ``tokens`` ``[m]``, sampled from rows ``q`` ``[m, V]``.
+    """Verify a chain that was sampled from rows.
 
-    ``p`` ``[m + 1, V]`` are the verifier's rows, ``u`` ``[m]`` uniform numbers; ``rule`` is a name
-    of :data:`hsd_viz.decoding.verify.RULES`.
+    Args:
+        rule: the name of the rule, of :data:`hsd_viz.decoding.verify.RULES`.
+        tokens: the draft tokens ``[m]``.
+        n: the number of draft tokens to use, ``[]``.
+        p: the verifier's rows ``[m + 1, V]``.
+        q: the drafter's rows ``[m, V]``.
+        u: the uniform numbers ``[m]``.
     """
     m = len(tokens)
     places = torch.arange(m, device=tokens.device)
@@ -70,7 +73,7 @@ def judge_chain(
         ratios = torch.where(inside, p_of / torch.where(inside, q_of, 1), 1)
         w = _WEIGHTS[rule](ratios)
         h = _chances(w, n, p, q)
-        # The last place k with u_k < h_k, counted from 1; none: 0.
+        # The last position k with u_k < h_k, counted from 1; 0 if there is none.
         accepted = torch.where(inside & (u < h), places + 1, 0).amax()
         weight = row_of(w, accepted)
     weights, mass = _own_weights(accepted, n, weight, p, q)
@@ -86,7 +89,7 @@ def _block_weights(ratios: Tensor) -> Tensor:
 
 
 def _branch_weights(ratios: Tensor) -> Tensor:
-    """Return w ``[m + 1]`` of the branch rule: the joint ratio over its running maximum."""
+    """Return w ``[m + 1]`` of the branch rule: the joint ratio divided by its running maximum."""
     joint = torch.ones_like(ratios[0])
     cap = torch.ones_like(ratios[0])
     w = [joint]
@@ -104,8 +107,8 @@ _WEIGHTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _chances(w: Tensor, n: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    """Return h ``[m]``: the chance to accept exactly up to each place, if no later place was
-    accepted.
+    """Return h ``[m]``: the probability of accepting exactly up to each position, given that no
+    later position was accepted.
     """
     m = len(q)
     places = torch.arange(1, m + 1, device=q.device)
@@ -117,8 +120,8 @@ def _chances(w: Tensor, n: Tensor, p: Tensor, q: Tensor) -> Tensor:
 
 
 def _shifted(q: Tensor) -> Tensor:
-    """Return the rows of ``q`` one place later: row k follows the token of place k; the last one
-    is not used.
+    """Return the rows of ``q`` shifted by one, so that row k follows token k; the last row is not
+    used.
     """
     return torch.cat([q[1:], q[-1:]])
 
@@ -126,14 +129,14 @@ def _shifted(q: Tensor) -> Tensor:
 def _own_weights(
     accepted: Tensor, n: Tensor, weight: Tensor, p: Tensor, q: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return what the verifier draws from, the residual or its own last row, and the residual's
-    sum.
+    """Return the weights that the verifier draws from, the residual or its own last row, and the
+    sum of the residual.
     """
     row = row_of(p, accepted)
     below = row_of(q, accepted)
     residual = (weight.to(p.dtype) * row - below).clamp(min=0)
-    # Rows that agree to the last bit leave no residual where only rounding rejected: then the row
-    # itself is meant.
+    # If rounding alone caused a rejection, equal rows leave no residual, and the row itself is
+    # used.
     usable = total(residual) > 0
     residual = torch.where(usable, residual, row)
     rejected = accepted < n
@@ -146,10 +149,11 @@ class TreeVerdict:
     """The decision on a tree of point masses.
 
     Attributes:
-        accepted: which of the nodes are accepted, booleans ``[m]``: one path.
-        count: how many they are, ``[]``.
-        compared: which of the nodes were compared with a token of the verifier, booleans ``[m]``.
-        row: the row of the verifier's own token: 0 after the text, 1 + i after node i, ``[]``.
+        accepted: whether each node was accepted, booleans ``[m]``; accepted nodes form a path.
+        count: the number of accepted nodes, ``[]``.
+        compared: whether each node was compared with a token of the verifier, booleans ``[m]``.
+        row: the index of the row of the verifier's own token, ``[]``: 0 after the text, 1 + i after
+            node i.
     """
 
     accepted: Tensor
@@ -159,9 +163,10 @@ class TreeVerdict:
 
 
 def lineage_of(parents: Tensor) -> Tensor:
-    """Return which nodes each of ``m`` nodes continues, itself included, booleans ``[m, m]``.
+    """Return whether each of ``m`` nodes continues each other node or is the same, booleans ``[m,
+    m]``.
 
-    ``parents`` ``[m]`` are smaller than the node's own number, -1 for those that follow the text.
+    ``parents`` ``[m]`` are lower than the index of the node; -1 for nodes that follow the text.
     """
     m = len(parents)
     numbered = torch.arange(m, device=parents.device)
@@ -179,11 +184,14 @@ def lineage_of(parents: Tensor) -> Tensor:
 def walk_tree(
     tokens: Tensor, parents: Tensor, n: Tensor, lineage: Tensor, own: Tensor
 ) -> TreeVerdict:
-    """Walk the tree of the first ``n`` of ``tokens`` ``[m]`` along the verifier's tokens ``own``
-    ``[m + 1]`` by row.
+    """Verify a tree of point masses. Siblings differ, so that at most one path is accepted.
 
-    ``lineage`` is :func:`lineage_of` the ``parents``. Siblings differ, so that at most one path is
-    accepted.
+    Args:
+        tokens: the draft tokens ``[m]``.
+        parents: the parent of each node ``[m]``.
+        n: the number of nodes to use, ``[]``.
+        lineage: the result of :func:`lineage_of` for ``parents``.
+        own: the verifier's token of each row ``[m + 1]``.
     """
     places = torch.arange(len(tokens), device=tokens.device)
     inside = places < n

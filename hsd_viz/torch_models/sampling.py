@@ -1,10 +1,10 @@
-"""Sampling on the device: the functions of :mod:`hsd_viz.decoding.sampling` for rows that never
-leave it.
+"""Sampling on the device: the functions of :mod:`hsd_viz.decoding.sampling` in torch, for rows that
+stay in device memory.
 
-They are traced into compiled graphs. Every sum is one of integers, or a fixed tree of additions
-that is written out: it depends neither on how many rows are summed together nor on how a compiler
-splits a reduction. The numpy functions are the reference: probabilities agree to about one unit in
-the last place, draws except where a number falls between two values that differ by that much.
+They are traced into compiled graphs. Each sum is a sum of integers or an explicit, fixed tree of
+additions, so that it depends neither on the number of rows nor on how a compiler splits a
+reduction. The numpy functions are the reference. Probabilities agree with it to about one unit in
+the last place, and draws agree unless a random number falls within that difference.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from torch import Tensor
 
 from hsd_viz.decoding.sampling import BLOCK, Sampling
 
-#: Bits of a digit of :func:`largest_reaching`.
+#: The number of bits in a digit of :func:`largest_reaching`.
 _DIGIT = 11
-#: Probabilities become integers in these parts of 1: those of float32 from 2**-39 on are exact in
-#: them.
+#: The factor that converts probabilities to integers. It is exact for float32 probabilities from
+#: 2**-39 on.
 _PARTS = 2.0**62
-#: By type of the scores the bound below which an exponential is 0.
+#: The argument below which an exponential is 0, by type.
 _LOWEST_EXPONENT = {torch.float32: -87.3, torch.float64: -708.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Shaping:
-    """Which operations turn logits into probabilities: what a graph is compiled for.
+    """The operations that convert logits to probabilities, for which a graph is compiled.
 
     Attributes:
-        greedy: tokens are the arg-max, and there are no probabilities.
+        greedy: whether tokens are the arg-max, without probabilities.
         top_k: whether tokens below the k-th largest score are removed.
-        top_p: whether tokens outside of the nucleus are removed.
-        min_p: whether tokens much less likely than the likeliest are removed.
+        top_p: whether tokens outside the nucleus are removed.
+        min_p: whether tokens much less likely than the most likely one are removed.
     """
 
     greedy: bool
@@ -43,7 +43,7 @@ class Shaping:
 
     @classmethod
     def of(cls, sampling: Sampling, vocabulary: int) -> Shaping:
-        """Return what these settings need for a vocabulary of this size."""
+        """Return the operations that the sampling settings need for a vocabulary of a size."""
         return cls(
             greedy=sampling.greedy,
             top_k=0 < sampling.top_k < vocabulary,
@@ -53,8 +53,9 @@ class Shaping:
 
 
 def fixed_sum(x: Tensor) -> Tensor:
-    """Return the sums ``[...]`` of ``x`` ``[..., n]``: the upper half is added to the lower half
-    until one is left.
+    """Return the sums ``[...]`` of ``x`` ``[..., n]`` in a fixed order.
+
+    The upper half is added to the lower half until a single number is left.
     """
     size = 1 << max(0, x.shape[-1] - 1).bit_length()
     x = torch.nn.functional.pad(x, (0, size - x.shape[-1]))
@@ -65,14 +66,15 @@ def fixed_sum(x: Tensor) -> Tensor:
 
 
 def blocks_of(x: Tensor) -> Tensor:
-    """Return ``x`` ``[..., n]`` in blocks ``[..., blocks, 64]``, the last one padded with zeros."""
+    """Return ``x`` ``[..., n]`` in blocks ``[..., blocks, 64]``, padded with zeros."""
     x = torch.nn.functional.pad(x, (0, -x.shape[-1] % BLOCK))
     return x.unflatten(-1, (-1, BLOCK))
 
 
 def running_sum(x: Tensor) -> Tensor:
-    """Return the cumulative sums of ``x`` ``[..., n]`` along its last axis, by doubling the
-    distance of the addends.
+    """Return the cumulative sums of ``x`` ``[..., n]`` along the last axis.
+
+    The distance of the addends is doubled in each step.
     """
     distance = 1
     while distance < x.shape[-1]:
@@ -88,21 +90,25 @@ def total(weights: Tensor) -> Tensor:
 
 
 def _bits(x: Tensor) -> Tensor:
-    """Return the bits of non-negative floats as integers: they have the same order."""
+    """Return the bits of non-negative floats as integers, which have the same order."""
     return x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
 
 
 def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
-    """Return for each row the largest of its ``keys`` such that all keys of at least it have
-    ``mark`` ``[]`` in weight.
+    """Return the largest key of each row such that the keys from it on have the weight ``mark``.
 
-    ``keys`` ``[n, V]`` and ``weights`` ``[n, V]`` are non-negative integers, so that every order of
-    addition gives the same sums. The result ``[n]`` is 0 where all keys together weigh less than
-    ``mark``.
+    Keys and weights are non-negative integers, so that any order of addition gives the same sums.
+    The function is a radix selection, which needs a pass over the keys per digit instead of a sort:
+    the total weight by digit determines the digit of the result, and later passes consider only
+    keys that begin with the digits so far.
 
-    This is a radix selection, which takes one pass over the keys for a digit instead of a sort: the
-    weight by digit gives the digit of the result, and further passes look at the keys that begin
-    with the digits so far.
+    Args:
+        keys: the keys ``[n, V]``.
+        weights: the weights ``[n, V]``.
+        mark: the weight to reach, ``[]``.
+
+    Returns:
+        The keys ``[n]``; 0 for a row whose total weight is below ``mark``.
     """
     n = len(keys)
     size = 1 << _DIGIT
@@ -116,8 +122,8 @@ def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
         if shift + _DIGIT < width:
             begins_so = (keys >> (shift + _DIGIT)) == (prefix >> (shift + _DIGIT))
             counts = torch.where(begins_so, weights, 0)
-        # What weighs nothing is spread over all digits: additions at one place wait for one
-        # another.
+        # Keys without weight are spread over all digits, because additions to the same digit have
+        # to wait for each other.
         digits = torch.where(counts > 0, digits, places).long()
         by_digit = torch.zeros((n, size), dtype=torch.int64, device=keys.device)
         by_digit = by_digit.scatter_add(1, digits, counts.long())
@@ -130,11 +136,14 @@ def largest_reaching(keys: Tensor, weights: Tensor, mark: Tensor) -> Tensor:
 
 
 def _place_of(weights: Tensor, mark: Tensor, ends: Tensor) -> Tensor:
-    """Return the first places ``[n]`` whose cumulative sum is above ``mark`` ``[n]``.
+    """Return the first index in each row whose cumulative sum is above ``mark``.
 
-    ``weights`` ``[n, V]`` are float64 and ``ends`` ``[n, blocks]`` the cumulative sums of their
-    blocks. Where rounding leaves no place in the block that is meant, it is the last one of
-    positive weight there.
+    If rounding leaves no such index in its block, return the block's last index of positive weight.
+
+    Args:
+        weights: the weights ``[n, V]`` in float64.
+        mark: the sum to exceed, ``[n]``.
+        ends: the cumulative sums of the blocks of ``weights``, ``[n, blocks]``.
     """
     last = ends.shape[-1] - 1
     block = (ends <= mark[:, None]).sum(-1).clamp(max=last)
@@ -149,8 +158,9 @@ def _place_of(weights: Tensor, mark: Tensor, ends: Tensor) -> Tensor:
 
 
 def draw(weights: Tensor, r: Tensor) -> Tensor:
-    """Draw a token from each row of ``weights`` ``[n, V]`` (non-negative, any sum) for ``r``
-    ``[n]`` in [0, 1).
+    """Draw a token from each row of ``weights`` ``[n, V]`` by the numbers ``r`` ``[n]`` in [0, 1).
+
+    Weights are non-negative and need not sum to 1.
     """
     weights = weights.double()
     ends = running_sum(fixed_sum(blocks_of(weights)))
@@ -168,14 +178,14 @@ def distribution(
     """Return probabilities for ``scores`` ``[n, V]`` in float32 or float64 after temperature,
     top-k, top-p and min-p.
 
-    The settings are numbers on the device; ``shaping`` says which of them are used. Ties at a
-    border are kept, as in :func:`hsd_viz.decoding.sampling.distribution`.
+    The settings are numbers on the device, of which ``shaping`` selects those to use. Tokens that
+    tie at a threshold are all kept, as in :func:`hsd_viz.decoding.sampling.distribution`.
     """
     x = scores - scores.amax(-1, keepdim=True)
     smallest = torch.finfo(x.dtype).tiny
     x = x / temperature.clamp(min=smallest).to(x.dtype)
     if shaping.top_k:
-        # No score is above 0: the larger of two has the smaller magnitude.
+        # No score is above 0, so the larger of two scores has the smaller magnitude.
         largest = _bits(torch.full_like(x[:, :1], torch.inf))
         keys = largest - _bits(x.abs())
         kth = largest_reaching(keys, torch.ones_like(keys), top_k)
@@ -196,14 +206,15 @@ def distribution(
     return p
 
 
-def likeliest(weights: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return places and values ``[n, most]`` of the largest of ``weights`` ``[n, V]``, of equal
-    ones the first.
+def likeliest(weights: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the indices and values ``[n, count]`` of the largest of ``weights`` ``[n, V]``.
+
+    Equal weights are in the order of their indices.
     """
     places = []
     values = []
     numbered = torch.arange(weights.shape[-1], device=weights.device)
-    for _ in range(most):
+    for _ in range(count):
         place = weights.argmax(-1, keepdim=True)
         places.append(place)
         values.append(weights.gather(-1, place))
@@ -211,19 +222,20 @@ def likeliest(weights: Tensor, most: int) -> tuple[Tensor, Tensor]:
     return torch.cat(places, -1), torch.cat(values, -1)
 
 
-def describe(scores: Tensor, tokens: Tensor, most: int) -> Tensor:
+def describe(scores: Tensor, tokens: Tensor, count: int) -> Tensor:
     """Describe rows of logits ``[n, V]`` at temperature 1, as
-    :func:`hsd_viz.decoding.sampling.describe`.
+    :func:`hsd_viz.decoding.sampling.describe` does.
 
-    Return ``[n, 2 + 2 * most]`` in float64: the probability of ``tokens`` ``[n]``, the entropy in
-    nats, the likeliest tokens and their probabilities.
+    Returns:
+        Float64 ``[n, 2 + 2 * count]``: the probability of ``tokens`` ``[n]``, the entropy in nats,
+        the most likely tokens, and their probabilities.
     """
     x = scores - scores.amax(-1, keepdim=True)
     w = torch.where(x < _LOWEST_EXPONENT[x.dtype], 0, x.exp())
-    whole = total(w)
+    normalizer = total(w)
     finite = x.clamp(min=torch.finfo(x.dtype).min)
-    entropy = whole.log() - total(w * finite) / whole
-    chosen = w.gather(-1, tokens[:, None])[:, 0].double() / whole
-    places, values = likeliest(w, most)
+    entropy = normalizer.log() - total(w * finite) / normalizer
+    chosen = w.gather(-1, tokens[:, None])[:, 0].double() / normalizer
+    places, values = likeliest(w, count)
     heads = torch.stack([chosen, entropy.clamp(min=0)], -1)
-    return torch.cat([heads, places.double(), values.double() / whole[:, None]], -1)
+    return torch.cat([heads, places.double(), values.double() / normalizer[:, None]], -1)

@@ -1,8 +1,8 @@
-"""The device's side of a decode: its state in device memory, and the steps that work on it.
+"""The device's side of a decode: its state in device memory, and the steps that change it.
 
-A step is a forward pass of one level and what follows it, a drafted token or a verification
-(:mod:`hsd_viz.torch_models.board`). It finds its input in device memory, so that the host starts it
-without knowing a number.
+A step is a forward pass of a level followed by drafting a token or a verification
+(:mod:`hsd_viz.torch_models.board`). Its inputs are in device memory, so that the host can start it
+without knowing them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.graphs import Graph, record
 from hsd_viz.torch_models.layout import StackPlan, State
 
-#: Numbers that never repeat which are on the device at a time.
+#: The number of single-use random numbers on the device.
 NUMBERS = 4096
 
 
 class DeviceStep(NamedTuple):
-    """A step of a decode: a tuple, because its graph is looked up by it in every round.
+    """A step of a decode. It is a tuple, because its graph is looked up by it in every round.
 
     Attributes:
         level: the level whose model runs.
-        width: the tokens that its forward pass is compiled for.
-        drafts: whether a token is drafted; else a draft is verified.
-        opens: the drafts of so many of the lowest levels begin with it.
-        places: the places for draft tokens of a verification.
-        moves: whether the accepted path of a tree is moved together in the cache.
+        width: the number of tokens for which its forward pass is compiled.
+        drafts: whether a token is drafted; otherwise a draft is verified.
+        opens: the number of lowest levels whose drafts begin with this step.
+        places: the number of places for draft tokens in a verification.
+        moves: whether the accepted path of a tree is moved to consecutive places in the cache.
     """
 
     level: int
@@ -45,12 +45,13 @@ class DeviceStep(NamedTuple):
 
 
 class Board:
-    """The device's side of a decode: its state, and the steps on it. On a GPU each step is recorded
-    as one graph when it is used for the second time.
+    """The device's side of a decode: its state, and the steps that change it.
+
+    On a GPU each step is recorded as a CUDA graph when it is used for the second time.
 
     Attributes:
-        waits: how often the host waited for the device.
-        bytes_read: the bytes that it read.
+        waits: the number of times that the host waited for the device.
+        bytes_read: the number of bytes that the host read.
     """
 
     def __init__(
@@ -68,18 +69,19 @@ class Board:
         self.waits = 0
         self.bytes_read = 0
         on_gpu = self.device.type == "cuda"
-        # Two rounds may be under way: the report of one is read while the other runs.
+        # Two rounds may be in progress: the report of one is read while the other runs.
         self._hosts = [
             torch.empty_like(self.state.report, device="cpu", pin_memory=on_gpu) for _ in range(2)
         ]
         self._turn = 0
-        #: By number of lines and turn the report, its copy on the host, and that as numpy's.
+        #: The report, its copy on the host, and the copy as an array, by number of lines and turn.
         self._views: dict[tuple[int, int], tuple[Tensor, Tensor, np.ndarray]] = {}
-        # Views of the marks: a graph reads them where they are.
+        # Views of the marks, which a graph reads in place.
         self._marks = self.state.marks.unbind()
         self._chains = [model.no_parents(model.nodes_for(1)) for model in models]
-        #: Steps that ran once, and what replays those that ran again.
+        #: The functions that run the steps that ran once.
         self._ready: dict[DeviceStep, Callable[[], None]] = {}
+        #: The functions that replay the steps that ran again.
         self._bound: dict[DeviceStep, Callable[[], None]] = {}
 
     def _new_state(self, places: int, eos: int) -> State:
@@ -105,7 +107,7 @@ class Board:
         )
 
     def _rows_of(self, level: int) -> Tensor:
-        """Return room for the rows of a level's draft; a point mass has none."""
+        """Return a buffer for the rows of a level's draft, which is empty for point masses."""
         plan = self.plan
         has_rows = not plan.shaping.greedy and not (level == 0 and plan.drafter)
         model = self._model(level) if has_rows else self._models[0]
@@ -114,14 +116,14 @@ class Board:
         return torch.zeros((rows, model.vocab_size), dtype=dtype, device=self.device)
 
     def _at(self, level: int) -> int:
-        """Return the place of a level among the models: a drafter is none."""
+        """Return the index of a level among the models, which do not include a drafter."""
         return level - (1 if self.plan.drafter else 0)
 
     def _model(self, level: int) -> CompiledModel:
         return self._models[self._at(level)]
 
     def run(self, step: DeviceStep) -> None:
-        """Put a step on the device; the caller switches gradients off."""
+        """Start a step on the device; the caller must disable gradients."""
         replay = self._bound.get(step)
         if replay is not None:
             replay()
@@ -129,11 +131,11 @@ class Board:
             self._bound[step] = record(self._ready[step], self.device)
             self._bound[step]()
         else:
-            # The first time it is compiled, and its kernels are loaded.
+            # The first call compiles the step and loads its kernels.
             self._ready[step] = self._start(step)
 
     def _start(self, step: DeviceStep) -> Callable[[], None]:
-        """Run a step, and return what runs it again."""
+        """Run a step, and return a function that runs it again."""
         model = self._model(step.level)
         cache = self._caches[self._at(step.level)]
         parents = self._chains[self._at(step.level)]
@@ -142,7 +144,7 @@ class Board:
         if not model.strict:
             return self._graph(step, model.width_for(step.width)).bind(cache, self.state, parents)
 
-        # The forward pass is the graph of all strict passes, and what follows is another one.
+        # All strict forward passes share a graph, and the rest of the step is another graph.
         def run() -> None:
             scores = self._read(step)
             self._graph(step, None)(cache, self.state, scores)
@@ -151,8 +153,9 @@ class Board:
         return run
 
     def _graph(self, step: DeviceStep, width: int | None) -> Graph:
-        """Return the graph of a step, with its forward pass or, if ``width`` is ``None``,
-        without, compiled once.
+        """Return the graph of a step, which is compiled once.
+
+        It includes the forward pass unless ``width`` is ``None``.
         """
         model = self._model(step.level)
         cache = self._caches[self._at(step.level)]
@@ -167,7 +170,7 @@ class Board:
         return model.steps[key]
 
     def _read(self, step: DeviceStep) -> Tensor:
-        """Run the forward pass of a strict step: a wide one is several."""
+        """Run the forward pass of a strict step, in several passes if it is wide."""
         level = step.level
         model = self._model(level)
         state = self.state
@@ -183,8 +186,8 @@ class Board:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def fetch(self, lines: int) -> Callable[[], np.ndarray]:
-        """Start to copy the first ``lines`` of the report as all steps so far leave it; return
-        what waits for them.
+        """Start copying the first ``lines`` of the report after all steps so far, and return a
+        function that waits for them.
         """
         self._turn = 1 - self._turn
         key = (lines, self._turn)
@@ -208,7 +211,7 @@ class Board:
         return wait
 
     def read(self, lines: int) -> np.ndarray:
-        """Wait for the first ``lines`` of the report."""
+        """Wait for the first ``lines`` of the report, and return them."""
         return self.fetch(lines)()
 
     def send(self, values: Sequence[float], to: Tensor, start: int = 0) -> None:
@@ -220,14 +223,14 @@ class Board:
 
 
 def _draft_start_mark(plan: StackPlan, level: int) -> int:
-    """Return the place in the marks of where a draft tree begins in a pass by ``level``, else of
-    the end.
+    """Return the index in the marks of the start of a draft tree for ``level``; without a tree, of
+    the end of the text.
     """
     return layout.base_mark(plan, 0) if plan.is_tree(level) else layout.END
 
 
 def _step_after(plan: StackPlan, step: DeviceStep) -> Callable[[StaticCache, State, Tensor], None]:
-    """Return what follows the forward pass of a step, as a function of its logits."""
+    """Return the part of a step after its forward pass, as a function of the logits."""
     level = step.level
 
     def draft(cache: StaticCache, state: State, scores: Tensor) -> None:
@@ -247,8 +250,8 @@ def _whole_step(
     forward_pass: Callable[..., Tensor],
     after: Callable[[StaticCache, State, Tensor], None],
 ) -> Callable[[StaticCache, State, Tensor], None]:
-    """Return a step with its forward pass, as a function of cache, state and the parents of a
-    draft tree.
+    """Return a step including its forward pass, as a function of the cache, the state and the
+    parents of a draft tree.
     """
     cached = layout.cached_mark(step.level)
     draft_start = _draft_start_mark(plan, step.level)
@@ -262,8 +265,9 @@ def _whole_step(
 
 
 def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
-    """Move the entries of the nodes ``path`` of a draft tree that starts at place ``base`` to
-    its first places.
+    """Move the cache entries of the nodes ``path`` of a draft tree to its first places.
+
+    ``base`` is the place at which the tree starts.
     """
     to = base + torch.arange(len(path), device=path.device)
     origin = base + path
@@ -276,8 +280,8 @@ def _move(cache: StaticCache, path: Tensor, base: Tensor) -> None:
 def board_for(
     plan: StackPlan, models: Sequence[CompiledModel], caches: Sequence[StaticCache], eos: int
 ) -> Board:
-    """Return the board of a plan on these caches: a new one, or that of an earlier decode with
-    its graphs.
+    """Return the board of a plan on these caches: that of an earlier decode, with its graphs, or a
+    new one.
     """
     key = (plan, eos, *map(id, caches))
     boards = caches[-1].boards

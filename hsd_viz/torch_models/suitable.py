@@ -1,9 +1,8 @@
-"""Whether a model of transformers can be decoded here: by the config where that suffices, and by
-the model's own forward pass where it does not.
+"""Check that a model of transformers can be decoded here, by its config and by forward passes.
 
-Speculative decoding asks four things of a model: it continues text (causal), it reads one text
-alone (no encoder), its state can forget the last tokens (attention, no recurrence), and it takes a
-mask and positions from outside (draft trees).
+Speculative decoding has four requirements: the model continues text (causal), it reads only that
+text (no encoder), its state can be rolled back (attention, no recurrence), and it accepts a mask
+and positions (for draft trees).
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from hsd_viz.errors import UserError, first_line
 from hsd_viz.torch_models.eager import CHUNKED, FULL, SLIDING, HFModel, layer_kinds
 from hsd_viz.torch_models.llama_modules import ReducedHead
 
-#: What the module of a model, or torch compiling it, raises for a forward pass that it was not
-#: written for. An ``AssertionError`` is not among them: it is a fault of this package.
+#: The exceptions that a model's module, or torch while compiling it, raises for a forward pass that
+#: it does not support. ``AssertionError`` is left out, because it shows a fault of this package.
 MODULE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError)
-#: Tokens of the text that a model is tried on.
+#: The number of tokens in the text with which a model is tested.
 _PROBE = 8
-#: The largest plausible sizes of a model; the libraries would try to build any.
+#: The largest plausible sizes of a model; the libraries would try to build a model of any size.
 _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
     (
         "hidden_size",
@@ -39,8 +38,10 @@ _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
 
 
 def check_sizes(config: dict[str, Any]) -> None:
-    """Raise ``UserError`` if a size in a ``config.json`` is beyond any model, before a library
-    builds it.
+    """Check the sizes in a ``config.json``, before a library builds the model.
+
+    Raises:
+        UserError: if a size is not plausible.
     """
     for name, value in config.items():
         if isinstance(value, dict):
@@ -50,7 +51,11 @@ def check_sizes(config: dict[str, Any]) -> None:
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Raise ``UserError`` if a config shows that its model cannot be decoded here."""
+    """Check that a model can be decoded here, as far as its config shows.
+
+    Raises:
+        UserError: if it cannot.
+    """
     kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     if config.is_encoder_decoder or kind is None:
         what = (
@@ -72,18 +77,25 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
 
 @torch.inference_mode()
 def check_forward(model: HFModel, session: Session | None = None) -> None:
-    """Raise ``UserError`` if the rows of a session (default: one of the model's own) differ from
-    those of the model's own forward pass. Three forward passes of a few tokens: the model by itself
-    over a short text, and a session that reads half of it and has the other half in a tree between
-    other drafts. This detects what a config does not show: attention that looks ahead, positions or
-    masks that a model makes itself.
+    """Check that the rows of a session are those of the model's own forward pass.
+
+    This takes three forward passes over a few tokens: the model alone reads a short text; a session
+    reads half of it, and then the other half in a tree among other drafts. It detects what a config
+    does not show: attention that looks ahead, and positions or masks that a model computes itself.
+
+    Args:
+        model: the model.
+        session: the session; by default a new one of the model.
+
+    Raises:
+        UserError: if the rows differ.
     """
     half = _PROBE // 2
     stride = max(1, model.vocab_size // (3 * _PROBE))
     tokens = [(1 + stride * k) % model.vocab_size for k in range(_PROBE + half)]
     text = tokens[:_PROBE]
     others = tokens[_PROBE:]
-    # At each depth another token, and then the text's, which is the parent of the next two.
+    # At each depth there is another token, then the token of the text, the parent of the next two.
     drafted: list[int] = []
     parents: list[int] = []
     for depth, (other, own_token) in enumerate(zip(others, text[half:], strict=True)):
@@ -102,7 +114,7 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     own = own_logits[half:].double().cpu().numpy()
     head = getattr(model.module, "lm_head", None)
     if isinstance(head, ReducedHead):
-        # The logits of all other tokens are -inf.
+        # Compare only the tokens of the head, because all other logits are -inf.
         in_head = head.tokens.cpu().numpy()
         own = own[:, in_head]
         rows = rows[:, in_head]
@@ -110,9 +122,9 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
         raise UserError(
             f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype"
         )
-    # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts.
-    # Half precision alone moves a row by a few per cent, in mixtures of experts and deep models by
-    # more, and their worst logit by as much as a wrong mask does.
+    # The distance is the mean over the rows of ‖rows − own‖ / ‖own − mean(own)‖, about 1.4 for rows
+    # of another text. Half precision changes a row by a few per cent, and more in mixtures of
+    # experts and deep models, whose worst logit it may change as much as a wrong mask does.
     spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
     distance = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
     if not distance <= (0.02 if model.dtype in ("float32", "float64") else 0.3):

@@ -1,4 +1,4 @@
-"""Write verdicts in device memory: a line of numbers for each verification, which
+"""Write verdicts to device memory: a line of numbers per verification, which
 :mod:`hsd_viz.torch_models.read_verdicts` reads on the host.
 """
 
@@ -12,12 +12,12 @@ from hsd_viz.torch_models.rejection_sampling import Decision
 from hsd_viz.torch_models.rules import row_of
 from hsd_viz.torch_models.sampling import Shaping, describe, distribution, likeliest
 
-#: Numbers of a line of the report before those of each place.
+#: The number of values in a line of the report before those of each place.
 HEADS = 8
 
 
 def line_size(plan: StackPlan, level: int) -> int:
-    """Return how many numbers a verification by this level reports at most."""
+    """Return the largest count of numbers in the report of a verification by a level."""
     m = plan.places(level)
     size = HEADS + 6 * m
     if level == plan.top and plan.details:
@@ -38,8 +38,19 @@ def write_line(
     due: Tensor,
     decision: Decision,
 ) -> None:
-    """Write the line of a verification of a draft of ``n`` of these ``tokens``: what
+    """Write the line of a verification, in the form that
     :func:`hsd_viz.torch_models.read_verdicts.read_line` reads.
+
+    Args:
+        state: the state of the decode.
+        plan: the shape of the stack.
+        level: the level that verifies.
+        scores: the logits ``[m + 1, V]``.
+        tokens: the draft tokens ``[m]``, of which the first ``n`` are used.
+        n: the number of draft tokens, ``[]``.
+        at: the number of tokens in the text before the draft, ``[]``.
+        due: whether the verification was due, ``[]``.
+        decision: the decision about the draft.
     """
     marks = state.marks
     used = marks[USED] + torch.where(due, decision.used, 0)
@@ -80,9 +91,9 @@ def write_line(
     state.report.index_copy_(0, place[None], line[None])
 
 
-def _top_of(weights: Tensor, most: int) -> list[Tensor]:
-    """Return the likeliest tokens of ``weights`` ``[V]`` and their values, each ``[most]`` in
+def _top_of(weights: Tensor, count: int) -> list[Tensor]:
+    """Return the most likely tokens of ``weights`` ``[V]`` and their values, each ``[count]`` in
     float64.
     """
-    places, values = likeliest(weights[None], most)
+    places, values = likeliest(weights[None], count)
     return [places[0].double(), values[0].double()]
