@@ -1,4 +1,4 @@
-"""Load the shipped models as modules of transformers, and the facts recorded about them."""
+"""Load the shipped models as modules of transformers, and read the records about them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-#: The types of a module, which has no 8-bit integers.
+#: The number types of a module; int8 is for the native runtime only.
 _DTYPES = tuple(name for name in DTYPES if name != "int8")
 
 
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
-    """Return the tokenizer of a checkpoint directory, by default of the shipped target.
+    """Return the tokenizer of a checkpoint directory, by default that of the shipped target.
 
-    It neither normalizes text nor adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)``
-    returns exactly the encoded text.
+    The shipped tokenizer neither normalizes text nor adds tokens. Its
+    ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the encoded text.
+
+    Raises:
+        UserError: if the directory contains no ``tokenizer.json``.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -37,9 +40,9 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 def load_model(
     name: str, device: str = "cpu", dtype: str | torch.dtype = "float32"
 ) -> PreTrainedModel:
-    """Return a shipped model by name, or any checkpoint directory, as a model in eval mode.
+    """Load a shipped model by name, or the model in a checkpoint directory, in evaluation mode.
 
-    Matrices of 8-bit numbers are widened: the same weights in floats.
+    8-bit weights are converted to floats of the same values.
 
     Raises:
         UserError: if the model or the data type is unknown.
@@ -69,10 +72,11 @@ def load_model(
 
 
 def info(directory: str | Path | None = None) -> dict[str, Any]:
-    """Return what is recorded about the shipped models; parts without a record are absent.
+    """Return the records about the shipped models, without the parts that have no record.
 
-    ``models`` has parameters, size, hash and training of each, ``corpus`` what they were trained
-    on, ``evaluation`` what was measured.
+    Returns:
+        ``models``, the parameter count, size, hash and training of each model by name; ``corpus``,
+        the data that they were trained on; and ``evaluation``, their measurements.
     """
     root = Path(directory) if directory is not None else LADDER
     models: dict[str, dict[str, Any]] = {}

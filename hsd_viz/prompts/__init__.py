@@ -1,4 +1,4 @@
-"""Prompts: suites, prompt files and chat templates. Imports no torch."""
+"""Prompts: suites, prompt files and chat templates. This package does not import torch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ class Prompt:
     """A prompt to decode.
 
     Attributes:
-        id: its name in the suite.
-        category: its kind.
-        text: the text; of a question its first turn alone.
-        origin: the source: package, version, file, licence and line, or the question of a file.
-        turns: of a question to a chat model: the user's messages in order. A
-            :class:`~hsd_viz.prompts.templates.Template` writes the prompt of each turn from the
+        id: the name of the prompt in its suite.
+        category: the name of its category in the suite.
+        text: the text to continue; for a question, only its first turn.
+        origin: the source: package, version, file, licence and line, or the number and category of
+            a question.
+        turns: the user's messages of a question to a chat model, in order; empty for other prompts.
+            A :class:`~hsd_viz.prompts.templates.Template` writes the prompt of each turn from the
             turns so far and the answers to them.
-        continuation: the text that follows in the source, where a suite provides it.
+        continuation: the text that follows in the source; empty if the suite does not provide it.
     """
 
     id: str
@@ -36,9 +37,9 @@ class Suite:
     """Prompts with their categories.
 
     Attributes:
-        name: of the suite.
-        categories: descriptions by name, in the suite's order.
-        prompts: the prompts.
+        name: the name of the suite.
+        categories: the descriptions of the categories by name, in the order of the suite.
+        prompts: the prompts of all categories.
     """
 
     name: str
@@ -46,8 +47,9 @@ class Suite:
     prompts: tuple[Prompt, ...]
 
     def limited(self, limit: int | None) -> Suite:
-        """Return the first ``limit`` prompts, taken from the categories in turn so that a short run
-        covers all of them.
+        """Return ``limit`` prompts in the order of the suite, all of them with ``None``.
+
+        They are chosen from the categories in turn, so that a short run covers all categories.
 
         Raises:
             UserError: if ``limit`` is less than 1.

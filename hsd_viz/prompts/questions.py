@@ -1,8 +1,8 @@
-"""Files of questions to chat models, in the format of Spec-Bench (Xia et al. 2024, arXiv
-2401.07851).
+"""Read questions to chat models in the format of Spec-Bench (Xia et al. 2024, arXiv 2401.07851).
 
 Each line is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of
-Spec-Bench are six tasks of 80; the eight categories of MT-bench, two turns each, form one task.
+Spec-Bench are six tasks of 80. The eight categories of MT-bench, with two turns per question, form
+a single task.
 """
 
 import json
@@ -14,7 +14,7 @@ from hsd_viz.disk import read_text
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
 from hsd_viz.prompts import Prompt, Suite
 
-#: Task -> description.
+#: The descriptions of the tasks of Spec-Bench, by name.
 TASKS = {
     "mt_bench": (
         "Multi-turn conversation: the eight categories of MT-bench, two turns per question."
@@ -33,12 +33,11 @@ MT_BENCH = frozenset(
 
 
 def read_questions(path: Path) -> Suite:
-    """Return the questions of a file as a suite; the categories of MT-bench become the one task
-    ``mt_bench``.
+    """Read a file of questions as a suite. The categories of MT-bench become the task ``mt_bench``.
 
     Raises:
-        UserError: for a malformed row (the message names file and line), or if there is no
-            question.
+        UserError: if a row is malformed, with file and line in the message, or if the file contains
+            no question.
     """
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(read_text(path, "question").split("\n"), start=1):
@@ -72,10 +71,10 @@ def _is_text(value: Any) -> bool:
 
 
 def _question(row: Any) -> Prompt:
-    """Return the prompt of a row.
+    """Check the parsed JSON of a row, and return it as a prompt.
 
     Raises:
-        UserError: if it is not a question.
+        UserError: if the row is not a question.
     """
     if not isinstance(row, dict):
         raise UserError("a question must be a JSON object with question_id, category and turns")

@@ -1,4 +1,4 @@
-"""Load suites of prompts: the shipped ones and files."""
+"""Load suites of prompts, by the name of a shipped suite or from a file."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from hsd_viz.prompts import Prompt, Suite
 from hsd_viz.prompts.questions import read_questions
 
 _FOLDER = Path(__file__).parent / "data"
-#: Shipped suite -> description; the default suite first.
+#: The descriptions of the shipped suites by name, the default suite first.
 SHIPPED = {
     "heldout": (
         "The small default suite: places in files that no model here was trained on, chosen for "
@@ -28,13 +28,15 @@ SHIPPED = {
         "short answers of which nothing is in the prompt to texts to copy with small changes."
     ),
 }
-# Three or more blank lines; lines of spaces are blank too.
+# Three or more blank lines, which may contain spaces and tabs.
 _SEPARATOR = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three
-    or more blank lines separate.
+    """Load a shipped suite by name, or the suite in a file.
+
+    A ``.jsonl`` file contains questions. Any other file is text, in which three or more blank lines
+    separate the prompts.
 
     Raises:
         UserError: for an unknown name, and for a file that cannot be read or contains no prompt.

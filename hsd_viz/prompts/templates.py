@@ -1,5 +1,4 @@
-"""Templates for questions of several turns: how turns and answers become the prompt of the next
-turn.
+"""Write the turns of a question and the answers so far as the prompt of the next turn.
 
 ``chat`` is the tokenizer's own template. ``vicuna`` is what Spec-Bench uses for every model
 (FastChat's ``vicuna_v1.1``; ``</s>`` is the tokenizer's end-of-text token)::
@@ -17,7 +16,7 @@ from hsd_viz.errors import UserError, first_line
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.prompts import Prompt
 
-#: Template -> description.
+#: The descriptions of the templates, by name.
 TEMPLATES = {
     "chat": "the chat template of the target's own tokenizer",
     "vicuna": "Vicuna's, which Spec-Bench uses for every model",
@@ -31,18 +30,22 @@ _SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Write turns as token ids and read answers.
+    """A chat template: write turns as token ids, and read answers.
 
     Attributes:
-        name: of the form.
-        tokenizer: a ``PreTrainedTokenizerFast``.
+        name: the name of the template, one of :data:`TEMPLATES`.
+        tokenizer: the tokenizer of the target, a ``PreTrainedTokenizerFast``.
     """
 
     name: str
     tokenizer: Any
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it.
+        """Return the prompt of the last turn, as token ids.
+
+        Args:
+            turns: the user's messages so far.
+            answers: the answers to all turns except the last.
 
         Raises:
             UserError: if the tokenizer's chat template rejects the conversation.
@@ -55,8 +58,9 @@ class Template:
         return self.tokenizer.encode(text, verbose=False)
 
     def read(self, token_ids: Sequence[int]) -> str:
-        """Return the text of an answer without special tokens and surrounding blanks, as Spec-Bench
-        does.
+        """Return the text of an answer without special tokens and surrounding whitespace.
+
+        Spec-Bench reads answers in the same way.
         """
         ids = list(token_ids)
         return self.tokenizer.decode(
@@ -78,10 +82,10 @@ class Template:
             raise UserError(
                 "chat templates need the package jinja2: install it with `pip install jinja2`"
             ) from None
-        except Exception as error:  # a template is a program and may raise anything
+        except Exception as error:  # a template is a program that may raise any exception
             what = f"the chat template of the target's tokenizer rejects {len(turns)} turns"
             raise UserError(f"{what}: {first_line(error)}") from None
-        # The template writes its special tokens as text; no others are added.
+        # The template writes its special tokens as text, so the tokenizer must not add others.
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def _vicuna(self, turns: Sequence[str], answers: Sequence[str]) -> str:
@@ -102,8 +106,10 @@ class Template:
 
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
-    """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a
-    Vicuna model, else ``plain``.
+    """Return a template by name.
+
+    ``auto`` chooses the template of the tokenizer if it has one, else ``vicuna`` for a Vicuna
+    model, else ``plain``.
 
     Raises:
         UserError: for an unknown name, and for ``chat`` if the tokenizer has no template.
@@ -127,8 +133,9 @@ def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template
 
 
 def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
-    """Return the input of a decode: the text of a prompt, or the first turn of a question by
-    ``template``.
+    """Return the input of a decode: the text of a prompt, or token ids for a question.
+
+    ``template`` writes the first turn of a question; with ``None``, questions are text too.
     """
     if prompt.turns and template is not None:
         return template.write(prompt.turns[:1], [])
