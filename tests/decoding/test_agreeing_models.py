@@ -1,4 +1,4 @@
-"""A draft model whose vocabulary differs from the target's in a few tokens: its rows by hand."""
+"""Test the rows of a draft model whose vocabulary differs from the target's in a few tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hsd_viz.decoding.bridges.agreeing import AgreeingModel
 
 
 class Fixed:
-    """A session whose rows are given, and which notes what it is fed."""
+    """A session with fixed rows that records the tokens that it is fed."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self._rows = rows

@@ -1,6 +1,4 @@
-"""What the loop passes to a drafter, by hand: the text, the budget, and the target's
-probabilities.
-"""
+"""Test what the loop passes to a drafter: the text, the budget, and the target's probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ ROWS = np.log(np.tile([4.0, 2.0, 1.0, 1.0, 1.0, 1.0], (V, 1)))
 
 
 class Watcher(Guesser):
-    """A drafter that records what it is asked and shown."""
+    """A drafter that records the arguments of its calls."""
 
     nodes = 24
 

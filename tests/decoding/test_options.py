@@ -1,4 +1,4 @@
-"""The settings of a decode: one declaration, from which every interface is derived."""
+"""Test the settings of a decode, from whose declarations every interface is derived."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_a_boolean_of_numpy_is_not_a_number():
 
 
 def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):
-    """It takes milliseconds, as many as a short decode."""
+    """The check takes several milliseconds, as long as a short decode."""
     sampling_of(DEFAULTS)
     asked: list[str] = []
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: asked.append(group) or [])

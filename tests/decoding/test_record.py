@@ -1,6 +1,4 @@
-"""Steps are made when somebody looks at them: whoever does, in whatever order, sees what one
-sees who looks at each at once.
-"""
+"""Test that the steps of a decode do not depend on when, or in which order, they are read."""
 
 from __future__ import annotations
 
@@ -63,8 +61,8 @@ def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(
 
 @pytest.mark.parametrize(("positions", "reason"), [(None, "length"), (9, "length"), (8, "context")])
 def test_the_stop_reason_at_the_border_of_length_and_context(positions, reason):
-    """The prompt has one token and eight are asked for: a context of nine is reached with the
-    last of them.
+    """The prompt has one token and the decode emits eight, the last of which fills a context of
+    nine.
     """
     loop = loop_of(models(2), [3], Sampling(temperature=1.0, seed=1), 8, positions=positions)
     meta = {"stack": "", "prompt": "", "max_new_tokens": 8}

@@ -1,4 +1,6 @@
-"""Probabilities after temperature, top-k and top-p, and the description of a row, by hand."""
+"""Compare probabilities after temperature, top-k and top-p, and descriptions of rows, with figures
+computed by hand.
+"""
 
 from __future__ import annotations
 

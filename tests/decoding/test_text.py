@@ -1,5 +1,5 @@
-"""Any bytes, safely: pieces of characters are kept as bytes, and the pieces of a text give it
-back.
+"""Test the conversion of tokens to text and back: incomplete characters stay bytes, and nothing is
+lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hsd_viz.decoding.text import TokenText, differing_tokens
 
 
 def bytes_tokenizer(*extra: str) -> PreTrainedTokenizerFast:
-    """One token per byte, then ``extra``, then an end token."""
+    """Return a tokenizer with a token per byte, then the tokens ``extra``, then an end token."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {c: i for i, c in enumerate([*alphabet, *extra])}
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
@@ -55,7 +55,7 @@ def test_tokenizers_are_compared_by_content(one, other, says):
 
 
 class Pieces:
-    """A tokenizer of SentencePiece tokens: a mark for a space, and bytes that no token has."""
+    """A tokenizer of SentencePiece tokens, with a mark for a space and tokens for bytes."""
 
     bos_token_id = None
     eos_token_id = 0

@@ -1,4 +1,4 @@
-"""The translation between two tokenizers, of tokens that are single bytes."""
+"""Test the translation between two tokenizers whose tokens are single bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LETTERS = {byte: letter for letter, byte in BYTES.items()}
 
 
 class ByteTokenizer:
-    """A tokenizer whose tokens are the bytes, and whose special token ends a text."""
+    """A tokenizer with a token per byte, and a special token that ends a text."""
 
     all_special_ids = (256,)
     bos_token_id = None

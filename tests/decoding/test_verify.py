@@ -1,4 +1,4 @@
-"""Verdicts: what is decided, what is recorded of it, and what the loop keeps of both."""
+"""Test the rules of verification: decisions, records, and what the loop stores of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tokens_of(weights: list[tuple[int, float]]) -> list[int]:
 
 @st.composite
 def trees(draw_from) -> DraftTree:
-    """Any tree of up to nine nodes over four tokens, siblings in any order among the nodes."""
+    """A strategy for trees of up to nine nodes over four tokens, with siblings in any order."""
     tree = DraftTree()
     taken = set()
     for _ in range(draw_from(st.integers(0, 9))):
@@ -87,7 +87,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
-    """The same after an accepted node: its children are left out, those of other places are not."""
+    """As before, but after an accepted node: only its children are excluded from the residual."""
     tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
     rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
     verdict = judge(
@@ -137,8 +137,8 @@ def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
 
 
 def test_block_verification_of_a_chain_by_hand():
-    """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5
-    .3 - .6)+ + (.5 .7 - .4)+.
+    """p = (.3, .7) and q = (.6, .4) at both positions, so w_1 = .5 and h_1 = s / (s + 1 - w_1) with
+    s = (.5 .3 - .6)+ + (.5 .7 - .4)+.
     """
     p = np.array([[0.3, 0.7]] * 3)
     q = np.array([[0.6, 0.4]] * 2)
@@ -224,9 +224,7 @@ def test_a_drafter_learns_from_every_row_of_the_draft():
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
-    """A stopped round: details of the emitted tokens alone, no correction, and only its places
-    count as examined.
-    """
+    """Only the emitted tokens have details and count as examined, and there is no correction."""
     stopped = beyond = 0
     for seed in range(60):
         sampling = Sampling(temperature=temperature, seed=seed, rule="token")
@@ -269,8 +267,8 @@ def test_limits_by_position_end_the_text_exactly(tokens, positions, text):
 
 
 def test_the_random_numbers_of_a_round_do_not_depend_on_its_outcome():
-    """A draft takes n; a chain's verification n below the target's own and n + 1 more; a tree's
-    1 + its depth.
+    """A draft of n tokens uses n numbers. Its verification uses n below the target and n + 1 by the
+    target; that of a tree uses 1 + its depth.
     """
     taken = []
 

@@ -1,5 +1,5 @@
-"""Block and branch verification of one draft by hand, with ratios p / q of 1/2, 2 and 1/2 along
-it.
+"""Compare block and branch verification with results computed by hand, for a draft with ratios p /
+q of 1/2, 2 and 1/2.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def test_thresholds_by_hand(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_w_is_an_average_over_the_later_tokens(rule):
-    """At least one token is accepted with w_1 = 1/2 given the first, averaged over drafts of a
-    second one from q.
+    """Given the first token, at least one token is accepted with probability w_1 = 1/2, averaged
+    over second tokens drawn from q.
     """
     chance = 0.0
     for second, drafted in enumerate(Q[1]):

@@ -1,6 +1,4 @@
-"""Drafters by name, and a database that counts by looking: slow, exact, and no approximation to
-hide behind.
-"""
+"""Provide drafters by name, and an exact database that scans its texts, for comparison."""
 
 from __future__ import annotations
 
@@ -17,15 +15,15 @@ def bottom(text):
 
 
 def make(name, *items, statistics=None, state=None, eos=None):
-    """A drafter for one run, with this statistics database and this state of earlier runs."""
+    """Return a drafter for one run, with a statistics database and the state of earlier runs."""
     shared = SharedDatabases({} if statistics is None else {"statistics": statistics})
     memory = Memory({} if state is None else {name: state})
     return make_drafter(DraftSource(name, items), databases=shared, memory=memory, eos=eos)
 
 
 class Exact:
-    """What followed the longest suffix of a tail in ``texts``, by scanning them; the lower token
-    first among equals.
+    """A database that scans ``texts`` for the longest suffix of a context. Equal counts are ordered
+    by token.
     """
 
     def __init__(self, texts, longest=99):
@@ -50,7 +48,7 @@ class Exact:
 
 
 def paths(tree):
-    """The tokens from the text to each node."""
+    """Return the tokens from the text to each node."""
     out = []
     for token, parent in zip(tree.tokens, tree.parents, strict=True):
         out.append((*out[parent], token) if parent >= 0 else (token,))
@@ -58,7 +56,7 @@ def paths(tree):
 
 
 def check(tree, text, budget, eos):
-    """What every draft keeps to."""
+    """Check the guarantees of every draft."""
     assert isinstance(tree, DraftTree)
     assert len(tree) <= budget
     assert (tree.why_empty is None) == (len(tree) > 0)

@@ -1,4 +1,6 @@
-"""Token Recycling and retrieval by hand; and what every drafter must keep to."""
+"""Compare Token Recycling and retrieval with results computed by hand, and test the guarantees of
+all drafters.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.rows import column
 
 
 def test_two_threads_see_the_drafters_of_other_packages(monkeypatch):
-    """A second thread asks while the first one loads them: it waits."""
+    """The second thread waits while the first one loads the drafters."""
     registry = make_module._Registry()
     seen: list[bool] = []
     second = Thread(target=lambda: seen.append("mine" in registry.all()))
@@ -102,8 +104,8 @@ def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor
 
 
 def rest(texts, text, longest, shortest, depth):
-    """(suffix length, prefix counts) as the paper has it: every continuation of every match,
-    every prefix of it counted.
+    """Return the suffix length and the prefix counts as the paper defines them: all prefixes of the
+    continuations of all matches.
     """
     for n in range(min(longest, len(text)), shortest - 1, -1):
         key = text[len(text) - n :]
@@ -187,7 +189,7 @@ SHARED = SharedDatabases({"statistics": CORPUS})
 
 
 def top_of(text, tree, size=8):
-    """Any eight different tokens for each row."""
+    """Return eight different tokens for each row, from the sum of its path."""
     rows = []
     for path in [(), *paths(tree)]:
         first = sum(path) + len(text)
@@ -259,7 +261,7 @@ def test_no_text_hangs_or_breaks(bottom, text):
 
 
 def test_cold_and_warm():
-    """What a run leaves is in the memory it was given, and nowhere else."""
+    """The state of a run is stored only in the memory that the run was given."""
     text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 7] * 2
     for name, learned in (
         ("suffix", True),

@@ -8,8 +8,8 @@ tokens = st.lists(st.integers(0, 3), max_size=60)
 
 
 def brute(text, tail, most):
-    """Longest suffix of ``tail`` (at most ``most`` tokens) inside ``text`` with a token after
-    it, and all those places.
+    """Return the longest suffix of ``tail``, of at most ``most`` tokens, that a token follows in
+    ``text``, with all positions of it.
     """
     for n in range(min(most, len(tail)), 0, -1):
         key = list(tail[len(tail) - n :])

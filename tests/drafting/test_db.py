@@ -41,7 +41,7 @@ def shared(tmp_path_factory):
 
 
 class Says:
-    """A database with the same answer everywhere."""
+    """A database that gives the same answer for every context."""
 
     def __init__(self, *answers):
         self.match = (2, sum(c for _, c in answers), [(t, c, None) for t, c in answers])

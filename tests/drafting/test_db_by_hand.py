@@ -1,5 +1,5 @@
-"""Scores, trust and costs of database drafting by hand, and what a report on a database file
-shows.
+"""Compare the scores, trust and costs of database drafting, and a report on a database, with
+figures computed by hand.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tests.rows import column
 
 
 class Says:
-    """A database that answers every text of one token, and no longer one, with these
-    continuations.
+    """A database that answers contexts of one token with fixed continuations, and no longer
+    contexts.
     """
 
     def __init__(self, *counts: tuple[int, int]) -> None:
@@ -30,7 +30,7 @@ class Says:
 
 
 def drafter(rate: float, **databases: Says) -> DatabaseDrafter:
-    """A drafter that trusts every answer alike, and for which tokens are free."""
+    """Return a drafter with equal trust in all answers, for which verified tokens cost nothing."""
     made = DatabaseDrafter(tuple(databases), databases, costs=None)
     made.start(())
     for rates in made._trust.rates:

@@ -1,4 +1,4 @@
-"""The example package of docs/how-to/extend.md: its drafter and its rule are found by entry
+"""Test the example package of docs/how-to/extend.md, whose drafter and rule are found by entry
 points.
 """
 
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "how-to" / "extend.md").read_text()
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """The folder of the installed package."""
+    """Return the folder of the installed package."""
     folder = tmp_path_factory.mktemp("package")
     code, project = (
         re.search(rf"```{kind}\n# \S+\n(.*?)```", PAGE, re.S)[1] for kind in ("python", "toml")
@@ -104,7 +104,7 @@ def test_the_help_certifies_no_rule_of_another_package(package):
 
 
 def test_a_file_among_the_baselines_is_a_drafter(tmp_path):
-    """In a copy of the package ``drafting``, beside links to the others."""
+    """Add a file to a copy of the package ``drafting``, with links to the other packages."""
     home = tmp_path / "hsd_viz"
     shutil.copytree(ROOT / "hsd_viz" / "drafting", home / "drafting")
     for path in (ROOT / "hsd_viz").iterdir():

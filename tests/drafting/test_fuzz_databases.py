@@ -1,6 +1,6 @@
-"""Damaged databases, and anything at all in place of one: refused with one sentence, or harmless.
+"""Test that damaged databases are refused with a one-line message, or harmless.
 
-Harmless: whatever is asked, an answer comes soon, nothing is raised, and every token is in the
+A harmless database answers each look-up soon, raises no error, and returns only tokens of the
 vocabulary.
 """
 
@@ -32,9 +32,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def whole(texts, tmp_path_factory):
-    """The bytes of a good statistics, model and 5-gram database, and of a statistics one of a
-    large vocabulary.
-    """
+    """Return valid databases: statistics, model, 5-grams, and large-vocabulary statistics."""
     folder = tmp_path_factory.mktemp("good")
     hashed = vocabulary_hash(VOCABULARY)
     sequences = [text.tolist() for text in texts]
@@ -56,12 +54,12 @@ def whole(texts, tmp_path_factory):
 
 
 def body_of(good: bytes) -> int:
-    """Where the tensors begin."""
+    """Return the offset of the tensors in a file."""
     return 8 + int.from_bytes(good[:8], "little")
 
 
 def damaged(good: bytes, rng: np.random.Generator) -> bytes:
-    """One kind of harm or another."""
+    """Return a copy of a file that is damaged in one of several ways."""
     kind = int(rng.integers(4))
     if kind == 0:
         return good[: int(rng.integers(40))] + rng.bytes(int(rng.integers(0, 3000)))
@@ -78,7 +76,7 @@ def damaged(good: bytes, rng: np.random.Generator) -> bytes:
 
 
 def harm_arrays(good: bytes, rng: np.random.Generator) -> bytes:
-    """A file whose header is whole, so that only its arrays can mislead."""
+    """Return a file with damaged arrays, which only the checks of arrays can notice."""
     begin = body_of(good)
     bad = bytearray(good)
     for place in rng.integers(begin, len(bad), size=int(rng.choice([1, 3, 30, 3000]))):
@@ -89,7 +87,7 @@ def harm_arrays(good: bytes, rng: np.random.Generator) -> bytes:
 
 
 def ask(index, rng, number):
-    """Look-ups of keys that are there and of tokens of all sorts; every answer must be one."""
+    """Look up existing keys and arbitrary tokens, and check that every answer is valid."""
     for _ in range(number):
         top = SIZE if rng.random() < 0.8 else 0x110000
         tail = spell(rng.integers(0, top, size=int(rng.integers(0, 12))).tolist())
@@ -106,7 +104,7 @@ def ask(index, rng, number):
 
 
 def decode(shared, rng, texts):
-    """Drafts of a run that goes on with what was drafted, or not; every token must be in the
+    """Draft in a run that sometimes follows the drafts, and check that every token is in the
     vocabulary.
     """
     for name in STACKS:
@@ -131,8 +129,8 @@ def decode(shared, rng, texts):
 
 
 def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
-    """Half of the cases: any harm, opened as ever; half: arrays alone, not read whole, then
-    asked and drafted from.
+    """Half of the cases damage any part of a file that is read entirely; the others damage only
+    arrays of a file that is read in part.
     """
     cases = 400
     folder = tmp_path
@@ -176,9 +174,7 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
 
 
 def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
-    """Each guard of a row, by the one file that needs it; the arrays' checksum is right, so only
-    the guards stand in between.
-    """
+    """Each file passes its checksum and all checks of rows except one."""
     path = tmp_path / "statistics.hsdb"
     good = whole["statistics"]
     path.write_bytes(good)

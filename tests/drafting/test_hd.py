@@ -17,18 +17,20 @@ from tests.rows import column
 
 
 def chains(tree):
-    """The drafts of a tree: the paths to its leaves, in the order of their last nodes."""
+    """Return the drafts of a tree, which are the paths to its leaves, in the order of their last
+    nodes.
+    """
     inner = set(tree.parents)
     return [path for node, path in enumerate(paths(tree)) if node not in inner]
 
 
 def heads(tree):
-    """The first tokens of the drafts of a tree."""
+    """Return the first tokens of the drafts of a tree."""
     return [chain[0] for chain in chains(tree)]
 
 
 def at_tokens(tree, values, *tokens):
-    """The values of a tree at the nodes of tokens."""
+    """Return the values of a tree at the nodes of the given tokens."""
     return [values[tree.tokens.index(token)] for token in tokens]
 
 
@@ -41,7 +43,7 @@ def tail(i):
 
 
 class Ranked:
-    """A file of 5-grams: by first token, the other four, most frequent first."""
+    """A file of 5-grams: by the first token, the other four tokens, most frequent first."""
 
     def __init__(self, grams):
         self.grams = grams
@@ -166,7 +168,9 @@ fours = st.tuples(tokens, tokens, tokens, tokens)
     st.permutations(["context", "model"]),
 )
 def test_the_tree_is_the_published_chains_merged(text, given_first, stored, order):
-    """Against the rule written with plain lists: buckets, order, seven places."""
+    """Compare the tree with the published rule, written with lists: buckets, order and seven
+    positions.
+    """
     hd = drafter(order, fivegrams=Ranked(dict.fromkeys(range(4), stored)))
     hd.start(text[:given_first])
     for token in text[given_first:]:

@@ -1,4 +1,6 @@
-"""Headers of database files with right checksums and wrong values: refused before a look-up."""
+"""Test that headers of databases with valid checksums and wrong values are refused before a
+look-up.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def parts() -> tuple[dict, dict, bytes]:
 
 
 def written(folder: Path, facts: object, header: dict, tensors: bytes) -> Path:
-    """Write a database as its writer would, with right checksums."""
+    """Write a database with valid checksums, as its writer does."""
     facts = facts if isinstance(facts, str) else json.dumps(facts)
     about = {"facts": facts, "checksum": "0" * 8, "tensors": f"{zlib.crc32(tensors):08x}"}
     header = header | {"__metadata__": header["__metadata__"] | about}

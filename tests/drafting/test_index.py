@@ -26,12 +26,12 @@ EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max
 
 
 def mark(key):
-    """The 32-bit hash of one key."""
+    """Return the 32-bit hash of a key."""
     return zlib.crc32(struct.pack(f"<{len(key)}I", *key))
 
 
 def brute(documents, longest, per_document=False):
-    """For every key, how often each token followed it."""
+    """Return the count of each token that follows each key, by scanning."""
     table = defaultdict(Counter)
     for d in documents:
         seen = set()
@@ -62,7 +62,7 @@ def counted(
     per_document=False,
     part_tokens=PART_TOKENS,
 ):
-    """Return the index of a build in pieces, next to which nothing is left."""
+    """Build an index in parts, check that no other file is left, and return the index."""
     build_database(
         in_pieces(texts),
         path,
@@ -228,8 +228,8 @@ def test_describe(folder):
 
 
 def test_the_cut_includes_its_limit():
-    """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is
-    one without a gain.
+    """Two keys at the limit, which fill the size exactly, are kept; a third key and a key without a
+    gain are not.
     """
     gains = np.array([3.0, 2.0, 2.0, 2.0, 0.0])
     some = np.arange(5)
@@ -242,8 +242,8 @@ def test_the_cut_includes_its_limit():
 
 
 def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
-    """A corpus eight times as long needs hardly more memory, and counting it in parts yields the
-    same file.
+    """Counting a corpus eight times as long in parts needs hardly more memory and yields the same
+    file.
     """
 
     def build(documents, part_tokens):

@@ -1,4 +1,4 @@
-"""The database of what the target held likely."""
+"""Test the database of the tokens that were likely by the target's logits."""
 
 from __future__ import annotations
 

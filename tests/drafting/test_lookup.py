@@ -6,8 +6,9 @@ from tests.rows import column
 
 
 def check_copies(drafter, text, budget, copied, length, place):
-    """A draft is this copy, and leaves no trace although its tokens may be refused: so it is
-    asked for twice.
+    """Check that a draft is the expected copy.
+
+    It is requested twice, because a rejected draft must not change the drafter.
     """
     for _ in range(2):
         tree = drafter.draft(text, budget)
@@ -24,7 +25,7 @@ def check_copies(drafter, text, budget, copied, length, place):
 
 
 def reference(text, eos, budget, longest=2, most=10):
-    """The rule as its authors state it: search the text from its beginning, n-gram by n-gram."""
+    """Return the draft of the published rule: search the text from its start, n-gram by n-gram."""
     for n in range(min(longest, len(text) - 1), 0, -1):
         for i in range(len(text) - n + 1):
             if text[i : i + n] == text[-n:] and i + n < len(text):
@@ -85,7 +86,7 @@ def test_original_lookup_wants_whole_copies(text):
 
 
 def ends_of(text, part):
-    """The places at which ``part`` ends in ``text``."""
+    """Return the positions at which an occurrence of ``part`` in ``text`` ends."""
     ends = []
     for i in range(len(text) - len(part) + 1):
         if text[i : i + len(part)] == part:
@@ -94,8 +95,8 @@ def ends_of(text, part):
 
 
 def sam_reference(text, ahead, most, alpha, budget):
-    """(draft, key length, place): every suffix of text and ahead that goes on in the text,
-    longest first.
+    """Return the draft, key length and position of the longest suffix of text and ahead that
+    continues in the text.
     """
     whole = text + ahead
     choice = None
@@ -149,7 +150,7 @@ def test_sam_by_hand():
 
 
 def test_sam_copies_five_tokens_after_a_match_of_one():
-    """1 + 4 * 1 tokens: those after the first 5."""
+    """A match of one token copies 1 + 4 * 1 tokens, those after the first 5."""
     text = [5, 1, 2, 3, 4, 6, 7, 8, 9, 5]
     drafter = make("sam")
     drafter.start(text)

@@ -1,4 +1,4 @@
-"""llama.cpp's n-gram caches by hand and by scanning."""
+"""Compare the n-gram caches of llama.cpp with results computed by hand and by scanning."""
 
 from __future__ import annotations
 

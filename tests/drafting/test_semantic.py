@@ -1,4 +1,6 @@
-"""The semantic database: what it finds by states, and what drafters make of it."""
+"""Test the semantic database: its look-ups by hidden state, and the drafts that drafters make of
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ NORTH = (0, 100)
 
 
 def database(text: list[int], states: list[tuple[int, int]]) -> SemanticDatabase:
-    """The database of a text with these states of its first places."""
+    """Return the database of a text with these hidden states at its first positions."""
     made = SemanticDatabase()
     made.extend(text)
     made.observe(np.array(states, np.int8).reshape(-1, 2))
@@ -131,7 +133,7 @@ def test_the_watched_layer_is_at_a_share_of_the_depth(layers, layer):
 
 
 def drafter(name: str, items: tuple[str, ...], text: list[int], states: list[tuple[int, int]]):
-    """A drafter at the end of a text, for which tokens are free."""
+    """Return a drafter at the end of a text, for which verified tokens cost nothing."""
     made = make_drafter(DraftSource(name, items), databases=SharedDatabases(), costs=None)
     assert made.state_depth == 2 / 3
     made.start(text)

@@ -12,7 +12,7 @@ texts = st.lists(st.integers(0, 3), max_size=30)
 
 
 def counted(texts, depth):
-    """How often each sequence of at most ``depth`` tokens occurs."""
+    """Return the number of occurrences of each sequence of at most ``depth`` tokens."""
     counts = Counter()
     for text in texts:
         for start in range(len(text)):
@@ -22,7 +22,7 @@ def counted(texts, depth):
 
 
 def spelled(tree, text=None):
-    """The same, read off a tree; every node must be where :meth:`locate` says, and in its
+    """Return the same counts from a tree, and check each node against :meth:`locate` and its
     ``text``.
     """
     out = {}
@@ -77,8 +77,8 @@ def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most
 
 
 def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
-    """(score, key length) of the best speculation: every match length tried, the longer one
-    among equals.
+    """Return the score and key length of the best speculation over all match lengths, the longer
+    one among equals.
     """
     best = (0.0, None)
     for p in range(1, min(len(key), depth)):
@@ -176,8 +176,8 @@ def test_by_hand():
     ],
 )
 def test_a_token_is_drafted_down_to_the_least_probability(others, drafted):
-    """The text is 1 2 1 3 1 4 ... 1: each token after a 1 was seen once, and the end of the text
-    counts.
+    """The text is 1 2 1 3 1 4 ... 1. Each token after a 1 occurs once, and the end of the text
+    counts as an occurrence.
     """
     text = [1]
     for token in range(2, 2 + others):

@@ -1,4 +1,4 @@
-"""Checkpoints of tiny random models, written to disk for a test."""
+"""Write checkpoints of tiny random models for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The gate between requests and files: the ways on which a name of a request could reach one."""
+"""Test that no request can reach a file by the name of a model, on any of the ways from requests to
+files.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ NAMES = (
 
 
 def asking(about: str, name: str):
-    """Return a way: the fields of a question about which a visitor chooses a value."""
+    """Return a function that writes a question with a visitor's value for a field."""
 
     def message(value: str) -> dict:
         options = {"drafters": "lookup", name: value}
@@ -74,7 +76,7 @@ WAYS = {
 
 
 class Watched:
-    """The files, folders and hosts that this process opens."""
+    """A record of the files, folders and hosts that this process opens."""
 
     def __init__(self) -> None:
         self.opened: list[str] | None = None
@@ -98,7 +100,7 @@ def watched():
 
 
 class Page(App):
-    """A page that keeps what it would send."""
+    """A page that records the messages that it would send."""
 
     def __init__(self) -> None:
         self.sent: list[dict] = []
@@ -108,7 +110,7 @@ class Page(App):
         self.sent.append(content)
 
     def ask(self, message: dict, *files: bytes) -> dict:
-        """Send a message; return the last answer."""
+        """Send a message, and return the last answer."""
         self.sent.clear()
         self._on_message(None, {"id": "1", **message}, list(files))
         until = time.monotonic() + 120
@@ -176,13 +178,13 @@ def test_the_answer_does_not_tell_what_exists(way, page):
     ],
 )
 def test_a_way_is_open_for_what_is_offered(way, name, page):
-    """Otherwise a way that ends before the gate would prove nothing."""
+    """A way that ended before the check would prove nothing."""
     answer = page.ask(WAYS[way](name), LOG[0], LOG[0])
     assert answer["kind"] == "done", answer
 
 
 def fields_read(path: Path) -> set[str]:
-    """The fields of a message that a module declares, or reads by ``get``."""
+    """Return the fields of a message that a module declares or reads by ``get``."""
     fields = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if path.name == "messages.py" and isinstance(node, ast.AnnAssign):
@@ -197,7 +199,7 @@ def fields_read(path: Path) -> set[str]:
 
 
 def test_all_fields_that_the_page_reads_are_ways():
-    """A new kind of request, question or field needs a line in the list above."""
+    """A new kind of request, or a new field, needs an entry in the list above."""
     ways = {tuple(way.split()[:2]) for way in WAYS}
     kinds = {kind for kind, _ in ways} | set(answers.TOPICS)
     assert set(messages.KINDS) - {"take", "plotly"} <= kinds

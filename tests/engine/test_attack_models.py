@@ -1,4 +1,4 @@
-"""Hostile model folders: one line says why, and no code of theirs runs."""
+"""Test that hostile model folders run no code, and are refused with a one-line message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.engine.checkpoints import save_model
 
 
 class Bomb:
-    """Runs code where it is unpickled."""
+    """An object that runs code when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -38,7 +38,7 @@ def model(whole, tmp_path):
 
 
 def refused(model: Path, stack: str = "target") -> str:
-    """Decode; return the one line of the error."""
+    """Decode, and return the line of the error."""
     with pytest.raises(ValueError) as error:
         load_engine(str(model), device="cpu", runtime="eager").run("ab", stack, max_new_tokens=4)
     assert "\n" not in str(error.value)

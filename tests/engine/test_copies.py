@@ -1,4 +1,4 @@
-"""A copy of a model with weights of another type, as in ``target[int8]:4 > target``."""
+"""Test copies of a model with weights of another type, as in ``target[int8]:4 > target``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_two_copies_of_one_model_draft_in_one_stack():
 
 
 def test_a_copy_is_the_model_as_loaded_in_that_type():
-    """Bit for bit: the rows of the copy under float32 are those of the model under int8."""
+    """The rows of the copy under float32 equal those of the model under int8, bit for bit."""
     ids = [*range(40, 60)]
     copy = EngineModels(dtype="float32", device="cpu").fast("target[int8]")
     alone = EngineModels(dtype="int8", device="cpu").fast("target")
@@ -137,9 +137,7 @@ def test_a_copy_needs_the_native_runtime(tmp_path):
 
 
 def test_copies_are_allowed_where_other_models_are():
-    """Each takes memory: a page for strangers decodes with the models that it offers, and no
-    more.
-    """
+    """Each copy takes memory, so a public page decodes only with the models that it offers."""
     closed = EngineModels(dtype="bfloat16", device="cpu", allow_models=False)
     assert closed.where("nano")
     with pytest.raises(UserError, match=r"nano\[int8\]"):

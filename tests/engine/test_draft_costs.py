@@ -1,4 +1,4 @@
-"""What a draft costs is measured: once for each model, never falling, for any number of draft
+"""Test measured draft costs: measured once per model, never falling, for any number of draft
 tokens.
 """
 
@@ -33,7 +33,7 @@ class Session(session.Session):
 
 
 class Clock:
-    """Stands in for :mod:`time`: it goes on only when a forward takes time."""
+    """A replacement for :mod:`time` that advances only when a forward pass takes time."""
 
     now = 0
 
@@ -108,7 +108,7 @@ def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
 
 
 def test_the_first_pass_of_each_width_is_not_timed(monkeypatch):
-    """It grows buffers."""
+    """The first pass allocates buffers."""
     monkeypatch.setattr(costs, "time", Clock())
     seen = set()
 

@@ -1,5 +1,5 @@
-"""The engine on a small model made for the test: events, traces, limits, cancelling, and one
-sentence for bad input.
+"""Test the engine with a small model: events, traces, limits, cancelling, and messages for invalid
+input.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ for_every_stack = pytest.mark.parametrize("stack", STACKS)
 
 @pytest.fixture(scope="module", params=product(STACKS, (0.0, 0.9)), ids="{0[0]} at {0[1]}".format)
 def events(request, engine, paths):
-    """The events of a decode."""
+    """Return the events of a decode."""
     stack, temperature = request.param
     run = partial(engine.decode, max_new_tokens=30, temperature=temperature, seed=3)
     return list(run("ab ab ab", stack.format_map(paths)))
@@ -162,7 +162,7 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
 
 @pytest.fixture(params=["token", "block"])
 def ruled(request, engine, paths):
-    """A rule, and the trace of a decode with it."""
+    """Return a rule and the trace of a decode with it."""
     run = partial(engine.run, max_new_tokens=60, temperature=1.0, seed=5, rule=request.param)
     return request.param, run("ab ab ab", f"lookup > {paths['draft']}:4 > target")
 
@@ -205,7 +205,7 @@ def test_without_recording_the_tokens_are_the_same(engine, paths, stack):
 
 @for_every_stack
 def test_eos_stops_without_a_bonus(engine, paths, stack, monkeypatch):
-    """Make a token that greedy decoding emits the end token; the text must end with it."""
+    """A token that greedy decoding emits becomes the end token; the text must end with it."""
     plain = engine.run("ab", "target", max_new_tokens=40).token_ids
     eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
     config = engine.module("target").generation_config

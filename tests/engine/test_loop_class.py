@@ -1,4 +1,4 @@
-"""Which loop decodes a stack."""
+"""Test the choice of the loop that decodes a stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hsd_viz.engine.loops import loop_class
 
 @pytest.mark.parametrize("unsure_stops", [False, True])
 def test_drafts_that_stop_when_they_are_unsure_are_driven_from_the_host(monkeypatch, unsure_stops):
-    """The loop on the device starts all steps of a round before it knows a token."""
+    """The loop on the device starts all steps of a round before it reads a token."""
     decode = pytest.importorskip("hsd_viz.torch_models.decode")
     monkeypatch.setattr(decode, "can_decode", lambda models, rule: True)
     models = [SimpleNamespace(runtime="compiled")] * 2

@@ -1,4 +1,4 @@
-"""Draft models with another tokenizer, through the engine and the command line."""
+"""Test draft models with another tokenizer in the engine and on the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """nano with another tokenizer: its ids are shuffled and a quarter of the merges are gone."""
+    """Return the model nano with another tokenizer: its ids are shuffled and a quarter of its
+    merges are removed.
+    """
     path = tmp_path_factory.mktemp("other") / "nano"
     path.mkdir()
     for file in CODE.path("nano").iterdir():
@@ -87,8 +89,8 @@ def test_the_choice_of_the_bridge(other):
 
 
 def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
-    """The draft's tokens are bytes; the cut takes the end of the text into account and leaves a
-    half character out.
+    """The draft's tokens are bytes. Their conversion takes the end of the text into account and
+    omits an incomplete character.
     """
     save_tokenizer(tmp_path)
     target = load_engine(device="cpu").models.text("target")

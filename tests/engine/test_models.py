@@ -1,6 +1,4 @@
-"""Models that go together and models that do not, refusals before any weights are read, and
-memory.
-"""
+"""Test compatible and incompatible models, refusals before any weights are read, and memory."""
 
 from __future__ import annotations
 
@@ -40,8 +38,8 @@ def engine_of(target, *, dtype="float64", runtime="eager"):
 
 @pytest.mark.parametrize("runtime", ["eager", "auto"])
 def test_padded_rows_are_never_drawn(paths, runtime):
-    """The padded model is the exact one with 60 more rows, each likelier than any token: they
-    must not be seen.
+    """The padded model has 60 more rows, each more likely than any token, which must never be
+    drawn.
     """
     exact = engine_of(paths["exact"], runtime=runtime)
     padded = engine_of(paths["padded"], runtime=runtime)
@@ -61,8 +59,8 @@ def test_padded_rows_are_never_drawn(paths, runtime):
 
 
 def test_drafts_of_another_width(paths):
-    """Draft and target are padded to 288 and 320 rows: greedy text is the target's, sampled
-    drafts are judged row by row.
+    """Draft and target are padded to 288 and 320 rows: greedy text is the target's, and sampled
+    drafts are verified row by row.
     """
     engine = engine_of(paths["padded"])
     plain = engine.run("ab ab", max_new_tokens=60)
@@ -107,8 +105,8 @@ def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
 
 
 def test_a_silent_hub_is_asked_once(monkeypatch):
-    """A server that takes connections and never answers: the refusal comes in seconds and says
-    what is wrong.
+    """A server accepts connections and never answers: the refusal takes seconds and names the
+    cause.
     """
     import huggingface_hub.constants as constants
 
@@ -174,8 +172,8 @@ def resident() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("runs", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_decodes_leave_nothing_behind(tmp_path, runs):
-    """The cache of one text takes about 100 kB here: were it kept, 60 decodes would hold at
-    least 6 MB more.
+    """The cache of a text takes about 100 kB, so 60 caches that were not freed would take at least
+    6 MB.
     """
     draft = save_model(tmp_path / "draft", layers=3, noise=0.1)
     engine = load_engine(save_model(tmp_path / "target", layers=3), device="cpu", runtime="eager")

@@ -1,6 +1,4 @@
-"""The speed-up over plain decoding beside a run, by hand: which pairs are timed, and what is
-noted.
-"""
+"""Test the measured speed-up over plain decoding: which pairs are timed, and what is recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +22,9 @@ def test_the_speed_ups_of_pairs_are_each_of_its_own_plain_run():
 
 
 class Timed:
-    """An engine whose decodes take these seconds, and that records what it is asked."""
+    """An engine whose decodes take fixed times in seconds, and that records the arguments of its
+    calls.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""The bundled traces: valid, from the shipped weights, recorded by the command."""
+"""Test that the bundled traces are valid, and recorded by the command from the shipped weights."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_race_of_the_page_is_its_first_answer_by_every_stack():
 
 @pytest.fixture(scope="module")
 def engine_of():
-    """Return the engine of a family and a type of weights; engines are opened once."""
+    """Return the engine of a family and a number type; each engine is opened once."""
     opened = {}
 
     def find(family, dtype):
@@ -105,8 +105,8 @@ def weights_of(family, model):
     "path", sorted(TRACES.rglob("*.json.gz")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
 def test_replayed_token_for_token(path, engine_of):
-    """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on
-    any machine.
+    """The prompt, stack, sampling and seed of a recording reproduce its tokens, drafts and verdicts
+    on any machine.
     """
     trace = Trace.load(path)
     meta = trace.meta
@@ -171,7 +171,7 @@ def test_the_first_recording_shows_the_point():
 
 
 def test_a_hierarchy_is_said_to_pay_only_where_the_benchmark_finds_it():
-    """Against the best single draft model, by the row of its target in docs/results.md."""
+    """Compare with the best single draft model, by the row of the target in docs/results.md."""
     results = (TRACES.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
     (row,) = re.findall(r"^\| T = 0\.7 \| `target\+24` .*$", results, re.M)
     low = float(re.findall(r"\[([\d.]+), [\d.]+\]", row)[0])

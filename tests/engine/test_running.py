@@ -1,4 +1,4 @@
-"""``run`` of every engine: prompts, stacks and options; a run beside plain decoding; and by the
+"""Test ``run`` of every engine: prompts, stacks, options, a run beside plain decoding, and the
 compiled loop.
 """
 

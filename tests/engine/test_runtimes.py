@@ -1,4 +1,4 @@
-"""Which runtime a model gets, when, and what is said of it."""
+"""Test which runtime runs a model, when it is ready, and the notes about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.engine.checkpoints import save_model, save_tokenizer
 
 
 class FakeBuild:
-    """A build in whatever state a test wants; waiting ends a compilation."""
+    """A build in a state that the test chooses; waiting ends its compilation."""
 
     def __init__(self, compiling: bool = False, reason: str | None = None) -> None:
         self.compiling = compiling

@@ -1,6 +1,4 @@
-"""The same command gives the same text: with any cache, on any number of threads, and beside
-other work.
-"""
+"""Test that a command gives the same text with any cache and number of threads, and under load."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ def texts(folder, monkeypatch, threads=1):
 
 @pytest.fixture(autouse=True)
 def compiled():
-    """The library is compiled once, for all caches."""
+    """Compile the library once, for all caches."""
     default_build().wait()
     before = torch.get_num_threads()
     yield
@@ -96,7 +94,7 @@ def test_a_command_gives_the_same_text_beside_three_busy_processes(tmp_path, mon
 
 
 def test_other_costs_are_asked_for_and_named_in_the_trace(tmp_path):
-    """Costs decide the size of a tree; where drafts cost as much as steps, fewer are drafted."""
+    """Costs decide the size of a tree: if draft tokens cost as much as steps, fewer are drafted."""
     path = tmp_path / "costs.json"
     expensive = {"format": "hsd_viz costs", "models": {}, "others": {"cpu": 1.0, "cuda": 1.0}}
     path.write_text(json.dumps(expensive))

@@ -1,4 +1,4 @@
-"""Random calibrations and stacks for the tests."""
+"""Draw random calibrations and stacks for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ NAMES = ("a", "b", "c", "d", "e", "f", "g")
 
 
 def random_cost(random: np.random.Generator, scale: float) -> LevelCost:
-    """A rising curve over the tokens fed, drafting apart, with overheads."""
+    """Return a cost curve that rises with the tokens fed, with separate drafting costs and
+    overheads.
+    """
     steps = random.exponential(0.12, 24) * (random.random(24) < 0.7)
     curve = tuple((scale * (1 + np.cumsum([0, *steps]))).tolist())
     draft = (0.9 * scale, 1.0 * scale, 1.3 * scale)
@@ -26,7 +28,7 @@ def random_cost(random: np.random.Generator, scale: float) -> LevelCost:
 
 
 def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.95) -> Edge:
-    """Independent acceptance, or every second time a measured-looking curve."""
+    """Return an edge: either independent acceptance or a curve like a measured one."""
     if random.random() < 0.5:
         return Edge(tail=float(random.uniform(low, high)))
     hazards = random.uniform(low, high, int(random.integers(1, 12)))
@@ -34,9 +36,7 @@ def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.
 
 
 def chain_tier(hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
-    """Chains of k tokens with probability ``lengths[k - 1]`` (given a hit), accepted along
-    ``edge``.
-    """
+    """Return a tier of chains: ``lengths[k - 1]`` is the probability of k tokens given a hit."""
     outcomes = [(0, 0, 1.0 - hit_rate)]
     for k, chance in enumerate(lengths, start=1):
         outcomes += [(k, a, hit_rate * chance * float(p)) for a, p in enumerate(edge.stops(k))]
@@ -53,10 +53,10 @@ def random_tier(random: np.random.Generator) -> Tier:
 def random_calibration(
     random: np.random.Generator, drafts: int, *, databases: bool = False, ladder: bool = False
 ) -> Calibration:
-    """``drafts`` draft models and a target of cost about 1, everything measured with everything.
+    """Return draft models and a target of cost about 1, with an edge for each pair.
 
-    In a ``ladder`` the models are on a line and acceptance falls with their distance, so that
-    hierarchies pay now and then.
+    In a ``ladder``, the models are points on a line and acceptance falls with their distance, so
+    that hierarchies are sometimes worth their cost.
     """
     models = (*NAMES[:drafts], "target")
     scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))

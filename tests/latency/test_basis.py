@@ -1,4 +1,4 @@
-"""The basis of the law: a calibration with its provenance, and measured times beside it."""
+"""Test the basis of predictions: a calibration with its provenance, and measured times."""
 
 from __future__ import annotations
 

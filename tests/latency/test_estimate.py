@@ -1,4 +1,4 @@
-"""Acceptance, intervals and cost curves from traces whose truth is known, and from the bundled
+"""Test estimates of acceptance, intervals and costs on traces of known truth and on the bundled
 recordings.
 """
 
@@ -29,8 +29,8 @@ def row(drafted, accepted, outcome=None, level=1, id=0, parent=None, start=0, sp
 
 
 def test_the_curve_is_found_again_through_drafts_of_any_length():
-    """Draft lengths differ and some rounds are cut by the end of the text: an average over
-    rounds would be too low.
+    """Draft lengths differ and the end of the text cuts some rounds, so an average over rounds
+    would be too low.
     """
     random = np.random.default_rng(0)
     truth = Edge((0.9, 0.6, 0.5), 0.95)
@@ -50,7 +50,7 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
 
 
 def test_curves_are_of_one_rule():
-    """Rounds of another rule are left out; the rule is reported."""
+    """Rounds of another rule are excluded, and the rule is reported."""
     names = [{"name": "nano", "parameters": 1}, {"name": "target", "parameters": 9}]
     meta = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}
     traces = []
@@ -79,8 +79,8 @@ def test_monotone_curve_is_the_closest_one():
 
 
 def timed_trace(lookahead: int) -> Trace:
-    """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead
-    0.3, pause 0.4.
+    """Return a trace with these times in ms: launch 0.5 + 0.2 per step, verification 2 + 0.1 m,
+    overhead 0.3, pause 0.4.
     """
     ms = 1_000_000
     trace = Trace(
@@ -133,8 +133,8 @@ def test_costs_come_from_calls():
 
 
 def test_a_verification_costs_what_it_costs_above_the_model_that_just_ran():
-    """The same widths above `d` and above `e`, half as long again above `e`: the law predicts
-    each as it was measured.
+    """Verifications of equal width take half as long again above `e` as above `d`; the law predicts
+    both times.
     """
     ms = 1_000_000
     traces = []
@@ -186,8 +186,8 @@ def test_shifted_acceptance_moves_as_far_as_it_says():
     "name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"]
 )
 def test_a_recording_is_predicted_from_itself(name):
-    """A few dozen rounds give acceptance and cost; the law puts them together to nearly the time
-    that was measured.
+    """The law predicts nearly the measured time from the acceptance and costs of a few dozen
+    rounds.
     """
     trace = Trace.load(RECORDINGS / f"{name}.json.gz")
     said = predict(trace.meta["stack_resolved"], estimate([trace]))
@@ -197,7 +197,7 @@ def test_a_recording_is_predicted_from_itself(name):
 
 
 def test_stopped_rounds_are_no_lookups():
-    """A round that the end of the text cut says less than it seems of the database."""
+    """A round that the end of the text cuts does not show the length of the database's draft."""
     trace = Trace({"stack": "db > target"})
     replace_rows(
         trace,
@@ -213,7 +213,9 @@ def test_stopped_rounds_are_no_lookups():
 
 
 def test_the_tail_pools_the_last_two_places():
-    """Of 40 examined at place 1, 20 at 2 and 10 at 3, too few at 4: the tail counts 2, 3 and 4."""
+    """Positions 1 to 3 are examined 40, 20 and 10 times, and 4 too rarely: the tail counts 2, 3 and
+    4.
+    """
     rows = []
     for accepted, n in ((0, ENOUGH), (1, ENOUGH), (2, ENOUGH), (3, 2), (4, 3)):
         rows += [row(4, accepted) for _ in range(n)]

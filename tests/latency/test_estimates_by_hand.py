@@ -1,4 +1,6 @@
-"""Estimates by hand: acceptance counted round by round, costs as medians of calls."""
+"""Compare estimates with figures computed by hand: acceptance round by round, and costs as medians
+of calls.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ MS = 1_000_000
 
 
 def verified(drafted, accepted, *, number=0, parent=None, level=1, start=0, spent=0):
-    """A round that examined its draft up to the first rejected token."""
+    """Return a round that examined its draft up to the first rejected token."""
     outcome = "bonus" if accepted == drafted else "correction"
     examined = min(accepted + 1, drafted)
     return RoundRow(number, parent, level, drafted, examined, accepted, outcome, None, start, spent)
 
 
 def rounds_of_two(first_rejected: int, second_rejected: int, both_accepted: int) -> list:
-    """Rounds over drafts of two tokens, by where they ended."""
+    """Return rounds over drafts of two tokens, with these numbers of rounds per outcome."""
     return [
         *[verified(2, 0)] * first_rejected,
         *[verified(2, 1)] * second_rejected,
@@ -53,7 +55,7 @@ def test_a_place_has_its_own_figure_from_40_examined_tokens(rounds, edge):
 
 
 def over_a_database(accepted: list[int]) -> Trace:
-    """Rounds of a target above m above db: each draft is a token of db, then one of m's own."""
+    """Return rounds of target over m over db; each draft is a token of db, then one of m."""
     trace = Trace({"stack": "db > m:1 > target"})
     names = {"lookup": (0, "db"), "draft": (1, "m"), "verify": (2, "target")}
     for kind, (level, name) in names.items():
@@ -112,7 +114,7 @@ def test_a_falling_curve_is_pooled_by_weight(values, weights, curve):
 
 
 def forward_passes(times: dict[int, list[float]]) -> Trace:
-    """Verifications of a target by tokens fed, in ms."""
+    """Return verifications of a target, with times in ms by tokens fed."""
     trace = Trace({"stack": "target"})
     for fed, measured in times.items():
         for ms in measured:
@@ -162,8 +164,8 @@ def test_the_cost_of_drafting_by_tokens_per_launch(launches, each, launch):
 
 
 def timed_rounds() -> Trace:
-    """Two rounds of 10 and 12 ms with a pause of 3 ms; in each, 2 ms of look-up, 5 of
-    verification, 1 of update.
+    """Return two rounds of 10 and 12 ms with a pause of 3 ms. Each has 2 ms of look-up, 5 of
+    verification and 1 of update.
     """
     trace = Trace({"stack": "db > target", "prefill_ns": 4 * MS, "wall_ns": 34 * MS})
     for number, (start, spent) in enumerate([(5, 10), (18, 12)]):

@@ -1,5 +1,5 @@
-"""Step times of machines that are not at hand: their parts by hand, published figures, and what
-is refused.
+"""Test predicted step times of machines: their parts by hand, published figures, and refused
+settings.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_two_step_times_are_met():
 
 
 def test_published_figures_are_met():
-    """The guard of docs/results.md: rows that nothing was fitted on, of several sources."""
+    """Guard docs/results.md with rows of several sources to which nothing was fitted."""
     data = prediction.report()
     held = data["summary"]["held aside, without Gaudi at full load"]
     for name, errors in data["summary"].items():
@@ -111,7 +111,7 @@ def test_published_figures_are_met():
 
 
 def test_a_cache_that_heads_share_may_be_read_once_for_each_of_them():
-    """Llama 70B has 8 attention heads for each head of the cache, Llama 2 7B one."""
+    """Llama 70B has 8 attention heads per head of the cache, Llama 2 7B has one."""
 
     def step_ms(machine, model):
         return machine.step_ms(model, batch=64, context=4096, weights="fp8", cache="fp8")
@@ -231,7 +231,9 @@ def test_windows_and_interleaved_experts_are_counted(config, fields):
 
 
 def test_dense_layers_and_layers_of_experts_by_hand():
-    """3 dense layers of 4 096, 9 of 8 experts of 512: 3 · 1024 · (3 · 4096 + 9 · 8 · 512)."""
+    """3 dense layers of 4 096 and 9 layers of 8 experts of 512: 3 · 1024 · (3 · 4096 + 9 · 8 ·
+    512).
+    """
     shape = shape_of_config("x", LAYER | EXPERTS | {"first_k_dense_replace": 3})
     attention = 12 * 1024 * 64 * (2 * 16 + 2 * 4)
     mlps = 3 * 1024 * (3 * 4096 + 9 * 8 * 512)
@@ -245,7 +247,7 @@ def test_what_is_not_modelled_is_refused(key):
 
 
 def test_a_head_without_a_vocabulary_has_that_of_its_target():
-    """An EAGLE-1 config: the layer below ``model``."""
+    """The config is that of EAGLE-1, with its layer below ``model``."""
     head = shape_of_config("e", {"model_type": "eagle", "model": LAYER | {"num_hidden_layers": 1}})
     assert head.is_head
     assert head.with_target(MODELS["llama-8b"]).vocabulary == 128_256

@@ -1,4 +1,4 @@
-"""Step times and memory by hand, on shapes and cards whose figures can be worked out on paper."""
+"""Compare step times and memory with figures computed by hand for simple shapes and cards."""
 
 from __future__ import annotations
 

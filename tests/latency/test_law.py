@@ -1,6 +1,4 @@
-"""The law in cases that are known in closed form or played with coins; ``test_law_real.py`` has
-the real loop.
-"""
+"""Compare the law with closed forms and simulated coins; ``test_law_real.py`` has the real loop."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from tests.latency import random_stacks
 
 
 def test_tokens_from_a_database_survive_by_their_own_rate():
-    """Two coins, played along the rounds of a call; with equal coins the law is that of one
+    """Simulate the rounds of a call with two coins; with equal coins the law is that of a single
     edge.
     """
     tier = Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2)))

@@ -1,4 +1,4 @@
-"""The law by hand: times, shares and forward passes of every level, worked out on paper."""
+"""Compare the times, shares and forward passes of the law with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_times_of_every_level(calibration, stack, times, tokens):
 
 
 def test_a_call_repeats_rounds_until_it_has_its_lookahead():
-    """m:2 over d:1 gains 1 or 2 tokens a round: one round with 1/2, else a second one, so 1.5
-    rounds.
+    """m:2 over d:1 gains 1 or 2 tokens per round. A second round is needed with probability 1/2:
+    1.5 rounds.
     """
     prediction = predict("d:1 > m:2 > target", HIERARCHY)
     # Two tokens with 1/2 + 1/4, three with 1/4: 1 + 0.8 + 0.4 + 0.25 * 0.2 tokens.
@@ -116,8 +116,8 @@ def test_a_database_by_its_outcomes():
 
 
 def test_tokens_from_a_database_survive_by_their_own_rate_in_the_prediction():
-    """m takes one database token with 1/2: calls are [own] or [taken, own]; taken survives 0.9,
-    own 0.5.
+    """m accepts a database token with probability 1/2, so calls are [own] or [accepted, own].
+    Accepted tokens survive with 0.9, own ones with 0.5.
     """
     calibration = Calibration(
         ("m", "target"),
@@ -170,8 +170,8 @@ def test_the_best_single_draft_has_no_database_below_it():
 
 
 def three_drafts() -> Calibration:
-    """Three draft models whose lookaheads the polynomial selection, where the search starts,
-    makes too long.
+    """Return three draft models whose lookaheads are too long in the polynomial selection, where
+    the search starts.
     """
     costs = {
         "a": LevelCost((0.3,)),

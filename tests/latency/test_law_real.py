@@ -1,8 +1,7 @@
-"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs
-are made up, counts are not.
+"""Compare the law with the engine's loop on real tokens of table models, with invented costs.
 
-Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the
-law and the estimator together.
+Acceptance is estimated from the same run (on-policy), so the law and the estimator are tested
+together.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ COSTS = {
 
 
 def even(models: int, seed: int) -> list[np.ndarray]:
-    """Tables whose rows are one row turned round: every place of a text is as hard as every
-    other.
+    """Return tables whose rows are rotations of one another, so that all positions are equally
+    hard.
     """
     random = np.random.default_rng(seed)
     rows = [random.normal(size=V) * 1.5]
@@ -43,14 +42,14 @@ def even(models: int, seed: int) -> list[np.ndarray]:
 
 
 def rolled(row: np.ndarray) -> np.ndarray:
-    """The rows after each token: the same row, moved by the token."""
+    """Return the rows after each token: one row, rotated by the token."""
     return np.stack([np.roll(row, token) for token in range(V)])
 
 
 def decode(
     tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: str = "token"
 ) -> Trace:
-    """The loop's own rows as a trace."""
+    """Return the rows of the loop as a trace."""
     # The token rule accepts each position by itself, so that its acceptance is known without a run.
     loop = loop_of(
         tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule=rule), tokens, drafter
@@ -68,7 +67,7 @@ def decode(
 
 
 def priced(trace: Trace, costs) -> float:
-    """What the forwards of a run would have cost, ms per token."""
+    """Return the time that the forward passes of a run would take, in ms per token."""
     spent = 0.0
     for call in trace.call_rows:
         if call.kind not in ("draft", "verify"):
@@ -83,7 +82,7 @@ def priced(trace: Trace, costs) -> float:
 
 
 def error(trace: Trace, edges, tiers) -> float:
-    """The law's relative error in ms per token at these acceptances."""
+    """Return the law's relative error in ms per token with these acceptances."""
     called = set(column(trace.call_rows, "name"))
     models = tuple(name for name in COSTS if name in called)
     return (
@@ -122,8 +121,8 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
 
 @pytest.mark.parametrize("lookaheads", [[5], [2, 5]])
 def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
-    """With curves estimated under the rule. Those of the token rule predict more forward passes
-    than there are.
+    """The curves are estimated under block verification. Those of the token rule predict too many
+    forward passes.
     """
     tables = even(len(lookaheads) + 1, 1)
     traces = {}

@@ -1,6 +1,4 @@
-"""Selection against brute force over all subsets and lookaheads, its speed, and what it says of
-itself.
-"""
+"""Test selection against brute force over stacks and lookaheads, its speed, and its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from tests.rows import column
 
 
 def every_stack(calibration: Calibration, most: int, max_drafts: int | None = None):
-    """(database or None, drafts, lookaheads) of all stacks."""
+    """Yield the database (or ``None``), draft models and lookaheads of each stack."""
     drafts = calibration.models[:-1]
     for n in range((len(drafts) if max_drafts is None else max_drafts) + 1):
         for subset in itertools.combinations(drafts, n):
@@ -32,7 +30,7 @@ def every_stack(calibration: Calibration, most: int, max_drafts: int | None = No
 
 
 def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> float:
-    """The affine form of one stack, level by level and sum by sum."""
+    """Return the affine form of a stack, summed level by level."""
     ms = None
     chain = (*subset, calibration.target)
     for level, model in enumerate(chain):
@@ -116,7 +114,7 @@ def test_the_pick_is_the_best_by_the_exact_law():
 
 
 def test_every_answer_is_possible():
-    """Databases, one draft, a hierarchy and no draft at all, each where it must win."""
+    """Databases, a single draft model, a hierarchy, and no draft model win where they must."""
 
     def even(a):
         return Edge(tail=a)

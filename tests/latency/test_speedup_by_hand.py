@@ -1,4 +1,4 @@
-"""The bound of all speed-ups, and repetitions, by hand."""
+"""Compare the bound of speed-ups and the numbers of repetitions with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ def test_a_speed_up_and_its_interval_are_at_most_the_tokens_per_pass():
 
 
 def test_two_repetitions_have_the_quantile_of_student():
-    """log 2 and log 8: the mean is log 4; their deviation is log 4 / √2, over √2, times 12.706."""
+    """The logarithms are log 2 and log 8, with mean log 4; their deviation log 4 / √2 is divided by
+    √2 and multiplied by 12.706.
+    """
     mean, half = repeated((2.0, 8.0))
     assert mean == pytest.approx(log(4))
     assert half == pytest.approx(12.706 * log(4) / 2, rel=1e-6)
 
 
 def test_more_than_one_repetition_is_asked_for_where_two_hardly_agree():
-    """Deviation log 4 / √2 = 0.98, distance log 4 = 1.386: 3 repetitions give 4.303 · 0.98 / √3 =
-    2.43, 4 give 3.182 · 0.98 / 2 = 1.56, 5 give 2.776 · 0.98 / √5 = 1.22: three more.
+    """The deviation is log 4 / √2 = 0.98 and the distance log 4 = 1.386. 3 repetitions give 4.303 ·
+    0.98 / √3 = 2.43, 4 give 3.182 · 0.98 / 2 = 1.56, and 5 give 2.776 · 0.98 / √5 = 1.22, so three
+    more are needed.
     """
     assert repeats_to_decide((2.0, 8.0), 4.0) == 3

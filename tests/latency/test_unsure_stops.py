@@ -1,5 +1,5 @@
-"""Drafts that stop when they are unsure: their law by hand, their estimate from rounds, and
-their selection.
+"""Test drafts that stop by confidence: their law by hand, their estimates from rounds, and their
+selection.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KNOWN = Calibration(
 
 
 def test_one_draft_model_by_hand():
-    """1.5 passes of d; the full drafts are accepted, and d's next pass feeds one token more: 2 ms
+    """d needs 1.5 passes. After full drafts, all accepted, its next pass feeds a token more: 2 ms
     in half of the rounds. The target feeds 2 or 3 tokens: (110 + 130) / 2. Tokens: 1 + 0.5 * 2.
     """
     prediction = predict("d:2?0.4 > target", KNOWN)
@@ -47,17 +47,15 @@ def test_one_draft_model_by_hand():
 
 
 def test_a_shorter_lookahead_cuts_the_measured_drafts():
-    """d:1 drafts one token, accepted in half of the rounds, each of which is then accepted in
-    full.
-    """
+    """A draft of d:1 is one token, accepted in half of the rounds; these accept the full draft."""
     prediction = predict("d:1?0.4 > target", KNOWN)
     assert prediction.acceptance_length == pytest.approx(1.5)
     assert prediction.ms_per_token == pytest.approx((1 + 0.5 * 2 + 110) / 1.5)
 
 
 def test_a_draft_that_is_cut_before_its_rejection_is_accepted_in_full():
-    """Of two tokens the first is accepted in half of the rounds; with a lookahead of 1 the draft
-    is that one.
+    """The first of two tokens is accepted in half of the rounds; with a lookahead of 1 it is the
+    full draft.
     """
     stop = UnsureStop(0.4, 2, ((2, 1, 0.5), (1, 0, 0.5)))
     call = unsure_draft(1, LevelCost((1.0, 1.0)), stop)
@@ -72,8 +70,8 @@ def test_a_confidence_that_was_not_measured_is_refused():
 
 
 def test_a_middle_level_that_is_never_unsure_is_the_one_without_a_confidence():
-    """Drafts that go to their lookahead, with acceptance independent of it: the mixture is the
-    plain law.
+    """Drafts reach their lookahead with acceptance independent of it, so the mixture is the plain
+    law.
     """
     edge = Edge(tail=0.7)
     outcomes = tuple((6, a, p) for a, p in enumerate(edge.stops(6)))
@@ -90,7 +88,7 @@ def test_a_middle_level_that_is_never_unsure_is_the_one_without_a_confidence():
 
 
 def replace_tokens(tokens):
-    """A call of a level below that proposes so many tokens at a cost of 1 ms."""
+    """Return a call of a level below that proposes this number of tokens at a cost of 1 ms."""
     from hsd_viz.latency.law import LevelRound
 
     return LevelRound(tokens, (1.0,), (1.0,))
@@ -109,9 +107,7 @@ def test_a_middle_level_that_is_unsure_at_once_makes_one_round():
 
 
 def test_the_law_is_that_of_simulated_rounds():
-    """A draft whose tokens are sure or not, and accepted accordingly: the law of the pairs
-    against 200 000 rounds.
-    """
+    """Compare the law of drafts that stop by confidence with 200 000 simulated rounds."""
     random = np.random.default_rng(0)
     n = 200_000
     sure = random.random((n, 4)) < 0.7
@@ -160,8 +156,8 @@ def test_filling_lookaheads_keeps_a_confidence():
 
 
 def test_lookaheads_are_filled_for_drafts_that_stop():
-    """Drafts that are not unsure at once are accepted in full: eight tokens pay, which they do not
-    where the draft never stops.
+    """Confident drafts are accepted in full, so eight tokens are worth their cost, which they are
+    not for drafts that never stop.
     """
     long = UnsureStop(0.4, 8, ((1, 0, 0.5), (8, 8, 0.5)))
     known = replace(KNOWN, stops={("d", "target"): (long,)})
@@ -180,8 +176,8 @@ def test_a_calibration_with_stops_survives_json():
 
 
 def unsure_trace() -> Trace:
-    """Rounds over drafts of d:3?0.4: whole ones, one cut by the limit, one ended by an end
-    token.
+    """Return rounds over drafts of d:3?0.4: full ones, one cut by the limit, and one ended by an
+    end token.
     """
     meta = {
         "stack": "d:3?0.4 > target",

@@ -1,4 +1,4 @@
-"""A small trace written by hand, whose figures can be worked out on paper."""
+"""Provide a small handwritten trace, whose figures can be computed by hand."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
 
 def sample_trace() -> Trace:
-    """Two target rounds over a database: the first accepts one of three draft tokens, the second
-    its only one.
+    """Return a trace of two target rounds over a database, with one of three and the only draft
+    token accepted.
     """
     trace = Trace(
         {
@@ -103,15 +103,15 @@ def sample_trace() -> Trace:
 
 
 def drafted(number, level, source, node, parent, depth, token, text, verdict):
-    """A row of the table of drafts, without its random numbers."""
+    """Return a row of the table of drafts, without its random numbers."""
     return DraftRow(
         number, level, source, node, parent, depth, token, text, None, None, None, verdict
     )
 
 
 def hierarchy_trace() -> Trace:
-    """A target's round that served itself with two rounds of a model between it and a database,
-    in 20 us.
+    """Return a trace of a target's round over two rounds of a model above a database, with times in
+    steps of 20 us.
     """
     trace = Trace({"stack": "db > m:2 > target", "prefill_ns": 1_000, "wall_ns": 21_000})
     trace.add_rows(

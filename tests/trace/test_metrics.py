@@ -1,4 +1,4 @@
-"""Metrics worked out by hand, and identities that notice when a trace is wrong."""
+"""Compare metrics with figures computed by hand, and test that identities detect wrong traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of rows have the columns of the tables, and values that engines may not report are
+"""Test that the classes of rows have the columns of the tables, and that optional values are
 checked.
 """
 

@@ -71,7 +71,7 @@ def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
 
 
 def test_two_threads_that_read_leave_collections_enabled(monkeypatch):
-    """The second one begins while the first one reads."""
+    """The second thread begins while the first one reads."""
     content = load_bundled("databases").to_bytes(packed=False)
     first_is_done = threading.Event()
     second = threading.Thread(target=Trace.from_bytes, args=(content,))
