@@ -1,4 +1,4 @@
-"""GGUF files of small models, written with the package ``gguf``."""
+"""Write GGUF files of small models with the package ``gguf``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTERLEAVED = ("llama", "smollm3")
 
 
 def gguf_name(name: str) -> str:
-    """Return the name of llama.cpp for a tensor of transformers."""
+    """Return llama.cpp's name for a tensor of transformers."""
     if name in _NAMES:
         return _NAMES[name]
     _, _, layer, part = name.split(".", 3)
@@ -46,7 +46,7 @@ def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
 
 
 def random_blocks(kind: Kind, rows: int, columns: int, seed: int = 0) -> np.ndarray:
-    """Return random bytes that are valid blocks: the float16 scales in them are small numbers."""
+    """Return random bytes that are valid blocks, with small float16 scales."""
     numbers, size = gguf.GGML_QUANT_SIZES[kind]
     draws = np.random.default_rng(seed)
     blocks = draws.integers(0, 256, (rows, columns // numbers, size), dtype=np.uint8)
@@ -58,7 +58,7 @@ def random_blocks(kind: Kind, rows: int, columns: int, seed: int = 0) -> np.ndar
 
 
 def encode(matrix: np.ndarray, kind: Kind) -> np.ndarray:
-    """Return a matrix in a number format; for the K formats random blocks of its shape."""
+    """Return a matrix in a number format; the K formats get random blocks of its shape."""
     if kind in (Kind.Q4_K, Kind.Q5_K, Kind.Q6_K):
         return random_blocks(kind, *matrix.shape)
     return gguf.quants.quantize(np.ascontiguousarray(matrix), kind)

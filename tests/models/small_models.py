@@ -1,4 +1,4 @@
-"""Tiny random checkpoints of Llama-shaped models, made with transformers."""
+"""Make tiny random checkpoints of Llama-shaped models with transformers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
 
 
 def small(kind: type[PreTrainedConfig], **changes: Any) -> PreTrainedConfig:
-    """A configuration of the sizes above, with changes."""
+    """Return a configuration of a small model of this kind, with changes."""
     return kind.from_dict(SIZES | changes)
 
 

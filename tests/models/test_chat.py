@@ -1,4 +1,4 @@
-"""Chat templates without transformers: its texts, in a sandbox."""
+"""Test chat templates without transformers: equal texts, and a sandbox."""
 
 from __future__ import annotations
 

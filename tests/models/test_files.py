@@ -1,4 +1,4 @@
-"""Checkpoints in folders: forms, tensors and stop tokens against transformers."""
+"""Compare checkpoints in folders with transformers: forms, tensors and stop tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""GGUF files: number formats against the package ``gguf``, names and rows against transformers."""
+"""Compare number formats of GGUF files with the package ``gguf``, and names and rows with
+transformers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile files of models: one line each, and no memory that the file does not have."""
+"""Test that damaged and hostile model files give one-line messages and allocate little memory."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_pickled_weights_are_refused_for_models_of_every_form(folder, tmp_path, 
 
 
 def test_a_wide_config_of_another_form_is_refused_before_it_is_built(folder, tmp_path):
-    """Built, this model would take 290 GB."""
+    """The model would take 290 GB."""
     small = GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=260, n_positions=32)
     GPT2LMHeadModel(small).save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):

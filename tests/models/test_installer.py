@@ -1,6 +1,4 @@
-"""``hsd-viz models install``: it brings all that a family lacks, with the installer of its
-environment.
-"""
+"""Test ``hsd-viz models install``, which installs all missing packages of a family."""
 
 from __future__ import annotations
 
@@ -44,9 +42,8 @@ def write_wheel(folder: Path, distribution: str, files: dict[str, str], points: 
 
 @pytest.fixture
 def wheels(tmp_path, monkeypatch) -> Path:
-    """Return a folder with the wheels of a family, the only place that pip looks at.
-
-    It installs into a folder of the test instead of the environment.
+    """Return a folder with the wheels of a family, the only source of pip, which installs into a
+    folder of the test instead of the environment.
     """
     folder = tmp_path / "wheels"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Matrices with a scale for each group of their depth, by hand."""
+"""Compare matrices with a scale per group of their depth with results computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Families: what their names mean, and decodes of the one whose model comes in a package."""
+"""Test families: the names of their models, and decodes with a family that is a package."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_without_its_databases_a_family_drafts_from_the_context(tmp_path):
 
 @installed
 def test_safetensors_of_the_same_weights_write_the_same_text(smollm2, tmp_path):
-    """The first two layers, in float32: as GGUF they are 4-bit numbers with scales."""
+    """Use the first two layers in float32; the GGUF file stores 4-bit numbers with scales."""
     files = open_model(SMOLLM2.path("target"))
     state = {}
     for name in files.tensors.names():

@@ -1,4 +1,6 @@
-"""Custom models in the engine: natively where their form allows it, with transformers' texts."""
+"""Test custom models in the engine: native if their form is supported, with the texts of
+transformers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ needs_compiler = pytest.mark.skipif(
 
 
 def greedy(path, dtype: str = "float32", stack: str = "target") -> list[int]:
-    """Decode natively without a token that ends the text."""
+    """Decode natively, without a token that ends the text."""
     with load_engine(str(path), device="cpu", dtype=dtype, threads=1) as engine:
         trace = engine.run(PROMPT, stack, max_new_tokens=12)
     assert trace.meta["runtime"] == "native"

@@ -1,4 +1,4 @@
-"""Draft models with a reduced head, and with the embedding of another model."""
+"""Test draft models with a reduced head, and with the embedding of another model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ needs_compiler = pytest.mark.skipif(
 
 
 def reduce_head(folder: Path, tokens: np.ndarray = HEAD_TOKENS) -> None:
-    """Keep the rows of some tokens in the head of a checkpoint."""
+    """Remove all rows but those of some tokens from the head of a checkpoint."""
     tensors = load_file(folder / "model.safetensors")
     tensors["lm_head.weight"] = tensors["lm_head.weight"][tokens]
     tensors["d2t"] = tokens - np.arange(len(tokens))
@@ -47,13 +47,13 @@ def change_config(folder: Path, changes: dict) -> None:
 
 
 def lend(monkeypatch, lender: Path) -> None:
-    """Let the family smollm2 have a model in a folder as its target."""
+    """Make a model in a folder the target of the family smollm2."""
     family = replace(SMOLLM2, models={"target": lender})
     monkeypatch.setattr(files_module, "FAMILIES", {"smollm2": family})
 
 
 def borrow(folder: Path) -> None:
-    """Take the embedding out of a checkpoint, and the tokenizer."""
+    """Remove the embedding and the tokenizer from a checkpoint."""
     tensors = load_file(folder / "model.safetensors")
     del tensors[EMBEDDING]
     save_file(tensors, folder / "model.safetensors")
@@ -80,7 +80,7 @@ def test_the_module_of_torch_has_the_logits_of_the_native_runtime(tmp_path):
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 @pytest.mark.parametrize("runtime", ["auto", "eager"])
 def test_a_reduced_head_drafts_in_every_runtime(tmp_path, runtime, temperature):
-    """It never drafts a token that its head has not, and greedily it changes no token."""
+    """All draft tokens are in the head, and greedy texts do not change."""
     target = tmp_path / "target"
     draft = tmp_path / "draft"
     save_form(target, "llama")
@@ -101,7 +101,7 @@ def test_a_reduced_head_drafts_in_every_runtime(tmp_path, runtime, temperature):
 
 @needs_compiler
 def test_a_borrowed_embedding_is_that_of_the_lender(tmp_path, monkeypatch):
-    """A model that borrows its own embedding and tokenizer is the same model."""
+    """A model that borrows its own embedding and tokenizer gives equal results."""
     whole = tmp_path / "whole"
     part = tmp_path / "part"
     save_form(whole, "llama")

@@ -1,4 +1,4 @@
-"""Tokenizers from files without transformers: the tokens of the tokenizer that was written."""
+"""Test that tokenizers read without transformers give the tokens of the written tokenizer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def by_words(pattern: str) -> pre_tokenizers.PreTokenizer:
 
 
 def trained(split: str) -> Tokenizer:
-    """Return a small tokenizer that splits words as the published ones with this rule do."""
+    """Return a small tokenizer that splits words by one of the published rules."""
     digits = pre_tokenizers.Digits(individual_digits=True)
     splits = {
         "gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
@@ -57,7 +57,7 @@ def trained(split: str) -> Tokenizer:
 
 
 def as_metadata(tokenizer: Tokenizer, split: str) -> dict:
-    """Return a tokenizer as the converters of llama.cpp write it."""
+    """Return the metadata that the converters of llama.cpp write for a tokenizer."""
     model = json.loads(tokenizer.to_str())["model"]
     vocabulary = sorted(model["vocab"], key=model["vocab"].get)
     return {

@@ -1,6 +1,4 @@
-"""Tokenizer files of strangers: what they may ask for, and the limits of the process that runs
-them.
-"""
+"""Test untrusted tokenizer files: allowed contents, and the limits of their process."""
 
 from __future__ import annotations
 
@@ -163,7 +161,7 @@ def test_expressions_that_backtrack_end_in_one_line(written):
 
 @pytest.mark.parametrize(("name", "value"), [("MOST_MEMORY", 40 * 2**20), ("MOST_SECONDS", 0)])
 def test_a_process_beyond_its_limits_is_one_line(name, value, written, monkeypatch, tmp_path):
-    """The limits of the process are so low that it does not finish."""
+    """The limits are so low that the process cannot finish."""
     package = tmp_path / "package"
     module = "hsd_viz.models.tokenizer_process"
     (package / "low").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Small random models: in the form of the ladder's, and of other Llama-shaped families."""
+"""Make small random models of the ladder's form and of other Llama-shaped families."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ del _WITHOUT_HEAD_DIM["head_dim"]
 
 
 def small(kind: type[PreTrainedConfig], **changes: Any) -> PreTrainedConfig:
-    """A configuration of the sizes above, with changes."""
+    """Return a configuration of a small model of this kind, with changes."""
     return kind.from_dict(_SMALL | changes)
 
 
@@ -86,7 +86,7 @@ INTEGERS = {"int8": "rows", "int8 groups": "groups"}
 
 @functools.cache
 def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
-    """The model in transformers; its norms are random too."""
+    """Return the model in transformers, with random norms."""
     torch.manual_seed(0)
     module = AutoModelForCausalLM.from_config(FORMS[name]).double()
     with torch.no_grad():
@@ -103,7 +103,7 @@ def weights_of(
     arithmetic: str | None = None,
     reduced: bool = False,
 ) -> Weights:
-    """The weights of a module, with the first ``tokens`` rows of its head, or those of
+    """Return the weights of a module, with the first ``tokens`` rows of its head or those of
     HEAD_TOKENS.
     """
     wide = torch.float64 if dtype == "float64" else torch.float32
@@ -139,7 +139,7 @@ def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
 
 
 def random_tree(n: int, seed: int) -> list[int]:
-    """Parents of ``n`` nodes: bushy and deep trees alike, -1 for children of the last cached
+    """Return the parents of ``n`` nodes of a bushy or deep tree; -1 for children of the last cached
     token.
     """
     random = torch.Generator().manual_seed(seed)
@@ -155,7 +155,7 @@ def random_tree(n: int, seed: int) -> list[int]:
 
 
 def path_to(parents: list[int], node: int) -> list[int]:
-    """The nodes from the first one behind the cache to ``node``."""
+    """Return the nodes from the first one after the cache to ``node``."""
     path = [node]
     while parents[path[0]] >= 0:
         path.insert(0, parents[path[0]])

@@ -1,5 +1,6 @@
-"""Logits in int8 have the same bits on every kernel of this processor, in the forward pass in
-numpy, for any width and number of threads.
+"""Test that int8 logits equal those of numpy, bit for bit, on every kernel of this processor.
+
+The widths of passes and the number of threads do not matter.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def text(seed: int, n: int, vocab: int) -> list[int]:
 
 
 def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> list[np.ndarray]:
-    """Feed ``ids`` up to each context, ``step`` tokens at a time, and there with each width: all
-    rows of logits.
+    """Return all logits after feeding ``ids`` to each context in steps of ``step`` tokens, for each
+    width.
     """
     rows = []
     fed = 0
@@ -61,7 +62,7 @@ def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> lis
 def differing(
     weights: Weights, builds: dict[str, tuple[Build, int]], contexts, seeds, monkeypatch
 ) -> list[str]:
-    """Return which settings give other bits than the forward pass in numpy."""
+    """Return the settings whose bits differ from those of the forward pass in numpy."""
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     reference = ReferenceModel(weights)
     wrong = []
@@ -101,15 +102,17 @@ def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
     ],
 )
 def test_models_of_odd_shapes(name, arithmetic, monkeypatch):
-    """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded when
-    they are loaded.
+    """No width, head or vocabulary is a multiple of a vector or a panel; floats are rounded on
+    loading.
     """
     weights = weights_of(eager(name).module, "int8", arithmetic=arithmetic)
     assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
 
 
 def test_the_4_bit_numbers_of_a_file(monkeypatch):
-    """With minima, beside 8-bit numbers in groups and a matrix by rows, which is rounded again."""
+    """The numbers have minima. The model also has 8-bit numbers in groups and a matrix by rows,
+    which is rounded again.
+    """
     module = eager("whole panels").module
     random = np.random.default_rng(0)
     tensors = {}
@@ -136,7 +139,7 @@ def test_long_contexts(name, monkeypatch):
 
 
 def test_the_library_holds_no_instruction_of_another_kernel():
-    """The plain library runs on any processor of its family."""
+    """The plain library must run on any processor of its family."""
     if "avx2" not in kernels() or not shutil.which("objdump"):
         pytest.skip("this is for x86-64 with objdump")
     build = Build(kernel="plain")

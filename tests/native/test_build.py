@@ -1,4 +1,4 @@
-"""Finding a compiler, compiling once, and saying why when there is nothing to be had."""
+"""Test the search for a compiler, the single compilation, and the reasons for a missing library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_library = pytest.mark.skipif(
 
 @pytest.fixture
 def compiler(tmp_path, monkeypatch):
-    """Make ``$CXX`` a script."""
+    """Set ``$CXX`` to a script."""
 
     def make(body: str) -> Build:
         monkeypatch.setenv("CXX", str(script(tmp_path / "c++", body)))
@@ -81,9 +81,7 @@ def test_without_a_cache_the_library_is_compiled_once_for_this_process(compiler,
 
 @needs_library
 def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
-    """A file can have at most 64 kB, as on a disk with no more room; the compiler's own files
-    are elsewhere.
-    """
+    """Files are limited to 64 kB, as on a full disk; the compiler's own files are elsewhere."""
     build = compiler(copying())
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     whole = default_build().path.read_bytes()

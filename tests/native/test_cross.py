@@ -1,4 +1,6 @@
-"""The runtime for other platforms, by cross compilers: it compiles, and exports its functions."""
+"""Test with cross compilers that the runtime compiles for other platforms and exports its
+functions.
+"""
 
 from __future__ import annotations
 

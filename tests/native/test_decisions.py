@@ -1,6 +1,4 @@
-"""The compiled loop's decisions alone are those of the reference, also where a number equals its
-border.
-"""
+"""Compare single decisions of the compiled loop with the reference, also at exact thresholds."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def halves(choose: random.Random) -> np.ndarray:
-    """Logits of a row whose probabilities are powers of two at the tokens that can come: sums
-    meet their borders.
-    """
+    """Return logits whose probabilities are powers of two, so that sums meet thresholds exactly."""
     row = np.full(VOCAB, -np.inf)
     left = choose.sample(range(VOCAB), choose.choice([1, 2, 3, 5]))
     for depth, token in enumerate(left, 1):
@@ -61,7 +57,7 @@ def rows(choose: random.Random, n: int) -> np.ndarray:
 
 
 def number(choose: random.Random) -> float:
-    """Every second number is one that a border of halves may have."""
+    """Return a number that is a possible threshold of halves in every second case."""
     return choose.randrange(16) / 16 if choose.random() < 0.5 else choose.random()
 
 
@@ -122,7 +118,7 @@ def test_numbers_are_those_of_the_reference(library):
 
 
 def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) -> Draft:
-    """A tree of point masses, of which many are likely, or a sampled chain with its rows."""
+    """Return a tree of point masses, many of which are likely, or a sampled chain with its rows."""
     n = len(scores) - 1
 
     def likely(row):
@@ -149,7 +145,7 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
 
 
 def test_verdicts_are_those_of_the_reference(library):
-    """On random trees, chains and rules: what is accepted, drawn, examined and recorded."""
+    """Compare accepted, drawn, examined and recorded values on random trees, chains and rules."""
     choose = random.Random(2)
     seen = set()
     for _ in range(3000):

@@ -1,4 +1,4 @@
-"""Weights that are no numbers are refused where they enter."""
+"""Test that weights that are not finite are refused on loading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The native forward is transformers' function, and the same to the last bit however tokens are
-fed.
+"""Compare the native forward pass with transformers, and its bits for all ways to feed tokens.
 
-The second half runs once for every width of vector that can be built here.
+The second half runs once for every vector width that can be built here.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ for number, name in enumerate(list(kernels())[1:]):
 
 @pytest.fixture(params=SETTINGS)
 def build(request, monkeypatch):
-    """The build of a setting; its threads serve every forward, however small the model."""
+    """Return the build of a setting, whose threads serve every forward pass of any model."""
     build, threads = SETTINGS[request.param]
     if not build.wait():
         pytest.skip(f"the compiler has no such flags: {build.reason}")
@@ -67,7 +66,7 @@ def build(request, monkeypatch):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("name", FORMS)
 def test_it_is_the_function_of_the_module(name, dtype):
-    """Over a chain, a tree behind it, a chain behind the path kept of the tree."""
+    """Feed a chain, a tree after it, and a chain after the accepted path of the tree."""
     parents = random_tree(17, seed=3)
     path = path_to(parents, 16)
     logits = []
@@ -108,8 +107,8 @@ def test_any_width_gives_the_bits_of_one_token_at_a_time(name, dtype, build):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
-    """Each node's row, and all that follows once a path is kept, is that of plain decoding along
-    the path.
+    """The row of each node, and all rows after a path is accepted, equal those of plain decoding
+    along the path.
     """
     model = native(name, dtype, build)
     for seed, (cached, nodes) in enumerate([(0, 9), (1, 17), (20, 5), (63, 16), (64, 40)]):
@@ -137,9 +136,8 @@ def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
 @pytest.mark.parametrize("dtype", [torch.float32, *INTEGERS], ids=str)
 @pytest.mark.parametrize("name", ["odd", "qwen2", "smollm3"])
 def test_texts_fed_together_get_the_bits_they_would_get_alone(name, dtype, build):
-    """Texts of different lengths, of which some end and others begin between the passes.
-
-    A cache holds 256 places, then 512: two texts reach the end of theirs on the way.
+    """The texts differ in length; some end and others begin between passes. Two texts fill their
+    caches of 256 and then 512 positions.
     """
     model = native(name, dtype, build)
     batch = NativeBatch(model)
@@ -186,8 +184,8 @@ def test_truncating_to_more_than_there_is_changes_nothing():
 
 
 def test_sessions_of_one_model_in_several_threads(monkeypatch):
-    """They share weights, angles and the pool, which serves one at a time; each gets the bits it
-    would get alone.
+    """Sessions share weights, angles and the pool, which serves one at a time; the bits must equal
+    those of a session alone.
     """
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
@@ -212,9 +210,7 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
 
 
 def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
-    """The cache may have others, of a thread that made them at the same time, and none when the
-    interpreter ends.
-    """
+    """Another thread may replace the shared angles, and the exit of the interpreter frees them."""
     made = []
     session = native("odd").session()
 
@@ -232,7 +228,7 @@ def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
 
 
 def test_scales_of_another_type_are_converted():
-    """The library would take them for floats."""
+    """Otherwise the library would read them as floats."""
     module = eager("odd").module
     tensors = {}
     for name, tensor in module.state_dict().items():
@@ -261,7 +257,7 @@ def test_rows_beyond_the_tokenizer_are_cut_off():
 
 @pytest.mark.parametrize("dtype", [*TYPES, *INTEGERS], ids=str)
 def test_a_reduced_head_has_the_logits_of_its_tokens_alone(dtype, build):
-    """To the last bit those of the whole head; the others are -inf."""
+    """They equal those of the full head bit for bit; others are -inf."""
     whole = native("llama", dtype, build).session()
     reduced = native(REDUCED, dtype, build).session()
     for tokens in (ids(40), ids(7, 1), ids(1, 2)):

@@ -1,5 +1,5 @@
-"""The compiled loop and Python's are equal event for event: rows of all tables but for times,
-numbers bit for bit.
+"""Compare all events of the compiled loop with those of Python's: all rows except times, bit for
+bit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS = 8
 
 
 def opened(levels: list[Level]) -> list[Level]:
-    """Levels with new sessions of their models."""
+    """Return levels with new sessions of their models."""
     return [replace(level, session=level.session.session()) for level in levels]
 
 
@@ -45,15 +45,15 @@ class Case:
     """A decode that both loops run.
 
     Attributes:
-        levels: of the models.
-        drafter: below them, in Python.
-        sampling: its settings.
-        prompt: token ids.
-        max_new_tokens: so many tokens end the text.
-        eos: tokens that end the text.
-        details: how many of the likeliest tokens are recorded.
-        positions: so many tokens are read at most.
-        budget: tokens of a draft from databases.
+        levels: the levels of the models.
+        drafter: the drafter below the models, in Python.
+        sampling: the sampling settings.
+        prompt: the token ids of the prompt.
+        max_new_tokens: the number of tokens that ends the text.
+        eos: the tokens that end the text.
+        details: the number of most likely tokens that are recorded.
+        positions: the size of the context, in tokens.
+        budget: the largest number of tokens in a draft from databases.
     """
 
     levels: list[Level]
@@ -67,7 +67,7 @@ class Case:
     budget: int | None = None
 
     def loop(self, cls: type[Decode], drafter: Drafter | None) -> Decode:
-        """A decode that has not begun."""
+        """Return a decode that has not begun."""
         return cls(
             opened(self.levels),
             drafter,
@@ -82,7 +82,7 @@ class Case:
 
 
 def reference(case: Case) -> dict[str, dict[str, list]]:
-    """The tables of a decode by Python's loop."""
+    """Return the tables of a decode by the loop in Python."""
     loop = case.loop(Loop, case.drafter)
     list(loop.prefill())
     list(loop.rounds())
@@ -90,7 +90,7 @@ def reference(case: Case) -> dict[str, dict[str, list]]:
 
 
 def compiled(case: Case, ns: int = 40_000_000) -> dict[str, dict[str, list]]:
-    """The same by the compiled loop."""
+    """Return the tables of a decode by the compiled loop."""
     drafter = None
     if case.drafter is not None:
         drafter = NativeDatabaseDrafter(default_build().library, case.drafter)
@@ -119,7 +119,7 @@ def files(tmp_path_factory):
 
 
 def combination(seed: int, files: dict) -> Case:
-    """A random stack, with settings, a text and limits."""
+    """Return a random stack with settings, a text and limits."""
     choose = random.Random(seed)
     n = choose.choice([1, 2, 2, 3, 4])
     dtype = choose.choice(["int8", "int8 groups", torch.float32, torch.float64])
@@ -180,9 +180,7 @@ def combination(seed: int, files: dict) -> Case:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_loops_are_equal_event_for_event(part, files):
-    """On random stacks, rules, temperatures, seeds, prompts, top-k, top-p, limits and end
-    tokens.
-    """
+    """Stacks, rules, sampling settings, seeds, prompts, limits and end tokens are random."""
     seen: set[str] = set()
     left_levels = 0
     for seed in range(part * COMBINATIONS, (part + 1) * COMBINATIONS):
@@ -207,7 +205,7 @@ def test_the_loops_are_equal_event_for_event(part, files):
 @pytest.mark.parametrize("sources", [("semantic",), ("context", "semantic")], ids=",".join)
 @pytest.mark.parametrize("below", [0, 2], ids=["alone", "below a draft model"])
 def test_drafts_by_states_are_equal(dtype, sources, below):
-    """Of a text that repeats itself: all of these decodes draft by states."""
+    """The text repeats itself, so that all of these decodes draft by hidden states."""
     levels = [Level("target", native("odd", dtype))]
     if below:
         levels.insert(0, Level("draft", native("long heads", dtype), below))

@@ -1,6 +1,4 @@
-"""The native database drafter and Python's: the same trees to the last bit, whatever is drafted
-from and learnt.
-"""
+"""Compare the trees of the native database drafter with those of Python's, bit for bit."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ curves = st.one_of(
 
 
 def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
-    """Texts in which a token is mostly followed by the next one, and stretches return."""
+    """Return texts in which most tokens are followed by the next one, and passages recur."""
     draw = random.Random(seed)
     texts = []
     for _ in range(count):
@@ -69,7 +67,7 @@ def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
 
 
 def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
-    """A model and a statistics database of these texts."""
+    """Write a model database and a statistics database of these texts."""
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     build = partial(
         build_database, vocabulary_size=size, vocabulary_hash="h", pruning=Pruning(least=2)
@@ -98,7 +96,7 @@ def native(drafter: DatabaseDrafter) -> DatabaseDrafter:
 
 
 def pair(drafter: DatabaseDrafter) -> tuple[DatabaseDrafter, DatabaseDrafter]:
-    """A drafter and its native twin, at the start of a text."""
+    """Return a drafter and its native twin, at the start of a text."""
     twin = native(drafter)
     drafter.start(())
     twin.start(())
@@ -106,7 +104,7 @@ def pair(drafter: DatabaseDrafter) -> tuple[DatabaseDrafter, DatabaseDrafter]:
 
 
 def same(one, other) -> None:
-    """Trees are equal in every column; a float only to itself."""
+    """Compare trees in every column; floats must have equal bits."""
     assert other == one
     assert column(other.origins, "score") == column(one.origins, "score")
     assert other.depths() == one.depths()
@@ -117,9 +115,7 @@ def same(one, other) -> None:
 
 @st.composite
 def run(draw, token=tokens):
-    """A prompt, and rounds of it: (tokens kept but not emitted, budget) per draft, then tokens
-    emitted.
-    """
+    """Return a prompt and its rounds: (accepted tokens, budget) per draft, then emitted tokens."""
     prompt = draw(st.lists(token, max_size=60))
     ahead = st.lists(token, max_size=4)
     drafts = st.lists(st.tuples(ahead, st.integers(0, 64)), max_size=3)
@@ -129,8 +125,9 @@ def run(draw, token=tokens):
 
 
 def follow(one, twin, prompt, rounds) -> int:
-    """Have both draft all of a run; returns how many nodes were drafted. States are those of
-    similar tokens.
+    """Draft an entire run with both, and return the number of drafted nodes.
+
+    Similar tokens have similar hidden states.
     """
     one.start(prompt)
     twin.start(prompt)
@@ -141,7 +138,7 @@ def follow(one, twin, prompt, rounds) -> int:
     known = 0
 
     def observe(length: int) -> None:
-        """Both learn the states of the places below ``length`` that they do not know."""
+        """Let both learn the hidden states of the positions below ``length`` that are new."""
         nonlocal known
         if one.state_depth is None or length <= known:
             return
@@ -206,7 +203,7 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
 
 
 def test_a_text_beyond_the_first_table_is_remembered_whole():
-    """The table of places has room for 512 different keys, then grows."""
+    """The first table of positions has room for 512 different keys."""
     one, twin = pair(DatabaseDrafter(("context",), {}, costs=None))
     one.start(range(1500))
     twin.start(range(1500))
@@ -255,7 +252,7 @@ def test_counts_of_any_size(tmp_path):
 
 
 def damages(arrays: dict, draw: random.Random):
-    """Ways to damage the arrays of a file, by name: each takes them and changes them in place."""
+    """Return functions that damage the arrays of a file in place, by name."""
     n = {name: len(array) for name, array in arrays.items()}
 
     def few(arrays):
@@ -311,9 +308,7 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
 
 
 def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(paths, tmp_path):
-    """What was whole when it was opened is believed; it gives wrong drafts then, and nothing
-    worse.
-    """
+    """Files are checked only when they are opened, so wrong drafts are allowed afterwards."""
     for seed in range(20):
         path = tmp_path / f"{seed}.hsdb"
         raw = bytearray(paths["statistics"].read_bytes())

@@ -1,6 +1,4 @@
-"""Packed weights in the cache folder: made once, mapped afterwards, made again when they are
-wrong.
-"""
+"""Test packed weights in the cache folder: written once, then mapped, and rewritten if invalid."""
 
 from __future__ import annotations
 
@@ -20,14 +18,14 @@ from tests.native.models import eager
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """The folder of packed weights."""
+    """Return the folder of packed weights."""
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "weights"
 
 
 @pytest.fixture
 def weights(tmp_path) -> Weights:
-    """Random weights that claim to come from a file."""
+    """Return random weights with a file as their source."""
     module = eager("qwen2").module
     arrays = {name: tensor.numpy(force=True) for name, tensor in module.state_dict().items()}
     source = ArrayTensors(arrays)
@@ -39,7 +37,7 @@ def weights(tmp_path) -> Weights:
 
 @pytest.fixture
 def packs(monkeypatch) -> list[str]:
-    """A line for each time that a model is packed."""
+    """Return a list that gets an entry each time a model is packed."""
     lines: list[str] = []
     original = packed_module._pack_all
 
@@ -52,7 +50,7 @@ def packs(monkeypatch) -> list[str]:
 
 
 def content(packed: list) -> list[tuple]:
-    """The bytes of packed weights with their places."""
+    """Return the bytes of packed weights with their positions."""
     rows = []
     for layer, slot, part in packed:
         array = part.content if isinstance(part, PackedMatrix) else part
@@ -62,7 +60,7 @@ def content(packed: list) -> list[tuple]:
 
 
 def the_file(folder: Path) -> Path:
-    """The only file of packed weights."""
+    """Return the only file of packed weights."""
     (path,) = folder.glob("*.weights")
     return path
 

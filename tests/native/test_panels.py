@@ -1,4 +1,4 @@
-"""Matrices in groups: rounding, the forms that are exact, and the layout of panels."""
+"""Test matrices in groups: their rounding, the exact formats, and the layout of panels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def random_matrix(rows: int, depth: int, seed: int = 0) -> np.ndarray:
 
 
 def four_bits(rows: int, depth: int) -> GroupedMatrix:
-    """A matrix of 4-bit numbers with minima, whose scales are of float16."""
+    """Return a matrix of 4-bit numbers with minima and float16 scales."""
     random = np.random.default_rng(1)
     halves = random.normal(size=(2, rows, depth // 32)).astype(np.float16).astype(np.float32)
     numbers = random.integers(0, 16, (rows, depth)).astype(np.uint8)
@@ -24,7 +24,7 @@ def four_bits(rows: int, depth: int) -> GroupedMatrix:
 
 
 def unpacked(content: np.ndarray, bits: int, rows: int, depth: int) -> np.ndarray:
-    """The floats of panels, read as the documentation of the layout says, number by number."""
+    """Return the floats of panels, read number by number as the layout is documented."""
     groups = -(-depth // 32)
     values = np.zeros((rows, depth), np.float32)
     for row in range(rows):

@@ -1,4 +1,4 @@
-"""Numbers that the runtime's sources repeat are those of the reference."""
+"""Test that constants repeated in the sources of the runtime equal those of the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of a watched layer: the same in every runtime, however the tokens were fed."""
+"""Test that the hidden states of a layer are equal in every runtime, however tokens are fed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TEXT = ids(30, 4)
 
 
 def watched(model: NativeModel | ReferenceModel | HFModel, depth: float) -> Session:
-    """A new session that keeps the states at this depth."""
+    """Return a new session that records the hidden states at this depth."""
     session = model.session()
     session.watch(depth)
     return session
 
 
 def whole(model: NativeModel | ReferenceModel | HFModel, depth: float) -> np.ndarray:
-    """The states of all places of the text, fed at once."""
+    """Return the hidden states of all positions of the text, fed at once."""
     session = watched(model, depth)
     session.feed(TEXT)
     return session.states(range(len(TEXT)))

@@ -1,4 +1,4 @@
-"""Models in groups have the same bits in the module of a browser tab as natively."""
+"""Test that models in groups have the same bits in the browser's module as natively."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def encoded(values) -> str:
 
 
 def described(weights: Weights) -> dict:
-    """A model and passes for the script."""
+    """Return a model and its passes for the script."""
     tensors = []
     for layer, slot, tensor in packed_weights(weights):
         slots = [slot, "head"] if slot == "embedding" and weights.form.tied_head else [slot]
@@ -69,7 +69,7 @@ def described(weights: Weights) -> dict:
 
 
 def of_four_bits() -> Weights:
-    """A model whose matrices have 4-bit numbers with minima, as Q4_1."""
+    """Return a model whose matrices have 4-bit numbers with minima, as Q4_1."""
     source = np.random.default_rng(0)
     module = eager("whole panels").module
     weights = weights_of(module, "int8", arithmetic="groups")

@@ -1,6 +1,4 @@
-"""A device that works as late as it may, as a GPU may do: nothing runs before the host waits for
-it.
-"""
+"""A device that works as late as a GPU may: no work is done before the host waits for it."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from hsd_viz.torch_models.steps import Board, DeviceStep
 
 @dataclass(slots=True)
 class Work:
-    """Something that the device is to do.
+    """A piece of work for the device.
 
     Attributes:
-        kind: ``"step"``, ``"send"``, ``"copy"`` or ``"mark"``.
-        do: Does it.
+        kind: the kind of work: ``"step"``, ``"send"``, ``"copy"`` or ``"mark"``.
+        do: the function that does the work.
     """
 
     kind: str
@@ -32,20 +30,20 @@ class Work:
 
 @dataclass(slots=True)
 class Mark:
-    """A mark of the time.
+    """A timestamp that the device writes.
 
     Attributes:
-        ns: When the device came to it; ``None`` before.
+        ns: the time in nanoseconds; ``None`` before the device reaches it.
     """
 
     ns: int | None = None
 
 
 class DeviceQueue:
-    """What decodes have put on the device and it has not done yet, in order.
+    """The work that decodes have put on the device, in order.
 
     Attributes:
-        waiting: What is still to be done.
+        waiting: the work that is not done yet.
     """
 
     def __init__(self) -> None:
@@ -57,17 +55,17 @@ class DeviceQueue:
         return work
 
     def run_to(self, last: Work) -> None:
-        """Do what waits, up to ``last``; nothing where that is done."""
+        """Do the waiting work up to ``last``; if that is done, do nothing."""
         with torch.no_grad():
             while any(work is last for work in self.waiting):
                 self.waiting.popleft().do()
 
     def steps(self) -> int:
-        """Return how many steps wait."""
+        """Return the number of waiting steps."""
         return sum(work.kind == "step" for work in self.waiting)
 
     def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have all decodes use this queue."""
+        """Make all decodes use this queue."""
         own_run = Board.run
         own_send = Board.send
         own_fetch = Board.fetch

@@ -1,6 +1,4 @@
-"""Small Llamas for the tests of decoding on the device, and decodes by the loop that is the
-reference.
-"""
+"""Make small Llamas for tests of decoding on the device, and decode with the reference loop."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ MEASURED = {"start_ns", "duration_ns", "steps", "fed"}
 
 
 class ExactNorm(nn.Module):
-    """A norm of a Llama in the type of its input: transformers' own computes in float32."""
+    """A norm of a Llama in the type of its input; that of transformers computes in float32."""
 
     def __init__(self, own: LlamaRMSNorm) -> None:
         super().__init__()
@@ -41,9 +39,7 @@ class ExactNorm(nn.Module):
 
 
 class ExactRotary(nn.Module):
-    """The rotary angles of a Llama in the type of its input: transformers' own are computed in
-    float32.
-    """
+    """The rotary angles of a Llama in the type of its input; transformers uses float32."""
 
     def __init__(self, own: LlamaRotaryEmbedding) -> None:
         super().__init__()
@@ -56,7 +52,7 @@ class ExactRotary(nn.Module):
 
 
 def make_exact(module: nn.Module) -> None:
-    """Have a Llama compute in float64 throughout: a step in float32 makes results of two
+    """Make a Llama compute only in float64, because a step in float32 makes the results of two
     compilers differ by 1e-7.
     """
     for parent in list(module.modules()):
@@ -105,9 +101,7 @@ def on_device(noise: float) -> CompiledModel:
 
 
 class Guesser(Drafter):
-    """A drafter of random trees, sometimes of none; over a dozen tokens some of its guesses are
-    right.
-    """
+    """A drafter of random trees, some of them empty. Of a dozen tokens, some guesses are right."""
 
     name = "db"
     nodes = 8
@@ -133,7 +127,7 @@ class Guesser(Drafter):
 
 
 class Watcher(Guesser):
-    """A drafter that keeps what it learns."""
+    """A drafter that records the observed tokens."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
@@ -175,7 +169,7 @@ def decode(
 
 
 def differences(ours: dict, reference: dict, tolerance: float = 1e-12) -> list[str]:
-    """Return the columns in which two records differ, numbers by more than ``tolerance``."""
+    """Return the columns in which two records differ, with ``tolerance`` for numbers."""
     differing = []
     for table, columns in reference.items():
         for name, values in columns.items():

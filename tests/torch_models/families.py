@@ -1,5 +1,5 @@
-"""Tiny random models of every family that is promised, in float64: windows shorter than the
-texts, caps, learned positions.
+"""Make tiny random models of every supported family in float64, with short windows, caps, and
+learned positions.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MIXED = ["sliding_attention", "full_attention"]
 
 
 def grouped(kind: type[PreTrainedConfig], **more: Any) -> PreTrainedConfig:
-    """A configuration with grouped heads."""
+    """Return a configuration with grouped heads."""
     return kind.from_dict(_GROUPED | more)
 
 

@@ -1,6 +1,4 @@
-"""Compiled sessions, on the CPU: the rows of eager ones whatever is fed, kept and rolled back;
-strict ones to the bit.
-"""
+"""Compare compiled sessions on the CPU with eager ones for any calls, strict ones bit for bit."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def some_tokens(rng: random.Random, n: int) -> list[int]:
 
 
 def some_tree(rng: random.Random, n: int) -> list[int]:
-    """Parents of ``n`` nodes, half of which follow the one before."""
+    """Return the parents of ``n`` nodes, half of which follow the node before."""
     return [rng.randint(-1, k - 1) if rng.random() < 0.5 else k - 1 for k in range(n)]
 
 
@@ -60,7 +58,7 @@ def path_to(node: int, parents: list[int]) -> list[int]:
 
 
 def compare_sessions(model: CompiledModel, steps: int) -> None:
-    """Feed, keep and roll back at random, in a compiled and an eager session."""
+    """Feed, keep and roll back at random in a compiled and an eager session, and compare."""
     rng = random.Random(1)
     session = model.session(1)
     plain = model.eager.session()
@@ -106,7 +104,7 @@ def test_compiled_by_inductor_they_do_too():
 @pytest.mark.parametrize("is_strict", [False, True], ids=["usual", "strict"])
 @pytest.mark.parametrize("is_tree", [False, True], ids=["chain", "tree"])
 def test_the_last_tokens_of_a_context_of_learned_positions(is_tree, is_strict):
-    """Passes are padded beyond the context, where a model has no positions: on a GPU that would
+    """Passes are padded beyond the context, where the model has no positions; on a GPU that would
     end the process.
     """
     context = 40
@@ -138,7 +136,7 @@ def test_a_larger_cache_has_the_values_of_the_smaller():
 
 
 def test_a_decode_reserves_all_it_needs_before_its_first_round():
-    """Nothing moves while graphs run, also where the sessions were opened for less."""
+    """No cache moves while graphs run, even if sessions were opened for a shorter text."""
     model = CompiledModel(eager("llama", torch.float64), compiler=Graph)
     prompt = text_of(40)
     loop = DeviceDecode(
@@ -156,8 +154,8 @@ def test_a_decode_reserves_all_it_needs_before_its_first_round():
 
 
 def test_decodes_whose_caches_have_one_size_share_their_graphs():
-    """A cache has room for the prompt and the new tokens, in powers of two: only a larger one is
-    compiled for.
+    """The size is the sum of prompt and new tokens, rounded up to a power of two; only larger sizes
+    are compiled.
     """
     compiled: list[object] = []
 
@@ -182,8 +180,8 @@ def test_decodes_whose_caches_have_one_size_share_their_graphs():
 
 
 def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
-    """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any
-    number of others.
+    """Compare bfloat16 rows bit for bit: single tokens, verifications of any width, and after any
+    tokens.
     """
     model = strict()
     text = text_of(30)
@@ -202,7 +200,7 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
 
 
 class Knowing(Drafter):
-    """A drafter that knows a text and is wrong now and then."""
+    """A drafter that knows a text and makes occasional errors."""
 
     name = "db"
     nodes = 6
@@ -229,9 +227,7 @@ class Knowing(Drafter):
 
 @pytest.mark.slow
 def test_strict_greedy_texts_are_equal_on_200_of_200():
-    """In bfloat16, plain, with a draft model and with trees, in sessions whose caches grow
-    during the decode.
-    """
+    """Decode in bfloat16: plainly, with a draft model and with trees, in caches that grow."""
     target = CompiledModel(eager("llama", torch.bfloat16), strict=True, widths=(WIDTH,))
     torch.manual_seed(1)
     noisy = AutoModelForCausalLM.from_config(CONFIGS["llama"]).to(torch.bfloat16)
@@ -334,7 +330,7 @@ def test_a_chain_and_a_tree_of_one_width_are_one_graph():
 
 
 def test_a_graph_is_kept_with_a_code_object_of_its_own():
-    """Else a call would search all graphs of the same function, and its checks are off."""
+    """Otherwise a call would search all graphs of the function, and checks are off."""
 
     def twice(x):
         return 2 * x

@@ -1,5 +1,5 @@
-"""The loop on the device is the loop in Python: the same tokens, the same record, one wait for a
-round of the target.
+"""Compare the loop on the device with that in Python: tokens, records, and one wait per target
+round.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ END = frozenset({VOCABULARY - 1, VOCABULARY - 2})
 
 @pytest.fixture
 def queue(monkeypatch) -> DeviceQueue:
-    """A device that does nothing before it is waited for."""
+    """Return a device that does no work before the host waits for it."""
     queue = DeviceQueue()
     queue.stand_in(monkeypatch)
     return queue
@@ -117,8 +117,8 @@ def test_every_depth_decodes_as_the_loop_does(stack):
 def test_a_round_that_is_started_before_the_last_one_is_read_changes_nothing(
     stack, sampling, eos, queue
 ):
-    """As a GPU runs it. A round that begins behind the end of the text is without effect; 37
-    tokens end in a draft.
+    """A GPU runs rounds in this order. A round after the end of the text has no effect; 37 tokens
+    end within a draft.
     """
     compare(stack, sampling, eos=eos, tokens=37)
 
@@ -173,8 +173,8 @@ LEAVING = {
 def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
     stack, contexts, sampling, queue, monkeypatch
 ):
-    """The steps of that round are done before those of the levels that are left, and nothing of
-    it is read.
+    """The steps of that round are done before those of the remaining levels, and its results are
+    not read.
     """
     leave = DeviceDecode.leave_full_levels
     waiting: list[int] = []
@@ -192,7 +192,9 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
 
 
 def test_a_round_draws_its_numbers_on_the_device(monkeypatch):
-    """The loop passes none to the sessions, and the time after a round is the host's again."""
+    """The loop passes no random numbers to sessions, and the time after a round belongs to the
+    host.
+    """
     own_verify = BoardSession.verify
     passed: list[UniformNumbers | None] = []
 
@@ -241,7 +243,7 @@ def test_a_hundred_stacks_rules_temperatures_and_seeds(number):
 
 
 class Outside(TorchDispatchMode):
-    """Collects the operators that run outside of graphs, by their names."""
+    """A record of the names of operators that run outside of graphs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -254,7 +256,7 @@ class Outside(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
     def graph(self, function):
-        """Stand for the compiler: what runs inside of ``function`` is one graph."""
+        """Replace the compiler: all operators that run inside ``function`` are a graph."""
 
         def inside(*args):
             self.depth += 1
@@ -295,8 +297,8 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
 
 
 def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
-    """Two drafts of three tokens cannot be enough for eight: the third round is the first that
-    is asked for.
+    """Two drafts of three tokens cannot reach eight, so the third round is the first that is waited
+    for.
     """
     models = [on_device(0.1), on_device(0.05), on_device(0.0)]
     started: list[str] = []
@@ -322,7 +324,7 @@ def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
 
 
 def test_every_step_is_one_graph():
-    """Nothing in it asks for a value: Dynamo would refuse it."""
+    """Dynamo refuses a step that reads a value on the host."""
 
     def traced(function):
         compiled = torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
@@ -338,7 +340,7 @@ def test_every_step_is_one_graph():
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", SAMPLINGS[1:4], ids=str)
 def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
-    """With two layers, of which one is compiled."""
+    """The model has two layers, one of which is compiled."""
     plain = [HFModel(f"noise {noise}", llama(noise, layers=2)) for noise in (0.1, 0.0)]
     models = [CompiledModel(model, compiler=CompiledGraph) for model in plain]
     for model in models:

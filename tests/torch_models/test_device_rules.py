@@ -1,6 +1,4 @@
-"""Sampling and the rules on the device against the numpy reference in float64, and by
-enumeration.
-"""
+"""Compare sampling and rules on the device with numpy in float64, and with enumerations."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ SAMPLINGS = [
 
 
 def shaped(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The device's probabilities of these logits."""
+    """Return the probabilities of these logits on the device."""
     return device.distribution(
         scores,
         torch.tensor(sampling.temperature, dtype=torch.float64),
@@ -45,7 +43,7 @@ def shaped(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
 
 
 def test_every_setting_of_sampling_is_known_here():
-    """A new one must be added to the graphs, or stacks of compiled models would ignore it."""
+    """A new setting must be added to the graphs, or stacks of compiled models would ignore it."""
     known = {"temperature", "top_k", "top_p", "min_p", "seed", "rule"}
     assert set(column(dataclasses.fields(Sampling), "name")) == known
 
@@ -80,7 +78,7 @@ def test_forbidden_tokens_and_ties_at_a_border_are_the_references():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 0.9999])
 def test_the_nucleus_is_that_of_the_sorted_row(share, dtype):
-    """Of flat rows, of rows with many equal numbers, and where one token is enough."""
+    """Rows are flat, have many equal numbers, or need only a single token."""
     for scale in (0.01, 1.0, 8.0):
         scores = scale * logits(4, 10_000, seed=7)
         scores[1] = np.round(scores[1], 1)
@@ -122,7 +120,7 @@ def test_forbidden_tokens_are_beyond_the_border_of_top_k():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_row_does_not_depend_on_the_rows_beside_it(dtype):
-    """Bit for bit: sums have one order for any number of rows."""
+    """Sums have the same order for any number of rows, so rows are equal bit for bit."""
     scores = torch.from_numpy(logits(17, 3000)).to(dtype)
     together = shaped(scores, Sampling(temperature=0.7, top_p=0.9))
     for k in (0, 5, 16):
@@ -197,21 +195,21 @@ def test_rows_that_are_equal_accept_everything():
 
 
 def thresholds(rule: str, tokens, q, p) -> list[float]:
-    """The chance that each number is below what it is compared with."""
+    """Return the probability that each random number is below its threshold."""
     if rule == "token":
         return [min(1.0, p[k, token] / q[k, token]) for k, token in enumerate(tokens)]
     return list(verify.RULES[rule](tokens, q, p, [1.0] * len(tokens)).h)
 
 
 def beside(mark: float, below: bool) -> float:
-    """A number just below a mark, or just above it."""
+    """Return a number just below or just above a mark."""
     return mark * (1 - 1e-9) if below else mark + (1 - mark) * 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", RULES)
 def test_the_law_of_a_chain_is_the_targets(rule, seed):
-    """By enumeration of all drafts and all outcomes of the comparisons: lossless to 1e-12."""
+    """Enumerate all drafts and all outcomes of comparisons: lossless to 1e-12."""
     # With fewer tokens a residual has often one token, whatever it is computed from.
     v = 5
     n = 2
@@ -245,7 +243,7 @@ def test_the_law_of_a_chain_is_the_targets(rule, seed):
 
 
 def _add(law: np.ndarray, target: np.ndarray, prefix: tuple[int, ...], weight: float) -> None:
-    """Add the law of the texts with this prefix that the target continues."""
+    """Add the law of texts that begin with a prefix and continue by the target."""
     if len(prefix) == law.ndim:
         law[prefix] += weight
         return

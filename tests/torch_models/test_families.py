@@ -1,5 +1,5 @@
-"""Whatever the family: plain decoding is transformers' own greedy search, and drafts of any kind
-leave it as it is.
+"""Test for every family that plain decoding equals greedy search in transformers, and that drafts
+do not change texts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ TOKENS = 40
 
 
 class Grove(Drafter):
-    """A drafter that knows the text to come and hides it among other drafts, at any depth and
-    behind any sibling.
+    """A drafter that hides the known continuation among other drafts, at any depth and after any
+    sibling.
     """
 
     name = "db"

@@ -1,4 +1,4 @@
-"""Layers that are alike are compiled once per graph, and each has its own weights and cache."""
+"""Test that equal layers are compiled once per graph, each with its own weights and cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Traced:
     """A compiler that runs graphs as they are traced.
 
     Attributes:
-        layers: By graph how often it calls a shared layer, and how many different ones it has.
+        layers: the calls of shared layers and the number of different ones, by graph.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def deep(family: str) -> HFModel:
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma2, windows and caps"])
 def test_a_graph_has_one_layer_and_the_rows_of_the_model(family):
-    """Layers with and without a window are alike: their masks are given to them."""
+    """Layers with and without a window are equal, because masks are their arguments."""
     traced = Traced()
     model = CompiledModel(deep(family), widths=(8,), compiler=traced)
     assert model.shares_layers

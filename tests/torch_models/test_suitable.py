@@ -1,6 +1,4 @@
-"""What cannot be decoded is refused with the reason: from the config where it tells, else from
-the model's own rows.
-"""
+"""Test that unsupported models are refused with a reason, from the config or from their rows."""
 
 from __future__ import annotations
 
@@ -103,7 +101,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_layers_give_the_rows_of_the_text(kind):
-    """Experts run in float32 only; the probe's text is longer than the window and the chunk."""
+    """Experts run only in float32; the probe's text is longer than the window and chunk."""
     torch.manual_seed(0)
     model = HFModel(kind, AutoModelForCausalLM.from_config(OTHERS[kind]))
     with torch.no_grad():
@@ -120,9 +118,7 @@ def test_half_precision_is_no_wrong_mask():
 
 
 def test_stretched_positions_end_at_the_original_context():
-    """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change
-    the rows of the text.
-    """
+    """Rotary tables depend on the reach of a forward pass; longer drafts would change the text."""
     stretch = {
         "rope_type": "longrope",
         "rope_theta": 1e4,
@@ -157,7 +153,7 @@ def test_a_cache_grows_past_its_first_capacity():
 
 
 def test_rows_end_where_the_tokenizer_does():
-    """Checkpoints pad their embeddings; a padded id is no token and must not be drawn."""
+    """Checkpoints pad their embeddings; a padded id is not a token and must never be drawn."""
     padded = module("llama")
     narrow = HFModel("llama", padded, tokens=44)
     wide = HFModel("llama", padded, tokens=999)
