@@ -1,4 +1,4 @@
-"""``hsd-viz``, which is ``python -m hsd_viz``."""
+"""The entry point of ``hsd-viz`` and ``python -m hsd_viz``."""
 
 import sys
 
@@ -6,8 +6,9 @@ from hsd_viz.errors import INTERRUPTED
 
 
 def main() -> int:
-    """Run a command and return its exit code, also if Ctrl-C ends it while its modules are
-    imported.
+    """Run a command and return its exit code.
+
+    Ctrl-C gives the exit code of an interrupt even while modules are being imported.
     """
     try:
         from hsd_viz import cli

@@ -1,4 +1,4 @@
-"""Cache folders, and files that appear whole or not at all."""
+"""Cache folders, and atomic writing and safe reading of files."""
 
 import errno
 import gzip
@@ -17,25 +17,25 @@ from typing import Any
 from hsd_viz.errors import BadFile, UserError
 
 PACKAGE = Path(__file__).resolve().parent
-#: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much
-#: memory.
+#: The maximum size of a text file and of a JSON file, in bytes. Parsed JSON takes up to thirty
+#: times as much memory.
 MOST_TEXT = 64 * 2**20
 MOST_JSON = 8 * 2**20
-#: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`: traces grow less than ten
-#: times, bombs 1000.
+#: The maximum ratio of unpacked to compressed size beyond :data:`FREE_BYTES`. Traces have a ratio
+#: below 10, decompression bombs about 1000.
 MOST_GROWTH = 100
 FREE_BYTES = 2_200_000
-#: What a command is given in place of a file, to print instead.
+#: The path argument of a command that stands for standard output.
 STDOUT = Path("-")
-#: The files that are standard output, which are written to in order with what is printed.
+#: Paths of standard output, which is written to after the text printed so far.
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def data_folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data: of the installed package, or of the checkout.
+    """Return a data folder of the installed package, or else of the checkout.
 
     Raises:
-        FileNotFoundError: if there is none.
+        FileNotFoundError: if neither exists.
     """
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
@@ -44,9 +44,10 @@ def data_folder(installed: str, checkout: str) -> Path:
 
 
 def cache_folder(kind: str) -> Path:
-    """Return the folder for cached files of one ``kind``: ``~/.cache/hsd_viz/kind``, which may not
-    exist yet. ``$XDG_CACHE_HOME`` replaces ``~/.cache`` where it is set, ``$HSD_VIZ_CACHE`` the
-    whole ``~/.cache/hsd_viz``.
+    """Return the cache folder ``~/.cache/hsd_viz/kind``, which may not exist yet.
+
+    If set, ``$XDG_CACHE_HOME`` replaces ``~/.cache``, and ``$HSD_VIZ_CACHE`` replaces
+    ``~/.cache/hsd_viz``.
     """
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
@@ -58,7 +59,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether ``path`` is, links followed, a regular file or new.
+    """Return whether ``path``, with links followed, is a regular file or does not exist.
 
     Raises:
         OSError: if it is a folder.
@@ -69,10 +70,11 @@ def is_regular(path: Path) -> bool:
 
 
 def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> None:
-    """Write a file that a person named (text as UTF-8); its folder is created.
+    """Write a file whose path the user chose (text as UTF-8), and create its folder.
 
-    A regular file appears whole or not at all, by a rename in its folder, and keeps its permissions
-    unless ``mode`` is given; a link still leads to it. Devices and pipes are written to.
+    A regular file is replaced atomically, by a rename in its folder, and keeps its permissions
+    unless ``mode`` is given. If ``path`` is a link, its target is replaced. Devices and pipes are
+    written to.
 
     Raises:
         OSError: if it cannot be written.
@@ -88,14 +90,14 @@ def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> No
 
 
 def write_inside(folder: Path, name: str, content: str | bytes, mode: int | None = None) -> Path:
-    """Write a file whose ``name`` this package chose, in a folder that a person named; return it.
+    """Write a file in a folder that the user chose, and return its path.
 
-    The name may have folders, separated by ``/``. The file appears as with :func:`write_whole`, but
-    below the folder no link is followed, for a folder may come from someone else: a link in place
-    of the file is replaced.
+    ``name`` is chosen by this package and may contain folders, separated by ``/``. The file is
+    written as by :func:`write_whole`, but no link below the folder is followed, because the folder
+    may come from someone else: a link in place of the file is replaced.
 
     Raises:
-        UserError: if there is a link in place of a folder below.
+        UserError: if a folder below ``folder`` is a link.
         OSError: if the file cannot be written.
         PermissionError: see :func:`followed`.
     """
@@ -113,12 +115,12 @@ def write_inside(folder: Path, name: str, content: str | bytes, mode: int | None
 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
-    """Write a file by a rename in its folder; a link in its place is replaced."""
+    """Write a file by a rename in its folder, which also replaces a link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is None and path.exists() and not path.is_symlink():
         mode = path.stat().st_mode & 0o7777
     temporary = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}")
-    # Until it has its permissions, only this user can read it.
+    # Until the permissions are set, only this user can read the file.
     first = 0o666 if mode is None else 0o600
     try:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, first), "wb") as file:
@@ -131,13 +133,13 @@ def _replace(path: Path, data: bytes, mode: int | None) -> None:
 
 
 def followed(path: Path) -> Path:
-    """Return where a path leads, its links followed, which need not exist.
+    """Return the target of a path with its links followed; it need not exist.
 
     Raises:
-        PermissionError: if a link on the way is in a folder where all may write (as ``/tmp``) and
-            belongs neither to this user nor to the owner of that folder. Another user who guesses a
-            name could have a file of this user overwritten. Linux has the same rule
-            (``fs.protected_symlinks``), which may be off.
+        PermissionError: if a link on the way is in a world-writable folder (such as ``/tmp``) and
+            belongs neither to this user nor to the owner of that folder. Otherwise another user
+            who guesses a name could have a file of this user overwritten. Linux has the same rule
+            (``fs.protected_symlinks``), but it may be off.
     """
     if hasattr(os, "geteuid"):
         remaining = [Path(os.path.abspath(path))]
@@ -157,7 +159,7 @@ def followed(path: Path) -> Path:
 
 
 def _is_planted(link: Path) -> bool:
-    """Return whether another user may have put a link in the way of this one."""
+    """Return whether another user may have placed this link."""
     folder = link.parent.stat()
     everyone = stat.S_ISVTX | stat.S_IWOTH
     if folder.st_mode & everyone != everyone:
@@ -167,10 +169,10 @@ def _is_planted(link: Path) -> bool:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time run the block; others wait.
+    """Run the block in one process at a time; other processes wait.
 
     Raises:
-        OSError: if the file cannot be made, or is a link.
+        OSError: if the lock file cannot be created, or is a link.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     with open(os.open(path, flags, 0o600), "rb") as file:
@@ -198,10 +200,10 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text as :func:`write_whole` does.
+    """Write a text file as :func:`write_whole` does.
 
     Raises:
-        UserError: if it cannot be written.
+        UserError: if the file cannot be written.
     """
     with writing(path):
         write_whole(path, text)
@@ -209,7 +211,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert an ``OSError`` while writing ``path`` to a UserError with a one-line message."""
+    """Convert an ``OSError`` raised while writing ``path`` to a one-line UserError."""
     try:
         yield
     except OSError as error:
@@ -218,7 +220,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def rereadable(path: Path) -> Iterator[Path]:
-    """Yield a file that can be read several times: ``path``, or a copy of a pipe under its name.
+    """Yield a file that can be read several times: ``path``, or a copy if it is a pipe.
 
     Raises:
         UserError: if the pipe cannot be read.
@@ -236,18 +238,19 @@ def rereadable(path: Path) -> Iterator[Path]:
         try:
             yield copy
         except UserError as error:
-            # Messages name what the user gave.
+            # Messages name the path that the user gave.
             error.args = (str(error).replace(str(copy), str(path)),)
             raise
 
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
-    """Return a UTF-8 text file of a stranger, with ``\\n`` line ends; messages call it the ``what``
-    file.
+    """Return the text of an untrusted UTF-8 file, with ``\\n`` line ends.
+
+    Messages call it the ``what`` file.
 
     Raises:
-        UserError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or
-            is not UTF-8.
+        UserError: if the file cannot be read, has more than ``most`` bytes (a device may be
+            endless) or is not UTF-8.
     """
     try:
         with path.open("rb") as file:
@@ -268,10 +271,10 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
 
 
 def read_json(path: Path, what: str, most: int = MOST_JSON) -> Any:
-    """Return the value in a JSON file of a stranger; messages call it the ``what`` file.
+    """Return the value of an untrusted JSON file; messages call it the ``what`` file.
 
     Raises:
-        BadFile: if it cannot be read, is too large, or is not JSON.
+        BadFile: if the file cannot be read, is too large, or is not JSON.
     """
     return parse_json(read_text(path, what, most), f"the {what} file {path}")
 
@@ -280,8 +283,8 @@ def parse_json(text: str, what: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        BadFile: if it is not JSON, which includes numbers of thousands of digits and values nested
-            too deeply.
+        BadFile: if the text is not JSON. Numbers of thousands of digits and values that are nested
+            too deeply are refused as well.
     """
     try:
         return json.loads(text)
@@ -292,10 +295,10 @@ def parse_json(text: str, what: str) -> Any:
 
 
 def object_at(data: Any, name: str) -> Mapping[str, Any]:
-    """Return the object that JSON data have under a name.
+    """Return the object under a key of JSON data.
 
     Raises:
-        BadFile: if the data are not an object, or have none.
+        BadFile: if the data are not an object, or the key has no object.
     """
     value = data.get(name) if isinstance(data, Mapping) else None
     if not isinstance(value, Mapping):
@@ -304,15 +307,15 @@ def object_at(data: Any, name: str) -> Mapping[str, Any]:
 
 
 def most_unpacked(size: int) -> int:
-    """Return the most bytes that a gzipped file of ``size`` bytes may unpack to."""
+    """Return the maximum unpacked size of a gzipped file of ``size`` bytes, in bytes."""
     return max(FREE_BYTES, MOST_GROWTH * size)
 
 
 class Unpacked(gzip.GzipFile):
-    """A gzipped file of a stranger.
+    """An untrusted gzipped file.
 
     Raises:
-        OSError: while reading, if it is damaged or unpacks to more than :func:`most_unpacked`.
+        OSError: while reading, if the file is damaged or exceeds :func:`most_unpacked`.
     """
 
     def readinto(self, buffer: Any) -> int:

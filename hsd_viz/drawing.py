@@ -1,7 +1,7 @@
-"""What draws a trace and a result: functions that the top package registers.
+"""A registry of the functions that draw traces and results.
 
-A trace and a result are below the page and the figures in the direction of imports, and have
-methods that show them.
+Traces and results have methods that show them, but must not import the page and the figures, which
+import them. The top package therefore registers the functions here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The functions that draw.
+    """The functions that draw traces and results.
 
     Attributes:
-        show: return the view of a trace.
-        to_html: return the page of a trace.
-        figure: return the plotly figure of a result.
+        show: function that returns the view of a trace.
+        to_html: function that returns the HTML page of a trace.
+        figure: function that returns the plotly figure of a result.
     """
 
     show: Callable[[Any], Any]
@@ -30,7 +30,7 @@ _registered: Drawing | None = None
 
 
 def register_drawing(drawing: Drawing) -> None:
-    """Use these functions in the whole process."""
+    """Register the functions for the whole process."""
     global _registered
     _registered = drawing
 

@@ -1,7 +1,7 @@
-"""Errors of the user: input that cannot be used.
+"""Errors that the user's input causes.
 
-Only these become one line and exit code 2. Any other exception is a fault of this package and is
-reported as one.
+Only these are reported as one line with exit code 2. Any other exception is reported as a fault of
+this package.
 
     UserError
     ├── BadFile
@@ -25,20 +25,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb, format_exception
 
-#: Exit code of a command that was interrupted.
+#: Exit code of an interrupted command.
 INTERRUPTED = 130
-#: Set to a value other than "" and 0, this environment variable shows the traceback of a fault.
+#: The environment variable that, with a value other than "" and 0, shows the traceback of a fault.
 DEBUG_VARIABLE = "HSD_VIZ_DEBUG"
-#: The file in which the kernels of a server report faults.
+#: The environment variable with the file in which a server's kernels report faults.
 FAULTS_VARIABLE = "HSD_VIZ_FAULTS"
-#: An absolute path of two or more parts.
+#: Matches an absolute path of two or more parts.
 _PATH = re.compile(r"(?<![\w.~:/])/[^\s'\"`:;,()\[\]/]+(?:/[^\s'\"`:;,()\[\]/]*)+")
-#: What follows names what is caught where content of others is read. Each is a kind of content,
-#: and only the code that reads it belongs in such a block.
+#: The next constants are the exceptions to catch when reading content from elsewhere, by kind of
+#: content. Only the code that reads the content belongs in the ``try`` block.
 #:
-#: What ``json.loads`` raises: text that is not JSON, or that is nested too deeply.
+#: Exceptions of ``json.loads`` for text that is not JSON or is nested too deeply.
 INVALID_JSON = (ValueError, RecursionError)
-#: What code that reads a file of another program raises if the file does not have the form.
+#: Exceptions of code that reads another program's file, if the file does not have the format.
 MALFORMED = (
     TypeError,
     LookupError,
@@ -47,26 +47,26 @@ MALFORMED = (
     RecursionError,
     ValueError,
 )
-#: What data raise that are of another form than the expected one.
+#: Exceptions of data that do not have the expected structure.
 #:
-#: A key is missing, or a value is of another type. A value out of range (``ValueError``) has a
-#: message of its own, which must pass.
+#: A key is missing or a value has another type. ``ValueError`` is not included: a value out of
+#: range has its own message, which must reach the user.
 OF_ANOTHER_FORM = (LookupError, TypeError, AttributeError)
-#: What a compressed file raises that cannot be read, or that ends too early.
+#: Exceptions of a compressed file that cannot be read or is truncated.
 CUT_SHORT = (OSError, EOFError)
-#: What the memory map of a file raises. An empty file cannot be mapped: ``ValueError``.
+#: Exceptions of memory-mapping a file; an empty file raises ``ValueError``.
 UNMAPPED = (OSError, ValueError)
 
 
 class UserError(ValueError):
     """Input that cannot be used.
 
-    The message is one line: what was wrong, and what is allowed.
+    The message is one line that says what is wrong and what is allowed.
     """
 
 
 class BadFile(UserError):
-    """A file whose content cannot be used, or that cannot be read."""
+    """A file that cannot be read, or whose content cannot be used."""
 
 
 class PromptError(UserError):
@@ -74,9 +74,7 @@ class PromptError(UserError):
 
 
 class PromptTooLong(PromptError):
-    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be
-    emitted.
-    """
+    """A prompt of ``tokens`` tokens that leaves no room in a context of ``positions`` tokens."""
 
     def __init__(self, tokens: int, positions: int) -> None:
         super().__init__(
@@ -101,13 +99,13 @@ class Unsupported(UserError):
 
 @contextmanager
 def parsing(name: Path | str) -> Iterator[None]:
-    """Report what the content of a file causes while it is read as a fault of the file.
+    """Convert the exceptions that malformed content causes to :class:`BadFile`.
 
-    Only the code that reads the file belongs in this block: elsewhere the same exceptions are
-    faults of this package.
+    Only the code that reads the file belongs in the block: elsewhere the same exceptions are faults
+    of this package.
 
     Raises:
-        BadFile: if the block raises what malformed content causes. A UserError passes.
+        BadFile: if the block raises such an exception. A UserError passes unchanged.
     """
     try:
         yield
@@ -118,7 +116,7 @@ def parsing(name: Path | str) -> Iterator[None]:
 
 
 def inconsistency(error: Exception) -> str:
-    """Return which part of a file is not as expected, from the exception that it caused."""
+    """Describe the malformed part of a file, from the exception that it caused."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, KeyError) and error.args:
@@ -129,19 +127,19 @@ def inconsistency(error: Exception) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, the name of its type where it has none."""
+    """Return the first line of an error's message, or the name of its type if it has none."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
 def no_panics(what: str, kind: type[UserError] = BadFile) -> Iterator[None]:
-    """Report any fault of a library in Rust that works on a file or text of the user as one of it.
+    """Convert any exception of a Rust library that reads the user's file or text to ``kind``.
 
-    Its panics are not children of ``Exception``, so that no other handler catches them.
+    Rust panics do not derive from ``Exception``, so that other handlers do not catch them.
 
     Raises:
-        kind: if the block raises; the message begins with ``what``. A UserError passes.
+        kind: if the block raises; the message begins with ``what``. A UserError passes unchanged.
     """
     try:
         yield
@@ -157,7 +155,7 @@ def is_debugging() -> bool:
 
 
 def fault_message(error: BaseException) -> str:
-    """Return the one-line report of an exception that is a fault of this package."""
+    """Return a one-line report of a fault of this package."""
     reason = type(error).__name__
     if str(error).strip():
         reason += f": {first_line(error)}"
@@ -169,9 +167,9 @@ def fault_message(error: BaseException) -> str:
 
 
 def report_fault(error: BaseException) -> None:
-    """Write the traceback of a fault to the log of the server, or of this process if it has none.
+    """Write the traceback of a fault to the server's log, or else to the log of this process.
 
-    The output of a served kernel is sent to its visitor, so that a kernel writes to a file.
+    A served kernel writes to a file, because its output is sent to its visitor.
     """
     text = "".join(format_exception(error))
     if path := os.environ.get(FAULTS_VARIABLE):
@@ -184,15 +182,15 @@ def report_fault(error: BaseException) -> None:
 
 
 def visitor_message(error: BaseException, request: str = "") -> str:
-    """Return what a visitor of a server reads of an exception: one line without its paths.
+    """Return the one-line message of an exception for a visitor, without paths of the server.
 
     Args:
-        error: the message of a UserError is for the visitor. Of any other only the type is shown.
-        request: text of the visitor, whose own paths stay.
+        error: the exception. The message of a UserError is shown; of others only the type.
+        request: the visitor's text, whose paths are kept.
     """
     if isinstance(error, UserError | ModuleNotFoundError):
         message = " ".join(str(error).split()) or type(error).__name__
-        # Half a character cannot be sent.
+        # A lone surrogate cannot be encoded.
         message = message.encode("utf-8", "replace").decode("utf-8")
         return without_paths(message, request)[:2000]
     kind = type(error).__name__
@@ -200,7 +198,7 @@ def visitor_message(error: BaseException, request: str = "") -> str:
 
 
 def without_paths(text: str, kept: str = "") -> str:
-    """Return a text with the last part of each absolute path, except for paths in ``kept``."""
+    """Shorten each absolute path of a text to its last part, except for paths in ``kept``."""
 
     def shortened(match: re.Match[str]) -> str:
         path = match[0]
@@ -210,7 +208,7 @@ def without_paths(text: str, kept: str = "") -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of this package that an exception passed, "" if there is none."""
+    """Return the innermost source line of this package in the traceback, or "" if there is none."""
     package = Path(__file__).resolve().parent
     for frame in reversed(extract_tb(error.__traceback__)):
         file = Path(frame.filename)

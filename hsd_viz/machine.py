@@ -1,4 +1,4 @@
-"""The machine: facts about it, its threads, and the addresses where a server may listen."""
+"""Facts about the machine, its threads, and the addresses where a server may listen."""
 
 import functools
 import ipaddress
@@ -26,20 +26,20 @@ TOKEN_VARIABLE = "HSD_VIZ_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """A machine; ``None`` where a fact is unknown.
+    """Facts about a machine; ``None`` means unknown.
 
     Attributes:
-        cpu: the processor's name.
-        cores: those that this process may use.
-        memory_bytes: its memory.
-        gpu: the first GPU of torch.
-        threads: of forward passes.
-        load_average: of the last minute.
+        cpu: name of the processor.
+        cores: number of cores that this process may use.
+        memory_bytes: size of the memory, in bytes.
+        gpu: name of torch's first GPU.
+        threads: number of threads of forward passes.
+        load_average: load average of the last minute.
         platform: the operating system.
-        python: its version.
-        torch: its version.
-        transformers: its version.
-        hsd_viz: its version.
+        python: version of Python.
+        torch: version of torch.
+        transformers: version of transformers.
+        hsd_viz: version of this package.
     """
 
     cpu: str | None = None
@@ -56,8 +56,10 @@ class MachineFacts:
 
 
 def describe(given: int | None = None) -> dict[str, Any]:
-    """Return :class:`MachineFacts` as JSON data, with the threads ``given`` or those of forward
-    passes. The GPU is the first of torch, where torch is loaded.
+    """Return :class:`MachineFacts` as JSON data.
+
+    ``given`` replaces the number of threads of forward passes. The GPU is reported only if torch
+    is loaded.
     """
     facts = MachineFacts(
         cpu=cpu_model(),
@@ -76,7 +78,7 @@ def describe(given: int | None = None) -> dict[str, Any]:
 
 
 def _first_gpu() -> str | None:
-    """Return the first GPU of torch, ``None`` without one or where torch is not loaded."""
+    """Return the name of torch's first GPU, or ``None`` without one or if torch is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return None
@@ -84,37 +86,39 @@ def _first_gpu() -> str | None:
 
 
 def _installed_version(package: str) -> str | None:
-    """Return the version of a package, ``None`` if it is not installed."""
+    """Return the version of a package, or ``None`` if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
 
-#: Threads asked for before torch was loaded, which keeps their number from then on.
+#: The number of threads that was set before torch was loaded; torch then stores it.
 _asked: list[int] = []
 
 
 def set_threads(count: int) -> None:
-    """Set the CPU threads of forward passes, for the whole process."""
+    """Set the number of CPU threads of forward passes, for the whole process."""
     _asked[:] = [count]
     threads()
 
 
 def threads() -> int:
-    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for,
-    else one per core.
+    """Return the number of CPU threads of forward passes.
+
+    It is torch's number if torch is loaded, else the number given to :func:`set_threads`, else one
+    per core.
     """
     torch = sys.modules.get("torch")
-    # A module that another thread still imports has no functions yet.
+    # A module that another thread is still importing may lack its functions.
     is_loaded = hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads")
     if torch is not None and is_loaded:
-        with suppress(IndexError):  # empty, perhaps because of another thread
+        with suppress(IndexError):  # empty, perhaps because another thread took the number
             torch.set_num_threads(_asked.pop())
         return torch.get_num_threads()
     if asked := _asked[:]:
         return asked[0]
-    # One for those that share a core, as torch counts them.
+    # Hardware threads that share a core count once, as in torch.
     allowed = cores() or 1
     named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     physical = min(allowed, psutil.cpu_count(logical=False) or allowed)
@@ -122,13 +126,13 @@ def threads() -> int:
 
 
 def cores() -> int | None:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 @functools.cache
 def cpu_model() -> str:
-    """Return the processor's name as the system reports it."""
+    """Return the name of the processor as the system reports it."""
     with suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
         if named := re.search(r"^model name\s*:(.*)$", text, re.MULTILINE):
@@ -137,9 +141,9 @@ def cpu_model() -> str:
 
 
 def access_token(file: Path | None, variable: str = TOKEN_VARIABLE) -> str | None:
-    """Return the token of a file, else that of an environment variable, ``None`` without both.
+    """Return the token from a file, else from an environment variable, else ``None``.
 
-    The variable is removed, so that no process that is started from here has it.
+    The variable is removed, so that child processes do not inherit it.
 
     Raises:
         UserError: if the file cannot be read, or the token is not valid.
@@ -155,11 +159,10 @@ def access_token(file: Path | None, variable: str = TOKEN_VARIABLE) -> str | Non
 
 
 def check_token(token: str) -> None:
-    """Check a token.
+    """Check that a token has only visible ASCII characters.
 
     Raises:
-        UserError: if it has other than visible ASCII characters, which browsers and clients do not
-            send in one way.
+        UserError: if it has other characters, which browsers and clients encode differently.
     """
     if not all("!" <= character <= "~" for character in token):
         raise UserError(
@@ -169,10 +172,10 @@ def check_token(token: str) -> None:
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Check where to serve.
+    """Check the address where a server is to listen.
 
     Raises:
-        UserError: if the port is not usable, or a host beyond loopback has no token.
+        UserError: if the port is not usable, or if the host is not loopback and there is no token.
     """
     if not 1 <= port <= 65535:
         raise UserError(f"port {port} is out of range: use 1 to 65535")
@@ -197,20 +200,20 @@ def check_address(host: str, port: int, token: str | None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches ``host``."""
+    """Return whether ``host`` is reachable only from this machine."""
     with suppress(ValueError):
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     return False
 
 
 def free_port() -> int:
-    """Return a port of this machine that is free now."""
+    """Return a currently free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
 
 
 def url(host: str, port: int) -> str:
-    """Return the address of a server for a browser on this machine."""
+    """Return the URL of a server for a browser on this machine."""
     if host in ("", "0.0.0.0", "::"):
         host = "localhost"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

@@ -1,4 +1,4 @@
-"""Decode and compare in one call, with an engine that the process loads once."""
+"""One-call decoding and comparison, with an engine that is loaded once per process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import Metrics
 
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
-#: The formats of the columns of a comparison.
+#: The number formats of a comparison's columns.
 _FORMATS: dict[str, NumberFormat] = {
     "tokens_per_second": ("{:.1f}", 1.0),
     "times_first": ("{:.2f}", 1.0),
@@ -30,8 +30,9 @@ _HEAD = ("stack", "tokens", *_FORMATS, "same_text_as_first")
 
 @cache
 def default_engine() -> Engine:
-    """Return the engine of :func:`run` and :func:`compare`: the shipped models on the best
-    device.
+    """Return the default engine of :func:`run` and :func:`compare`.
+
+    It runs the shipped models on the best device.
     """
     from hsd_viz.engine.local import load_engine
 
@@ -56,13 +57,13 @@ def compare(
     engine: Engine | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Decode a prompt with each stack, and return the runs as a table.
+    """Decode a prompt with each stack, and return the comparison of the runs.
 
-    The first run is the reference of speed and text. :func:`compare_traces` compares runs that were
-    decoded before.
+    The first run is the reference for speed and text. Use :func:`compare_traces` to compare
+    existing traces.
 
     Raises:
-        UserError: if there is no prompt or no stack, or a trace in place of one.
+        UserError: if the prompt or the stacks are missing, or if a trace is given as one of them.
     """
     chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
     _check_call(prompt, chosen)
@@ -76,10 +77,10 @@ def compare(
 
 
 def compare_traces(*traces: Trace) -> Comparison:
-    """Return runs as a table. The first run is the reference of speed and text.
+    """Return the comparison of traces. The first is the reference for speed and text.
 
     Raises:
-        UserError: if there are none.
+        UserError: if no trace is given.
     """
     if not traces:
         raise UserError("there is nothing to compare: give traces, of run() or Trace.load()")
@@ -87,12 +88,12 @@ def compare_traces(*traces: Trace) -> Comparison:
 
 
 def _check_call(prompt: Any, stacks: Sequence[Any]) -> None:
-    """Check what :func:`compare` is given.
+    """Check the arguments of :func:`compare`.
 
     Raises:
-        UserError: if the prompt or the stacks are missing, or if one is in the place of the other.
+        UserError: if the prompt or the stacks are missing, or if they are swapped.
     """
-    # A prompt of token ids has neither texts, nor stacks, nor traces in it.
+    # A prompt of token ids contains no texts, stacks or traces.
     parts = [prompt] if isinstance(prompt, str | Stack | Trace) else list(prompt)
     if any(isinstance(part, Trace) for part in (*parts, *stacks)):
         raise UserError("traces are compared without a prompt: compare_traces(trace, other)")
@@ -110,10 +111,10 @@ def _check_call(prompt: Any, stacks: Sequence[Any]) -> None:
 
 
 class Comparison(Result, Sequence[Trace]):
-    """Runs to compare: a sequence of their traces, and a table with a row for each.
+    """A comparison of runs: a sequence of traces, shown as a table with one row per trace.
 
     Attributes:
-        traces: the runs; the first one is the reference of speed and text.
+        traces: traces of the runs; the first is the reference for speed and text.
     """
 
     title = "Comparison"
@@ -144,12 +145,14 @@ class Comparison(Result, Sequence[Trace]):
         no_attribute(self, name, "comparison", dir(type(self)))
 
     def lines(self) -> list[str]:
-        """Return how the speeds are to be read."""
+        """Return the notes on how to read the speeds."""
         return [_CAUTION]
 
     def tables(self) -> list[Table]:
-        """Return a row per run: stack, tokens, speed, acceptance, and whether its text is the first
-        one's.
+        """Return the table of the runs.
+
+        A row has the stack, tokens, speed, acceptance, and whether the text equals that of the
+        first run.
         """
         metrics = [trace.metrics() for trace in self.traces]
         rows: list[list[Value]] = [list(_HEAD)]
@@ -167,8 +170,9 @@ class Comparison(Result, Sequence[Trace]):
 
 
 def _figures_of(metrics: Metrics, first: Metrics) -> list[Value]:
-    """Return tokens, speed, speed relative to the first run, and acceptance of a run; ``None``:
-    not observed.
+    """Return the tokens, speed, speed relative to the first run, and acceptance of a run.
+
+    A value that was not observed is ``None``.
     """
     speed = metrics["tokens_per_second"]
     first_speed = first["tokens_per_second"]

@@ -1,4 +1,4 @@
-"""Messages on stderr, and progress bars by rich."""
+"""Messages on stderr, and progress bars drawn with rich."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: What reports progress: called with the number of units done, that of all (0: unknown), and a
-#: text.
+#: A function that reports progress. Its arguments are the number of finished units, the total
+#: number of units (0 if unknown), and a text.
 Progress = Callable[[int, int, str], None]
-#: What reports a stage of work of unknown length: called with a text, as :func:`status` is.
+#: A function that reports a stage of work of unknown length, given a text like :func:`status`.
 Status = Callable[[str], None]
 
 
@@ -22,7 +22,7 @@ def ignore_status(text: str) -> None:
 
 
 def status(text: str = "") -> None:
-    """Replace the terminal's last line by ``text``; does nothing if stderr is not a terminal."""
+    """Replace the terminal's last line with ``text``; do nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
@@ -36,8 +36,9 @@ def say(text: str) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal
-    (stderr).
+    """Yield ``update(done, total, text)``, which draws a progress bar.
+
+    The bar appears in a notebook, or on stderr if it is a terminal.
     """
     from rich import progress
     from rich.console import Console
@@ -51,13 +52,13 @@ def progress_bar() -> Iterator[Progress]:
         text,
     )
     hidden = not (console.is_terminal or console.is_jupyter)
-    # No refresh thread: it would disturb what is being measured.
+    # A refresh thread would disturb measurements.
     with progress.Progress(
         *columns, console=console, transient=True, auto_refresh=False, disable=hidden
     ) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, text: bar.update(
-            # A total of 0 is unknown.
+            # A total of 0 means unknown.
             task,
             completed=done,
             total=total or None,

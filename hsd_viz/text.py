@@ -1,8 +1,8 @@
-"""Numbers with their noun, and text for HTML. Pure."""
+"""Plurals of counted nouns, and escaping of text for HTML."""
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number and its noun.
+    """Return a number followed by its noun, in the plural unless the number is 1.
 
     >>> counted(1, "thread"), counted(4, "thread"), counted(2, "forward pass")
     ('1 thread', '4 threads', '2 forward passes')

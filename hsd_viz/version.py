@@ -1,5 +1,6 @@
-"""The version of the package. The build reads it here; a checkout on the path needs no
-installation.
+"""The version of the package.
+
+The build reads it from this file, so that a checkout on the path needs no installation.
 """
 
 __version__ = "1.1.0"

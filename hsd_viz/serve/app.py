@@ -1,8 +1,11 @@
-"""The web application: ``POST /decode`` streams events; ``GET /`` is a page that decodes here;
-``GET /models``, ``/health`` and ``/metrics``.
+"""The web application of a server.
 
-It knows nothing of Ray: requests go to a function that decodes. The size of a body and the time to
-send it are limited here, what it asks for in :mod:`hsd_viz.serve.requests`.
+``POST /decode`` streams the events of a decode and ``GET /`` returns a page that sends such
+requests. ``GET /models``, ``/health`` and ``/metrics`` describe the server.
+
+The application does not depend on Ray: it passes requests to a function that decodes. This module
+limits the size of a body and the time to send it; :mod:`hsd_viz.serve.requests` limits its
+content.
 """
 
 import asyncio
@@ -31,8 +34,8 @@ from hsd_viz.serve.settings import ServerSettings
 
 #: The longest accepted request body, in bytes.
 BODY_BYTES = 1 << 20
-#: Headers of the page besides the hash of its script: nothing else runs, and it connects only to
-#: its server.
+#: The content security policy of the page, without the hash of its script. No other script runs,
+#: and the page connects only to its server.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "font-src data:; connect-src 'self'; "
@@ -45,15 +48,15 @@ _HEADERS = {
 }
 _SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.S)
 
-#: Makes the page of a server.
+#: A function that returns the HTML page of a server.
 Page = Callable[[ServerSettings], str]
 
 
-# The routes are functions within it: each is simple.
+# C901 counts the branches of all routes, each of which is simple.
 def create_app(  # noqa: C901
     decode: Decode, settings: ServerSettings, page: Page | None = None
 ) -> FastAPI:
-    """Return the application; ``page`` is called once, when the first visitor asks for it."""
+    """Return the application; ``page`` is called once, at the first request for the page."""
     service = Service(decode, settings)
     making = asyncio.Lock()
     made: dict[str, Any] = {}
@@ -61,7 +64,7 @@ def create_app(  # noqa: C901
     def authorize(request: Request) -> None:
         guard.check_request(request, settings.token)
 
-    # The routes that FastAPI makes by itself would not ask for the token.
+    # The documentation routes that FastAPI adds would not check the token.
     app = FastAPI(
         title="hsd_viz",
         docs_url=None,
@@ -136,8 +139,9 @@ def create_app(  # noqa: C901
 
 
 def run(host: str, port: int, settings: ServerSettings, engine: EngineOptions, page: Page) -> int:
-    """Serve with an engine in this process until Ctrl-C or SIGTERM; for ``page`` see
-    :func:`create_app`.
+    """Serve with an engine in this process until Ctrl-C or SIGTERM.
+
+    See :func:`create_app` for ``page``.
     """
     import uvicorn
 
@@ -147,7 +151,8 @@ def run(host: str, port: int, settings: ServerSettings, engine: EngineOptions, p
             if self.started:
                 print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
 
-    # uvicorn ends at the first signal, then raises it again: SIGTERM would count as a failure.
+    # uvicorn stops at the first signal and raises it again. Without this handler, SIGTERM would
+    # end the process with an error status.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print("loading the models", file=sys.stderr, flush=True)

@@ -1,6 +1,4 @@
-"""The service on Ray Serve: one ingress that owns the queue, and any number of replicas that
-decode.
-"""
+"""The service on Ray Serve: one ingress that owns the queue, and replicas that decode."""
 
 import logging
 import math
@@ -25,21 +23,21 @@ from hsd_viz.serve.requests import Record, error, load_decode
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.settings.declare import from_data
 
-#: Connections that the ingress holds open at a time, refused ones among them, and the name of the
-#: application.
+#: The maximum number of open connections of the ingress, including refused ones.
 CONNECTIONS = 2048
+#: Name of the Ray Serve application.
 APPLICATION = "hsd_viz"
 
 
 @serve.deployment(max_ongoing_requests=1)
 class Replica:
-    """An engine in a process of its own; decodes one request at a time."""
+    """An engine in its own process, which decodes one request at a time."""
 
     def __init__(self, options: EngineOptions) -> None:
         self._decode = load_decode(options)
 
     async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
-        """Yield the events of a request in batches of records."""
+        """Yield the events of a decode in batches of records."""
         async for records in self._decode(request):
             yield records
 
@@ -47,7 +45,7 @@ class Replica:
 @serve.deployment(max_ongoing_requests=CONNECTIONS)
 @serve.ingress()
 class Ingress:
-    """The web application; there is one, because it owns the queue."""
+    """The web application; a cluster has exactly one, because it owns the queue."""
 
     def __init__(
         self, settings: ServerSettings, replicas: DeploymentHandle, page: Page | None
@@ -57,7 +55,7 @@ class Ingress:
         self._page = page
 
     async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
-        """Pass a request to a replica that is free."""
+        """Pass a request to a free replica and yield its events."""
         batches = self._replicas.options(stream=True).decode.remote(request)
         try:
             async for records in batches:
@@ -76,12 +74,13 @@ class ClusterService:
     """A service on a cluster.
 
     Attributes:
-        settings: what visitors may do.
-        engine: the engine of each replica.
-        replicas: processes that decode.
-        cpus: CPUs reserved for each of them.
-        gpus: GPUs of each of them.
-        page: makes the page (see :func:`~hsd_viz.serve.app.create_app`); ``None``: no page.
+        settings: limits on requests and access.
+        engine: options of the engine of each replica.
+        replicas: number of processes that decode.
+        cpus: CPUs reserved for each replica.
+        gpus: GPUs reserved for each replica.
+        page: function that returns the page (see :func:`~hsd_viz.serve.app.create_app`), or
+            ``None`` to serve no page.
     """
 
     settings: ServerSettings = field(default_factory=ServerSettings)
@@ -92,9 +91,9 @@ class ClusterService:
     page: Page | None = None
 
     def application(self) -> serve.Application:
-        """Return the application of Ray Serve."""
+        """Return the Ray Serve application."""
         resources = {"num_cpus": self.cpus, "num_gpus": self.gpus}
-        # The decorator makes deployments of the classes, which its types do not say.
+        # The decorator turns the classes into deployments, which its annotations do not express.
         replica: Any = Replica
         ingress: Any = Ingress
         decoder = replica.options(num_replicas=self.replicas, ray_actor_options=resources)
@@ -104,7 +103,7 @@ class ClusterService:
 
 
 def build(arguments: Record) -> serve.Application:
-    """Return the application; the builder that ``serve deploy`` calls.
+    """Return the Ray Serve application; ``serve deploy`` calls this builder.
 
     Args:
         arguments: fields of :class:`ClusterService` as JSON data.
@@ -122,22 +121,22 @@ def run(host: str, port: int, service: ClusterService, address: str | None = Non
     Args:
         host: the address to serve on.
         port: the port.
-        service: what is served.
-        address: a running cluster, from which the service is removed at the end; ``None``: Ray is
-            started on this machine and ends with the service.
+        service: the service to deploy.
+        address: address of a running cluster, from which the service is removed at the end. With
+            ``None``, Ray is started on this machine and stopped with the service.
 
     Returns:
         The exit code.
 
     Raises:
-        UserError: if it does not start.
+        UserError: if the service does not start.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    # Ray's processes inherit the mask: Ctrl-C in the terminal reaches only this process, which then
-    # ends them.
+    # Ray's processes inherit the signal mask. Ctrl-C in the terminal then reaches only this
+    # process, which stops them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if address is not None:
         print(

@@ -1,7 +1,8 @@
-"""Limits on connections, below the web application: time to send a request, and how many there are.
+"""Limits on the number of connections and on the time to send a request.
 
-A connection without a complete request, or whose reader has stopped, costs a file and memory. It is
-closed after some seconds, and when all places are taken the oldest of them makes room.
+They apply below the web application. A connection without a complete request, or whose client has
+stopped reading, costs a file descriptor and memory. It is closed after some seconds; at the maximum
+number of connections, the oldest such connection is closed to make room.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hsd_viz.machine import is_loopback
 
-#: Seconds to send the headers of a request; the same between two requests of a connection.
+#: Seconds to send the headers of a request, and the maximum pause between two requests of a
+#: connection.
 HEADER_SECONDS = 10.0
-#: Seconds to send the body of a request, and for a reader to take what it was sent.
+#: Seconds for a client to send the body of a request, and to read the data that it was sent.
 BODY_SECONDS = 30.0
 STALLED_SECONDS = 60.0
-#: Connections beyond the decodes and the queue that one peer may have, and all together.
+#: Number of connections beyond the decodes and the queue, for one peer and for all together.
 MORE_PER_PEER = 32
 MORE = 256
 
 
 def limited(requests: int) -> type[H11Protocol]:
-    """Return the protocol of a server that holds so many requests, in progress and waiting.
+    """Return the protocol of a server with at most ``requests`` running and waiting requests.
 
-    Peers on this machine, such as a proxy, have the places of all.
+    A peer on this machine, such as a proxy, may use all connections.
     """
 
     class Protocol(LimitedProtocol):
@@ -38,24 +40,24 @@ def limited(requests: int) -> type[H11Protocol]:
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection of HTTP/1.1 with time limits, one of a limited number.
+    """An HTTP/1.1 connection with time limits, one of a limited number.
 
     Attributes:
-        most_per_peer: the most connections of a peer on another machine.
-        most: the most connections.
+        most_per_peer: maximum number of connections of a peer on another machine.
+        most: maximum number of connections of all peers.
     """
 
     most_per_peer = MORE_PER_PEER
     most = MORE
 
     def connection_made(self, transport: Any) -> None:
-        """Take a place, or close the connection if there is none."""
+        """Accept the connection, or close it if the limits are reached."""
         super().connection_made(transport)
         self._since = time.monotonic()
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         own = self.client[0] if self.client else ""
-        # Those that are being closed are listed until the loop comes to them.
+        # Connections that are being closed stay in the set until the event loop handles them.
         others = []
         for connection in self.connections:
             if isinstance(connection, LimitedProtocol) and not connection.transport.is_closing():
@@ -73,7 +75,7 @@ class LimitedProtocol(H11Protocol):
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave the place."""
+        """Remove the connection from those that count."""
         for timer in (self._timer, self._stalled):
             if timer is not None:
                 timer.cancel()
@@ -86,12 +88,12 @@ class LimitedProtocol(H11Protocol):
         self._wait_for_request()
 
     def pause_writing(self) -> None:
-        """Note that the reader does not take what it is sent."""
+        """Record that the client has stopped reading."""
         super().pause_writing()
         self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Note that the reader takes it again."""
+        """Record that the client reads again."""
         super().resume_writing()
         if self._stalled is not None:
             self._stalled.cancel()
@@ -99,7 +101,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no complete request that is being answered."""
+        """Return whether no complete request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def _wait_for_request(self) -> None:

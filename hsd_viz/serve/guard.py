@@ -1,7 +1,7 @@
-"""The requests that the server refuses: without the token, for another Host, of other web pages.
+"""Checks of requests: the token, the Host header, and the page that sent them.
 
-A page of the web that a visitor has open may send requests to any address that the visitor's
-machine reaches, this server's too, and may make its own name resolve to 127.0.0.1.
+Any web page that a visitor has open can send requests to every address that the visitor's machine
+reaches, including this server, and can make its own host name resolve to 127.0.0.1 (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from fastapi import FastAPI, HTTPException, Request
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-#: The only type of a request's body: a form of a web page cannot send it.
+#: The only accepted type of a request's body. The form of a web page cannot send it.
 BODY_TYPE = "application/json"
 
 
 def require_host(app: FastAPI, hosts: Sequence[str]) -> None:
-    """Refuse all requests whose Host header is not one of ``hosts`` (``*``: any)."""
+    """Refuse requests whose Host header is not one of ``hosts`` (``*`` accepts any)."""
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
 
 
 def check_request(request: Request, token: str | None) -> None:
-    """Check the token and the sender of a request; ``/health`` is open to all.
+    """Check the token and the origin of a request; ``/health`` needs no token.
 
     Raises:
-        HTTPException: 401 without the token, 403 if another web page sends it.
+        HTTPException: 401 without the token, 403 if another web page sent the request.
     """
     if request.url.path == "/health":
         return
@@ -35,10 +35,10 @@ def check_request(request: Request, token: str | None) -> None:
 
 
 def check_token(request: Request, token: str) -> None:
-    """Check that a request has the token.
+    """Check that a request carries the token.
 
     Raises:
-        HTTPException: 401, if not.
+        HTTPException: 401, if it does not.
     """
     is_page = request.url.path == "/"
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -54,12 +54,12 @@ def check_token(request: Request, token: str) -> None:
 
 
 def check_origin(request: Request) -> None:
-    """Check that no other web page sends a request.
+    """Check that the request was not sent by another web page.
 
     Raises:
-        HTTPException: 403, if one does.
+        HTTPException: 403, if it was.
     """
-    # Browsers add the header, our clients do not. The Host header was checked.
+    # Browsers add the Origin header, the package's clients do not. The Host header was checked.
     own = f"{request.url.scheme}://{request.headers.get('host')}"
     if request.headers.get("origin", own) != own:
         raise HTTPException(403, "requests of other web pages are not accepted")
@@ -69,7 +69,7 @@ def check_type(request: Request) -> None:
     """Check the type of a request's body.
 
     Raises:
-        HTTPException: 415, if it is another one.
+        HTTPException: 415, if it is not :data:`BODY_TYPE`.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != BODY_TYPE:

@@ -1,7 +1,7 @@
-"""A request to decode: its body with the limits of a server, and what decodes it.
+"""The body of a decode request, its limits, and the function that decodes it.
 
-Visitors are strangers: prompts, lengths and models are limited; a model is a name on the list,
-never a path or hub id.
+Visitors are not trusted: prompts, lengths and models are limited. A model is a name on the server's
+list, never a path or a hub id.
 """
 
 import asyncio
@@ -26,18 +26,20 @@ from hsd_viz.trace.events import to_record
 from hsd_viz.trace.tables import RULES
 
 Record = dict[str, Any]
-#: Yields the events of a request in batches; closing the generator cancels the decode.
+#: A function that yields the events of a decode in batches. Closing the generator cancels the
+#: decode.
 Decode = Callable[[Record], AsyncGenerator[list[Record]]]
 
 
 def error(message: str, *, retry: bool = False) -> Record:
-    """Return the record that ends a decode with an error."""
+    """Return the event that ends a decode with an error."""
     return {"event": "error", "message": message, "retry": retry}
 
 
 def decode_with(engine: Engine) -> Decode:
-    """Return the function that decodes requests (arguments of :meth:`hsd_viz.engine.Engine.decode`)
-    with an engine.
+    """Return a function that decodes requests with an engine.
+
+    Requests are arguments of :meth:`hsd_viz.engine.Engine.decode`.
     """
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
@@ -60,7 +62,7 @@ def decode_with(engine: Engine) -> Decode:
 
 
 def load_decode(options: EngineOptions) -> Decode:
-    """Load an engine that is ready for its first request, and return what decodes with it."""
+    """Load and warm up an engine, and return the function that decodes with it."""
     from hsd_viz.engine.local import LocalEngine
 
     engine = LocalEngine.of(replace(options, allow_models=False))
@@ -70,7 +72,7 @@ def load_decode(options: EngineOptions) -> Decode:
 
 
 def _field_of(default: Any, allowed: Range | None) -> Any:
-    """Return the field of pydantic with a default and a range."""
+    """Return a pydantic field with a default and a range."""
     if allowed is None:
         return Field(default)
     if allowed.above_low:
@@ -79,18 +81,18 @@ def _field_of(default: Any, allowed: Range | None) -> Any:
 
 
 def _setting_fields() -> dict[str, Any]:
-    """Return the fields of a request that are settings of a decode, with their ranges."""
+    """Return the request fields for the decode settings, with their ranges."""
     fields: dict[str, Any] = {}
     for name, setting in decoding_settings().items():
         allowed = setting.range
         if allowed is not None and name == "max_new_tokens":
-            # An operator's own limit of tokens is checked later.
+            # The operator's limit on tokens is checked later.
             allowed = replace(allowed, high=None)
         fields[name] = (types()[name], _field_of(defaults()[name], allowed))
     return fields
 
 
-#: The settings of a decode as a model of pydantic: any, for a checker of types.
+#: The decode settings as a pydantic model; typed as ``Any``, because it is created at run time.
 _Settings: Any = create_model("DecodeSettings", **_setting_fields())
 
 
@@ -140,7 +142,7 @@ class DecodeRequest(_Settings):
 
 
 def _length(prompt: str | list[int] | list[dict[str, str]]) -> int:
-    """Return the characters or tokens of a prompt; of a conversation all characters."""
+    """Return the length of a prompt, in token ids if it is a list of them, else in characters."""
     length = len(prompt)
     for part in prompt:
         if isinstance(part, dict):

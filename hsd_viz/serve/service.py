@@ -1,4 +1,4 @@
-"""The queue of a server: requests in their order, their events, and the counts of ``/metrics``."""
+"""The request queue of a server, the streams of events, and the counters of ``/metrics``."""
 
 import asyncio
 import json
@@ -14,18 +14,18 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from hsd_viz.serve.requests import Decode, Record, error
 from hsd_viz.serve.settings import ServerSettings
 
-#: The seconds after which a refused client may ask again.
+#: Seconds after which a refused client may retry.
 RETRY_SECONDS = 5
 
 
 class Service:
-    """The requests in their order, their events, and the counts of ``/metrics``."""
+    """The request queue, the streams of events, and the counters of ``/metrics``."""
 
     def __init__(self, decode: Decode, settings: ServerSettings) -> None:
         self.decode = decode
         self.settings = settings
         self.registry = CollectorRegistry()
-        #: The running requests come first. The event of one is set when its place changes.
+        #: One event per request, running requests first; set when the request's position changes.
         self.places: list[asyncio.Event] = []
         registry = self.registry
         self.requests = Counter(
@@ -44,15 +44,15 @@ class Service:
         running.set_function(self._running)
 
     def _waiting(self) -> int:
-        """Return the number of requests that wait for a slot."""
+        """Return the number of requests waiting for a slot."""
         return max(0, len(self.places) - self.settings.slots)
 
     def _running(self) -> int:
-        """Return the number of decodes that run."""
+        """Return the number of running decodes."""
         return len(self.places) - self._waiting()
 
     async def lines(self, request: Record, place: asyncio.Event) -> AsyncGenerator[bytes]:
-        """Yield the lines of the answer: places in the queue, then the events."""
+        """Yield the lines of the response: positions in the queue, then the events."""
         begun = time.monotonic()
         seconds = self.settings.seconds
         outcome = "cancelled"
@@ -87,7 +87,7 @@ class Service:
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. Its place is freed however the connection ends.
+    """The response to one request; its place in the queue is freed however the connection ends.
 
     Raises:
         HTTPException: 503, if the queue is full.

@@ -1,4 +1,4 @@
-"""What the operator of a server decides."""
+"""Settings that the operator of a server chooses."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hsd_viz.models.families import DEFAULT, LEVELS
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What visitors of a server may do.
+    """Limits on the requests and the access of a server's visitors.
 
     Attributes:
-        models: the models that stacks may name.
-        slots: decodes that run at a time.
-        queue: requests that may wait.
-        prompt_characters: the longest prompt, in characters or tokens.
-        new_tokens: the most tokens of a request.
-        seconds: the longest decode.
-        token: the access token; ``None``: all visitors are accepted.
-        family: the family of the models.
-        hosts: accepted Host headers; ``*``: any.
+        models: names of the models that stacks may contain.
+        slots: number of concurrent decodes.
+        queue: maximum number of waiting requests.
+        prompt_characters: maximum length of a prompt, in characters or token ids.
+        new_tokens: maximum number of new tokens per request.
+        seconds: maximum duration of a decode, in seconds.
+        token: the access token, or ``None`` to accept all visitors.
+        family: name of the model family.
+        hosts: accepted Host headers; ``*`` accepts any.
     """
 
     models: tuple[str, ...] = LEVELS
