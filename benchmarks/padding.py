@@ -31,8 +31,10 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
 
 
 def check_padding(layers: int, noise: float = 0.0) -> None:
-    """Check the arguments of :func:`pad`. Raises: ValueError: if ``layers`` or ``noise`` is out
-    of range.
+    """Check the arguments of :func:`pad`.
+
+    Raises:
+        ValueError: if ``layers`` or ``noise`` is out of range.
     """
     if not 0 <= layers <= 10_000:
         raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "hsd_viz"
 FILES = sorted(PACKAGE.rglob("*.py"))
+#: The parts beside the package, whose errors may be of any type.
+BESIDE = ("benchmarks", "tools", "training")
 #: Functions whose callers turn the ValueError of a library into an error of their file.
 OF_LIBRARIES = {"trace/file.py": "read_tables", "trace/tables.py": "checked"}
 #: The line of a section, and an error in it.
@@ -27,7 +30,12 @@ def docstrings(path: Path):
 
 
 def wrong_forms(path: Path, place: str):
-    """Yield what is wrong with the errors that docstrings of a file name."""
+    """Yield what is wrong with the errors that docstrings of a file name.
+
+    Args:
+        path: the file.
+        place: its name in the package; "" outside of it, where errors may be of any type.
+    """
     for name, text in docstrings(path):
         if "Raises:" not in text:
             continue
@@ -36,13 +44,21 @@ def wrong_forms(path: Path, place: str):
         errors = ERROR.findall(section)
         if not heading or not SECTION.search(text) or not errors:
             yield f"{name}: 'Raises:' is not a section"
-        elif "ValueError" in errors and OF_LIBRARIES.get(place) != name:
+        elif place and "ValueError" in errors and OF_LIBRARIES.get(place) != name:
             yield f"{name}: ValueError, where users see a UserError or its child"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_errors_are_a_section_and_those_of_users_are_user_errors(path):
     assert not [*wrong_forms(path, path.relative_to(PACKAGE).as_posix())]
+
+
+@pytest.mark.parametrize("part", BESIDE)
+def test_errors_beside_the_package_are_a_section(part):
+    problems = []
+    for path in sorted((ROOT / part).rglob("*.py")):
+        problems += [f"{path.relative_to(ROOT)}: {form}" for form in wrong_forms(path, "")]
+    assert problems == []
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Compile the native runtime for browser tabs: ``hsd_viz/native/hsd-viz.wasm`` from
-``hsd_viz/native/src``.
+"""Compile the native runtime for browser tabs: ``hsd_viz/native/hsd-viz.wasm``.
 
-``python -m tools.wasm [OUT]`` needs clang 14 with its WebAssembly libraries:
-``apt-get install clang lld wasi-libc libc++-dev-wasm32 libclang-rt-dev-wasm32``.
+    python -m tools.wasm [OUT]
+
+It needs clang 14 with its WebAssembly libraries, the packages :data:`PACKAGES` of Debian.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hsd_viz.native.interface import functions
 
 #: The compiler that the committed file was made by: another one makes other bytes.
 COMPILER = "clang version 14"
+PACKAGES = ("clang", "lld", "wasi-libc", "libc++-dev-wasm32", "libclang-rt-dev-wasm32")
 #: As on other machines, without threads and exceptions; `dot_i16x8` keeps integer sums exact.
 _FLAGS = (
     *(
@@ -55,7 +56,11 @@ def compiler_version() -> str | None:
 
 
 def build(out: Path) -> None:
-    """Compile the runtime into ``out``. Raises: CalledProcessError: if the compiler fails."""
+    """Compile the runtime into ``out``.
+
+    Raises:
+        CalledProcessError: if the compiler fails.
+    """
     exported = ",".join(f"--export={name}" for name in (*functions(), "malloc", "free"))
     linked = f"-Wl,{exported},--strip-all,-z,stack-size={_STACK_BYTES},--max-memory={MAX_BYTES}"
     subprocess.run(
@@ -65,5 +70,16 @@ def build(out: Path) -> None:
     )
 
 
+def main(words: list[str]) -> int:
+    """Compile into the file of the command line, by default the committed one."""
+    version = compiler_version() or "no compiler for WebAssembly"
+    if COMPILER not in version:
+        install = f"apt-get install {' '.join(PACKAGES)}"
+        print(f"{COMPILER} for wasm32 is needed, not {version}: {install}", file=sys.stderr)
+        return 1
+    build(Path(words[0]) if words else WASM)
+    return 0
+
+
 if __name__ == "__main__":
-    build(Path(sys.argv[1]) if len(sys.argv) > 1 else WASM)
+    sys.exit(main(sys.argv[1:]))

@@ -7,188 +7,185 @@
 The same command resumes a stopped run. Exit codes: 0 done, 2 bad input, 130 interrupted.
 """
 
-import argparse
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated as A
+from typing import Any, Literal
 
 from hsd_viz.cli import Parser
+from hsd_viz.cli.functions_as_commands import add_commands
 from hsd_viz.errors import INTERRUPTED
+from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
-from training.recipe import PROFILES, STAGES
+from training.recipe import STAGES, ProfileName
+
+Threads = A[int | None, Setting("CPU threads", CliOption("N"))]
+Trained = A[Path, Setting("the folder of the training run", CliOption("DIR"))]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m training", description=__doc__.partition(":")[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    add = commands.add_parser("train", help="train the target, then both drafts").add_argument
-    text = (
-        "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
-    )
-    add("--profile", choices=PROFILES, default="cpu", help=text)
-    add(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="the folder for checkpoints, data and weights",
-    )
-    add("--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts")
-    text = "steps of a stage instead of the profile's"
-    add("--steps", type=_stage_steps, action="append", default=[], metavar="STAGE=N", help=text)
-    add("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
-    add(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="seed of the initial weights and the text order",
-    )
-    add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--threads", type=int, metavar="N", help="CPU threads")
-    add("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
-    add("--fresh", action="store_true", help="start again instead of resuming")
-    add(
-        "--corpus",
-        type=Path,
-        metavar="FILE",
-        help="use this packed corpus instead of this environment's",
-    )
-    add(
-        "--parts",
-        type=Path,
-        metavar="DIR",
-        help="also write the weights as files of at most 15 MiB",
-    )
-    add = commands.add_parser("evaluate", help="measure a ladder and print its goals").add_argument
-    add("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
-    add(
-        "--weights",
-        type=Path,
-        metavar="DIR",
-        help="the models to measure (default: those trained in DIR)",
-    )
-    add("--windows", type=int, default=48, metavar="N", help="windows of held-out text")
-    add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
-    add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
-    add("--threads", type=int, metavar="N", help="CPU threads")
-    add = commands.add_parser("databases", help="build the databases of the ladder").add_argument
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder for the files (default: that of the shipped ones)",
-    )
-    add(
-        "--weights",
-        type=Path,
-        metavar="DIR",
-        help="folder of the ladder's models (default: the shipped ones)",
-    )
-    add(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder with train.npy (default: tokenize this environment's corpus)",
-    )
-    add("--only", choices=("model", "statistics"), help="build one kind only")
-    add = commands.add_parser(
-        "rebuild", help="rebuild what depends on the shipped weights"
-    ).add_argument
-    add("parts", nargs="*", metavar="PART", help="only these parts (see --list)")
-    add(
-        "--trained",
-        type=Path,
-        metavar="DIR",
-        help="first install the models trained in DIR; evaluate on its text",
-    )
-    add(
-        "--list", action="store_true", help="list the parts and whether they were rebuilt, and exit"
-    )
-    return parser
-
-
-def _stage_steps(text: str) -> tuple[str, int]:
-    stage, _, number = text.partition("=")
-    return stage, int(number)
-
-
-def _train(args: argparse.Namespace) -> list[Any]:
+def train(
+    *,
+    profile: A[
+        ProfileName,
+        Setting(
+            "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; "
+            "tiny: seconds"
+        ),
+    ] = "cpu",
+    out: A[Path, Setting("the folder for checkpoints, data and weights", CliOption("DIR"))],
+    stages: A[str, Setting("which of target and drafts", CliOption("A,B"))] = ",".join(STAGES),
+    steps: A[
+        tuple[str, ...],
+        Setting("steps of a stage instead of the profile's", CliOption("STAGE=N")),
+    ] = (),
+    tokenizer: A[
+        Path | None, Setting("use this tokenizer instead of training one", CliOption("DIR"))
+    ] = None,
+    seed: A[int, Setting("seed of the initial weights and the text order", CliOption("N"))] = 0,
+    device: A[Literal["cpu", "cuda"], Setting("where it trains")] = "cpu",
+    threads: Threads = None,
+    minutes: A[
+        float | None, Setting("time limit; the training is shortened to fit", CliOption("N"))
+    ] = None,
+    fresh: A[bool, Setting("start again instead of resuming")] = False,
+    corpus: A[
+        Path | None,
+        Setting("use this packed corpus instead of this environment's", CliOption("FILE")),
+    ] = None,
+    parts: A[
+        Path | None, Setting("also write the weights as files of at most 15 MiB", CliOption("DIR"))
+    ] = None,
+) -> list[Any]:
+    """Train the target, then both drafts."""
     from training.storage import split_weights, unpack_corpus
     from training.train import train_ladder
 
-    if args.corpus is not None:
-        unpack_corpus(args.corpus, args.out)
+    steps_by_stage = dict(map(_stage_steps, steps))
+    if corpus is not None:
+        unpack_corpus(corpus, out)
     weights = train_ladder(
-        args.profile,
-        args.out,
-        stages=args.stages.split(","),
-        seed=args.seed,
-        device=args.device,
-        threads=args.threads,
-        resume=not args.fresh,
-        minutes=args.minutes,
-        steps=dict(args.steps),
-        tokenizer=args.tokenizer,
+        profile,
+        out,
+        stages=stages.split(","),
+        seed=seed,
+        device=device,
+        threads=threads,
+        resume=not fresh,
+        minutes=minutes,
+        steps=steps_by_stage,
+        tokenizer=tokenizer,
     )
-    return [weights, *(split_weights(args.out, args.parts) if args.parts is not None else ())]
+    return [weights, *(split_weights(out, parts) if parts is not None else ())]
 
 
-def _evaluate(args: argparse.Namespace) -> list[Any]:
+def _stage_steps(text: str) -> tuple[str, int]:
+    """Return the stage and the number of ``STAGE=N``.
+
+    Raises:
+        ValueError: if it has another form.
+    """
+    stage, _, number = text.partition("=")
+    if not number.isdecimal():
+        raise ValueError(f"{text!r} is not STAGE=N, as in target=100")
+    return stage, int(number)
+
+
+def evaluate(
+    *,
+    trained: Trained,
+    weights: A[
+        Path | None,
+        Setting("the models to measure (default: those trained in DIR)", CliOption("DIR")),
+    ] = None,
+    windows: A[int, Setting("windows of held-out text", CliOption("N"))] = 48,
+    before: A[
+        Path | None, Setting("an evaluation.json to print beside the result", CliOption("FILE"))
+    ] = None,
+    out: A[
+        Path | None,
+        Setting("write the result here, not beside the models", CliOption("FILE")),
+    ] = None,
+    threads: Threads = None,
+) -> list[Any]:
+    """Measure a ladder and print its goals."""
     import torch
 
     from training.evaluation import evaluate_ladder, suite_prompts, table
 
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    before = json.loads(args.before.read_text()) if args.before else None
-    result = evaluate_ladder(
-        args.trained, args.weights, out=args.out, prompts=suite_prompts(), windows=args.windows
-    )
-    return [table(result, before)]
+    if threads:
+        torch.set_num_threads(threads)
+    earlier = json.loads(before.read_text()) if before else None
+    result = evaluate_ladder(trained, weights, out=out, prompts=suite_prompts(), windows=windows)
+    return [table(result, earlier)]
 
 
-def _databases(args: argparse.Namespace) -> list[Any]:
+def databases(
+    *,
+    out: A[
+        Path | None,
+        Setting("folder for the files (default: that of the shipped ones)", CliOption("DIR")),
+    ] = None,
+    weights: A[
+        Path | None,
+        Setting("folder of the ladder's models (default: the shipped ones)", CliOption("DIR")),
+    ] = None,
+    data: A[
+        Path | None,
+        Setting(
+            "folder with train.npy (default: tokenize this environment's corpus)", CliOption("DIR")
+        ),
+    ] = None,
+    only: A[Literal["model", "statistics"] | None, Setting("build one kind only")] = None,
+) -> list[Any]:
+    """Build the databases of the ladder."""
     from training.databases import rebuild_databases
 
-    def show(done, total, activity):
+    def show(done: int, total: int, activity: str) -> None:
         status(f"{activity} {done / total:.0%}")
 
-    return rebuild_databases(
-        args.out, weights=args.weights, data=args.data, only=args.only, progress=show
-    )
+    return rebuild_databases(out, weights=weights, data=data, only=only, progress=show)
 
 
-def _rebuild(args: argparse.Namespace) -> list[Any]:
+def rebuild(
+    parts: A[tuple[str, ...], Setting("only these parts (see --list)", CliOption("PART"))] = (),
+    *,
+    trained: A[
+        Path | None,
+        Setting("first install the models trained in DIR; evaluate on its text", CliOption("DIR")),
+    ] = None,
+    list_: A[bool, Setting("list the parts and whether they were rebuilt, and exit")] = False,
+) -> list[Any]:
+    """Rebuild what depends on the shipped weights."""
     from tools import rebuild
 
-    if args.list:
+    if list_:
         pending = rebuild.pending()
+        rows = []
+        for part, (text, _) in rebuild.PARTS.items():
+            state = "pending" if part in pending else "done"
+            rows.append(f"{part:<13} {state:<8} {text}")
+        return rows
 
-        def row(part, text):
-            return f"{part:<13} {'pending' if part in pending else 'done':<8} {text}"
-
-        return [row(part, text) for part, (text, _) in rebuild.PARTS.items()]
-
-    def say(text):
+    def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    return rebuild.rebuild(args.parts, args.trained, progress=status, say=say)
+    return rebuild.rebuild(parts, trained, progress=status, say=say)
+
+
+COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases, "rebuild": rebuild}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, print what it returns line by line, and return the exit code."""
-    args = _parser().parse_args(argv)
-    commands = {
-        "train": _train,
-        "evaluate": _evaluate,
-        "databases": _databases,
-        "rebuild": _rebuild,
-    }
+    parser = Parser(prog="python -m training", description=__doc__.partition(":")[0])
+    add_commands(parser, "commands", COMMANDS)
+    args = parser.parse_args(argv)
     try:
-        lines = commands[args.command](args)
+        lines = args.run(args)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

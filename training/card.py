@@ -147,8 +147,13 @@ def stale_models(info: dict) -> list[str]:
 
 
 def render(info: dict) -> str:
-    """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no
-    record of the corpus, the evaluation or any model.
+    """Return the model card as Markdown.
+
+    Args:
+        info: the facts of the models, as :func:`hsd_viz.ladder.torch_modules.info` returns them.
+
+    Raises:
+        ValueError: if there is no record of the corpus, the evaluation or any model.
     """
     missing = [key for key in ("corpus", "evaluation") if key not in info]
     if missing or not info["models"]:

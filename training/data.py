@@ -137,10 +137,14 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
-    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the
-    step number. Every chunk is read once before any is read twice. The result is int64 [count,
-    length + 1]: inputs and targets overlap by one token. Raises: ValueError: if the corpus has
-    fewer chunks than one step reads.
+    """Return the chunks of one step, int64 [count, length + 1]: inputs and targets overlap by one
+    token.
+
+    It is a pure function of its arguments, so resuming needs only the step number. Every chunk is
+    read once before any is read twice.
+
+    Raises:
+        ValueError: if the corpus has fewer chunks than one step reads.
     """
     available = (len(tokens) - 1) // length
     if available < count:
@@ -205,7 +209,10 @@ def split_breaks(
 
 def heldout_windows(tokens: np.ndarray, count: int, window: int) -> np.ndarray:
     """Return up to ``count`` evenly spaced windows of the held-out tokens, int64 [windows, window +
-    1]. Raises: ValueError: if there are fewer tokens than one window.
+    1].
+
+    Raises:
+        ValueError: if there are fewer tokens than one window.
     """
     available = (len(tokens) - 1) // window
     if available < 1:

@@ -43,7 +43,8 @@ def choose_prompts(
     that they need no padding, and the lengths alternate. Documents shorter than a prompt are
     skipped. The same arguments return the same prompts.
 
-    Raises: ValueError: if no document is long enough.
+    Raises:
+        ValueError: if no document is long enough.
     """
     rng = np.random.default_rng(seed)
     batches: list[list[list[int]]] = []

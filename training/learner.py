@@ -9,21 +9,13 @@ from torch import Tensor, nn
 from transformers import Qwen3ForCausalLM
 
 from training.model import build, cross_entropy, distillation_loss
+from training.optimizers import make_optimizers, set_rates
 from training.recipe import StageSettings, TrainingProfile
 
 
 def autocast(device: str) -> torch.autocast:
     """Return the autocast context of training and of measuring: bfloat16 over float32 weights."""
     return torch.autocast(device, torch.bfloat16)
-
-
-def rate_at(step: int, steps: int, run: StageSettings) -> float:
-    """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to
-    ``run.floor``.
-    """
-    rise = min(1.0, (step + 1) / max(1, run.warmup))
-    remaining_share = (steps - step) / max(1.0, run.decay * steps)
-    return rise * (run.floor + (1 - run.floor) * min(1.0, remaining_share))
 
 
 @torch.no_grad()
@@ -38,38 +30,6 @@ def heldout_loss(
             logits = network(ids[:, :-1]).logits
         total += cross_entropy(logits, ids[:, 1:].contiguous()).item() * len(ids)
     return total / len(windows)
-
-
-def optimisers(
-    network: Qwen3ForCausalLM, run: StageSettings, matrix_rate: float
-) -> list[torch.optim.Optimizer]:
-    """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
-
-    Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix;
-    scaled to the magnitude of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a
-    lower loss than AdamW alone at a few million tokens. Each parameter group stores its peak
-    learning rate as ``peak``.
-    """
-    matrices = []
-    others = []
-    for name, parameter in network.named_parameters():
-        is_matrix = parameter.dim() == 2 and "embed" not in name
-        (matrices if is_matrix else others).append(parameter)
-    muon = torch.optim.Muon(
-        matrices,
-        lr=matrix_rate,
-        weight_decay=run.weight_decay,
-        momentum=0.95,
-        adjust_lr_fn="match_rms_adamw",
-    )
-    adam = torch.optim.AdamW(
-        others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-    )
-    optimisers = [muon, adam]
-    for optimiser in optimisers:
-        for group in optimiser.param_groups:
-            group["peak"] = group["lr"]
-    return optimisers
 
 
 def compiled(function: Callable[..., Tensor], profile: TrainingProfile) -> Callable[..., Tensor]:
@@ -114,13 +74,27 @@ class Learner:
         generator = torch.Generator().manual_seed(seed)
         self.profile = profile
         self.network = build(name, profile, generator).to(device)
-        self.optimisers = optimisers(self.network, run, run.rates[name])
+        self.optimizers = self._make_optimizers()
         self.average = (
             [p.detach().clone() for p in self.network.parameters()] if run.average else []
         )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self.heldout: dict[str, float] = {}
         self._loss = compiled(self._forward, profile)
+
+    def _make_optimizers(self) -> list[torch.optim.Optimizer]:
+        matrices = []
+        others = []
+        for name, parameter in self.network.named_parameters():
+            is_matrix = parameter.dim() == 2 and "embed" not in name
+            (matrices if is_matrix else others).append(parameter)
+        return make_optimizers(
+            matrices,
+            others,
+            matrix_rate=self.run.rates[self.name],
+            vector_rate=self.run.vector_rate,
+            weight_decay=self.run.weight_decay,
+        )
 
     def _forward(self, ids: Tensor, targets: Tensor, teacher: Tensor | None) -> Tensor:
         with autocast(self.device):
@@ -140,11 +114,9 @@ class Learner:
     def update(self, step: int, steps: int) -> None:
         """Apply the gradients and clear them."""
         nn.utils.clip_grad_norm_(self.network.parameters(), self.run.clip)
-        share = rate_at(step, steps, self.run)
-        for optimiser in self.optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = group["peak"] * share
-            optimiser.step()
+        set_rates(self.optimizers, self.run.rate_at(step, steps))
+        for optimizer in self.optimizers:
+            optimizer.step()
         self.network.zero_grad(set_to_none=True)
         if self.average:
             # A short memory at the start: the average of the first steps would otherwise contain
@@ -181,7 +153,7 @@ class Learner:
         """Return all that a resumed run needs."""
         return {
             "network": self.network.state_dict(),
-            "optimisers": [o.state_dict() for o in self.optimisers],
+            "optimisers": [optimizer.state_dict() for optimizer in self.optimizers],
             "average": self.average,
             "loss_sum": self.loss_sum,
             "heldout": self.heldout,
@@ -190,8 +162,8 @@ class Learner:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from ``state``."""
         self.network.load_state_dict(state["network"])
-        for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(saved)
+        for optimizer, saved in zip(self.optimizers, state["optimisers"], strict=True):
+            optimizer.load_state_dict(saved)
         self.average = [value.to(self.device) for value in state["average"]]
         self.loss_sum = state["loss_sum"].to(self.device)
         self.heldout = dict(state["heldout"])

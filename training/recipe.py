@@ -1,10 +1,14 @@
 """Model sizes, training settings and profiles as frozen data. Does not import torch."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from hsd_viz.models.families import CODE
+from training.schedules import linear_schedule
 
 HEAD_DIM = 64
+#: The names of the profiles.
+ProfileName = Literal["cpu", "long", "gpu", "tiny"]
 # The models trained by each stage. The drafts share the batches, and so every forward pass of the
 # teacher.
 STAGES = {"target": ("target",), "drafts": ("small", "nano")}
@@ -70,6 +74,10 @@ class StageSettings:
     repeats: float = 0.0
     splits: float = 0.0
     average: float = 0.0
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """Return the learning rate at ``step`` of ``steps``, as a share of its peak."""
+        return linear_schedule(step, steps, warmup=self.warmup, decay=self.decay, floor=self.floor)
 
     def window_at(self, step: int, steps: int) -> int:
         """Return the window length at ``step`` of ``steps``."""
@@ -183,13 +191,17 @@ def _tiny() -> TrainingProfile:
 
 
 _PROFILES = {"cpu": _cpu, "long": _long, "gpu": _gpu, "tiny": _tiny}
-PROFILES = tuple(_PROFILES)
+PROFILES = get_args(ProfileName)
 
 
 def profile(name: str) -> TrainingProfile:
-    """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten;
-    ``gpu`` is for one large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of
-    this name.
+    """Return a profile by name.
+
+    ``cpu`` takes about two hours on two cores, ``long`` about ten; ``gpu`` is for one large GPU,
+    ``tiny`` for tests.
+
+    Raises:
+        ValueError: if there is no profile of this name.
     """
     if name not in _PROFILES:
         raise ValueError(f"unknown profile {name!r}: choose from {', '.join(PROFILES)}")

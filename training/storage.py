@@ -58,8 +58,11 @@ class RunLog:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing
-    the whole group. Raises: ValueError: if another process trains in this folder.
+    """Hold the folder's lock, and publish the process group in ``pid``, for stopping and continuing
+    the whole group.
+
+    Raises:
+        ValueError: if another process trains in this folder.
     """
     with (folder / "lock").open("w") as lock:
         try:

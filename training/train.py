@@ -24,7 +24,7 @@ from transformers import Qwen3ForCausalLM
 from hsd_viz.disk import write_whole
 from hsd_viz.terminal import Status
 from training import data as text
-from training.learner import Learner, Teacher, rate_at
+from training.learner import Learner, Teacher
 from training.model import build, export
 from training.recipe import STAGES, TrainingProfile
 from training.recipe import profile as find_profile
@@ -124,8 +124,10 @@ class TrainingStage:
         }
 
     def restore(self) -> None:
-        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed
-        or profile.
+        """Continue from the checkpoint.
+
+        Raises:
+            ValueError: if the checkpoint is of another seed or profile.
         """
         state = load_checkpoint(self.path)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
@@ -183,7 +185,7 @@ class TrainingStage:
         for learner in self.learners:
             learner.loss_sum.zero_()
         self.summed = 0
-        rate = rate_at(self.step - 1, self.steps, self.run)
+        rate = self.run.rate_at(self.step - 1, self.steps)
         self.log.write(
             "step",
             stage=self.name,
@@ -230,7 +232,9 @@ def to_stderr(line: str) -> None:
 
 def trained_target(out: Path, profile: TrainingProfile) -> Qwen3ForCausalLM:
     """Return the target of a training folder: the better of its last and its averaged weights.
-    Raises: ValueError: if the target has not been trained to its end.
+
+    Raises:
+        ValueError: if the target has not been trained to its end.
     """
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}

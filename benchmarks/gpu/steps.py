@@ -205,8 +205,10 @@ class Steps(DeviceTools):
         return out
 
     def identity(self, draft: str, target: str) -> dict[str, Any]:
-        """Count the greedy texts with drafts that equal plain decoding, in strict mode. Raises:
-        RuntimeError: if one differs.
+        """Count the greedy texts with drafts that equal plain decoding, in strict mode.
+
+        Raises:
+            RuntimeError: if one differs.
         """
         below = self.model(draft, "strict")
         above = self.model(target, "strict")

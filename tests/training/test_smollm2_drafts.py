@@ -19,10 +19,11 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
 from tests.models.small_models import save_form
 from tests.rows import column
+from training.schedules import cosine_schedule
 from training.smollm2 import learn as learn_module
 from training.smollm2.databases import build_own_text, counted_outputs, outputs
 from training.smollm2.export import config_of, tensors_of, write
-from training.smollm2.learn import DraftTraining, command, losses, rate_at, train
+from training.smollm2.learn import DraftTraining, command, losses, train
 from training.smollm2.lessons import (
     Lesson,
     LessonBatch,
@@ -166,7 +167,7 @@ def test_the_losses_of_a_row_by_hand():
 
 
 def test_the_rate_rises_and_falls_to_a_tenth():
-    rates = [rate_at(step, 130) for step in range(130)]
+    rates = [cosine_schedule(step, 130) for step in range(130)]
     assert rates[0] == pytest.approx(1 / 30)
     assert max(rates) == pytest.approx(1.0)
     assert rates.index(max(rates)) in (29, 30)

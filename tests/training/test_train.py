@@ -21,8 +21,8 @@ import torch
 
 from hsd_viz.ladder.torch_modules import load_model
 from tests.rows import column, select
+from training.__main__ import main
 from training.data import Data, prepare
-from training.learner import rate_at
 from training.recipe import STAGES, StageSettings, profile
 from training.storage import LOG, exclusive, load_checkpoint, save_checkpoint
 from training.train import TrainingStage, train_ladder
@@ -167,9 +167,17 @@ def test_exported_weights_are_the_trained_ones(tiny) -> None:
         assert torch.equal(loaded[name], value.half().float()), name
 
 
+@pytest.mark.parametrize("steps", ["target", "target=", "target=x"])
+def test_steps_of_another_form_are_refused_in_one_line(steps, tmp_path, capsys) -> None:
+    assert main(["train", "--out", str(tmp_path), "--steps", steps]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m training: '{steps}' is not STAGE=N, as in target=100\n"
+    )
+
+
 def test_the_learning_rate_rises_stays_and_falls() -> None:
     run = StageSettings(steps=100, rates={}, warmup=10, decay=0.3, floor=0.05)
-    rates = [rate_at(s, 100, run) for s in range(100)]
+    rates = [run.rate_at(step, 100) for step in range(100)]
     assert rates[0] == pytest.approx(0.1)
     assert rates[20] == rates[69] == 1.0
     assert rates[70:] == sorted(rates[70:], reverse=True)

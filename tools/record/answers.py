@@ -256,7 +256,8 @@ def replace_answer(trace: Trace, answer: Recipe, folder: Path) -> list[Path]:
 def first_seed(engine: LocalEngine, answer: Recipe, seeds: Sequence[int], tokens: int) -> int:
     """Return the first seed with which an answer is readable.
 
-    Raises: ValueError: if there is none.
+    Raises:
+        ValueError: if there is none.
     """
     for seed in seeds:
         trace = engine.run(

@@ -237,8 +237,10 @@ def _duration(ns: int) -> str:
 
 
 def stops() -> list[dict[str, Any]]:
-    """Return the stops of the tour as found in the recordings. Raises: ValueError: if a
-    recording lacks an event.
+    """Return the stops of the tour as found in the recordings.
+
+    Raises:
+        ValueError: if a recording lacks an event.
     """
     texts = json.loads(PATH.read_text(encoding="utf-8"))
     for stop in texts:

@@ -25,7 +25,11 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files of a release. Raises: ValueError: if there is no wheel."""
+    """Return the files of a release.
+
+    Raises:
+        ValueError: if there is no wheel.
+    """
     files = sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
     if not any(file.suffix == ".whl" for file in files):
         raise ValueError(f"{folder} contains no wheel: run `python -m build --outdir {folder}`")

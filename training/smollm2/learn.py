@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,8 @@ from torch import Tensor
 
 from hsd_viz import disk
 from hsd_viz.models.files import open_model
+from training.optimizers import make_optimizers, set_rates
+from training.schedules import cosine_schedule
 from training.smollm2.lessons import (
     Lesson,
     LessonBatch,
@@ -72,33 +73,6 @@ def overlap_of(student: Student, head_places: Tensor, lessons: Sequence[Lesson])
     return total / rows
 
 
-def rate_at(step: int, steps: int, warmup: int = 30) -> float:
-    """Return the learning rate as a share of its peak: rising, then half a cosine to a tenth."""
-    if step < warmup:
-        return (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return 0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, progress)))
-
-
-def optimisers_of(student: Student, rate: float, vector_rate: float) -> list[torch.optim.Optimizer]:
-    """Return Muon for the matrices of the layers, AdamW for the head and the norms.
-
-    Each group keeps its peak rate as ``peak``.
-    """
-    matrices = [parameter for name, parameter in student.named_parameters() if "matrices" in name]
-    others = [parameter for name, parameter in student.named_parameters() if "matrices" not in name]
-    optimisers = [
-        torch.optim.Muon(
-            matrices, lr=rate, weight_decay=0.0, momentum=0.95, adjust_lr_fn="match_rms_adamw"
-        ),
-        torch.optim.AdamW(others, lr=vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-    ]
-    for optimiser in optimisers:
-        for group in optimiser.param_groups:
-            group["peak"] = group["lr"]
-    return optimisers
-
-
 class DraftTraining:
     """A draft model in training.
 
@@ -130,12 +104,24 @@ class DraftTraining:
         self.student = Student(files.form, files.tensors, options.layers, self._head_tokens)
         self.head_places = torch.full((files.form.vocabulary,), -1)
         self.head_places[self._head_tokens] = torch.arange(len(self._head_tokens))
-        self._optimisers = optimisers_of(self.student, options.rate, options.vector_rate)
+        self._optimizers = self._make_optimizers()
         self.step = 0
         self.seen = 0
         self.seconds = 0.0
         if checkpoint is not None:
             self._resume(checkpoint)
+
+    def _make_optimizers(self) -> list[torch.optim.Optimizer]:
+        matrices = []
+        others = []
+        for name, parameter in self.student.named_parameters():
+            (matrices if "matrices" in name else others).append(parameter)
+        return make_optimizers(
+            matrices,
+            others,
+            matrix_rate=self.options.rate,
+            vector_rate=self.options.vector_rate,
+        )
 
     @property
     def checkpoint(self) -> Path:
@@ -151,17 +137,15 @@ class DraftTraining:
         """Update the student by a batch; return the cross-entropy and the overlap before it."""
         began = time.monotonic()
         options = self.options
-        for optimiser in self._optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = group["peak"] * rate_at(self.step, options.steps)
+        set_rates(self._optimizers, cosine_schedule(self.step, options.steps))
         with torch.autocast("cpu", torch.bfloat16):
             entropy, variation = losses(self.student, self.head_places, batch)
         share = 0.5 if self.step >= options.half * options.steps else 0.0
         self.student.zero_grad()
         ((1 - share) * entropy + share * variation).backward()
         torch.nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
-        for optimiser in self._optimisers:
-            optimiser.step()
+        for optimizer in self._optimizers:
+            optimizer.step()
         self.step += 1
         self.seen += len(batch.places)
         self.seconds += time.monotonic() - began
@@ -175,7 +159,7 @@ class DraftTraining:
         """Write a checkpoint, and ``facts`` beside it."""
         state = {
             "student": self.student.state_dict(),
-            "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
+            "optimisers": [optimizer.state_dict() for optimizer in self._optimizers],
             "step": self.step,
             "seen": self.seen,
             "seconds": self.seconds,
@@ -189,8 +173,8 @@ class DraftTraining:
 
     def _resume(self, state: dict[str, Any]) -> None:
         self.student.load_state_dict(state["student"])
-        for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(saved)
+        for optimizer, saved in zip(self._optimizers, state["optimisers"], strict=True):
+            optimizer.load_state_dict(saved)
         self.step = state["step"]
         self.seen = state["seen"]
         self.seconds = state["seconds"]
