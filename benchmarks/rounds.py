@@ -22,6 +22,7 @@ import torch
 
 from benchmarks.gpu.tools import random_llama
 from benchmarks.harness import arguments, command
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -204,7 +205,9 @@ def host_alone(rounds: int, graph: Sweep) -> dict[str, Any]:
         Level("draft", models[0].session(tokens + PROMPT), LOOKAHEAD),
         Level("target", models[1].session(tokens + PROMPT)),
     ]
-    loop = DeviceDecode(levels, None, SAMPLING, list(range(PROMPT)), max_new_tokens=tokens)
+    loop = DeviceDecode(
+        DecodeInputs(levels, None, SAMPLING, list(range(PROMPT)), max_new_tokens=tokens)
+    )
     for _ in loop.prefill():
         pass
     steps = loop.rounds()

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.gpu.tools import MANY, DeviceTools
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -52,7 +53,7 @@ def _loop(
     levels.append(Level("target", target.session(length)))
     on_device = can_decode([*drafts, target], sampling.rule)
     loop_class = DeviceDecode if on_device else Loop
-    loop = loop_class(levels, None, sampling, prompt, max_new_tokens=tokens)
+    loop = loop_class(DecodeInputs(levels, None, sampling, prompt, max_new_tokens=tokens))
     deque(loop.prefill(), maxlen=0)
     return loop
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter_ns
 from typing import Any
 
+from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import StateSource
@@ -24,14 +26,11 @@ PREFILL_CHUNK = 512
 LIKELIEST = 5
 
 
-class Decode(ABC):
-    """The decode of a prompt. Times are in nanoseconds from its start.
+@dataclass(frozen=True, slots=True)
+class DecodeInputs:
+    """The models of a decode, and what they decode.
 
-    Once the text fills the context of a draft model, decoding continues without that model: the
-    level below it then drafts for the level above it. Which models take part depends only on the
-    length of the text.
-
-    Args:
+    Attributes:
         levels: the levels of the models, the target last.
         drafter: the database or baseline below the models; ``None`` if there is none.
         sampling: the sampling settings.
@@ -43,53 +42,60 @@ class Decode(ABC):
             of the drafter.
         details: the number of most likely tokens that are recorded for each row of the target;
             0 records none.
+    """
+
+    levels: Sequence[Level]
+    drafter: Drafter | None
+    sampling: Sampling
+    prompt: Sequence[int]
+    _: KW_ONLY
+    max_new_tokens: int
+    positions: int | None = None
+    eos: frozenset[int] = frozenset()
+    budget: int | None = None
+    details: int = 0
+
+
+class Decode(ABC):
+    """The decode of a prompt. Times are in nanoseconds from its start.
+
+    Which models take part depends only on the length of the text
+    (:class:`~hsd_viz.decoding.level_stack.LevelStack`).
 
     Attributes:
+        drafter: the database or baseline below the models; ``None`` if there is none.
+        sampling: the sampling settings.
         text: the tokens of the prompt and the emitted tokens.
-        written: the levels of all models in the stack, the target last.
-        models: the levels of the models that still take part, the target last.
-        lowest: the level of the first model: 1 above a drafter, which is level 0, else 0.
-        top: the level of the target.
-        places: the index in the stack of each level that takes part, as in the trace.
         limit: the largest length of the text in tokens.
-        reach: the length of the text up to which all levels can draft.
+        eos: the tokens that end the text.
+        budget: the largest number of nodes in a draft of the drafter.
+        details: the number of most likely tokens that are recorded for each row of the target.
+        written: the levels of all models in the stack, the target last.
+        levels: the levels that take part.
         watched: the session of the target, if the drafter needs the states of a layer.
     """
 
-    def __init__(
-        self,
-        levels: Sequence[Level],
-        drafter: Drafter | None,
-        sampling: Sampling,
-        prompt: Sequence[int],
-        *,
-        max_new_tokens: int,
-        positions: int | None = None,
-        eos: frozenset[int] = frozenset(),
-        budget: int | None = None,
-        details: int = 0,
-    ) -> None:
-        assert prompt and levels and max_new_tokens > 0
+    def __init__(self, inputs: DecodeInputs) -> None:
+        prompt = inputs.prompt
+        drafter = inputs.drafter
+        assert prompt and inputs.levels and inputs.max_new_tokens > 0
         self.drafter = drafter
-        self.sampling = sampling
+        self.sampling = inputs.sampling
         self.text = list(prompt)
-        self.eos = eos
-        self.details = details
-        longest = len(prompt) + max_new_tokens
-        self.limit = min(longest, positions or longest)
-        self.budget = budget
-        if budget is None and drafter is not None:
+        self.eos = inputs.eos
+        self.details = inputs.details
+        longest = len(prompt) + inputs.max_new_tokens
+        self.limit = min(longest, inputs.positions or longest)
+        self.budget = inputs.budget
+        if self.budget is None and drafter is not None:
             self.budget = drafter.nodes
         self._zero = perf_counter_ns()
-        self.written = list(levels)
-        self.models = list(levels)
-        self.lowest = 0 if drafter is None else 1
-        self.places = list(range(self.lowest + len(self.models)))
-        self.leave_full_levels()
+        self.written = list(inputs.levels)
+        self.levels = LevelStack(self.written, has_drafter=drafter is not None, limit=self.limit)
+        self.levels.leave_full(len(prompt))
         self.watched: StateSource | None = None
         if drafter is not None and drafter.state_depth is not None:
-            self.watched = self._watch(levels[-1].session, drafter.state_depth)
-        self.prepare()
+            self.watched = self._watch(self.written[-1].session, drafter.state_depth)
 
     @staticmethod
     def _watch(target: object, depth: float) -> StateSource:
@@ -107,9 +113,6 @@ class Decode(ABC):
             )
         target.watch(depth)
         return target
-
-    def prepare(self) -> None:  # noqa: B027 (most decodes need it, not all)
-        """Finish the construction: create what a subclass needs beside its levels and limits."""
 
     @abstractmethod
     def prefill(self) -> Iterator[tuple[str, int, int]]:
@@ -129,11 +132,6 @@ class Decode(ABC):
         texts of tokens.
         """
 
-    def model(self, i: int) -> Level:
-        """Return level ``i``, which must be a model."""
-        assert i >= self.lowest
-        return self.models[i - self.lowest]
-
     def elapsed(self) -> int:
         """Return the nanoseconds since the start."""
         return perf_counter_ns() - self._zero
@@ -147,19 +145,3 @@ class Decode(ABC):
         from the decode.
         """
         self._zero = perf_counter_ns() - now
-
-    def leave_full_levels(self) -> None:
-        """Remove the draft models whose context is full, and set ``top`` and ``reach``."""
-        length = len(self.text)
-        contexts = [self.limit]
-        for k in reversed(range(len(self.models) - 1)):
-            level = self.models[k]
-            if level.positions is None:
-                continue
-            if level.positions > length:
-                contexts.append(level.positions)
-            else:
-                del self.models[k]
-                del self.places[self.lowest + k]
-        self.top = len(self.places) - 1
-        self.reach = min(contexts)

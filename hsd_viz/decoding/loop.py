@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode
+from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode, DecodeInputs
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.levels import Verification
 from hsd_viz.decoding.record import Log
@@ -42,11 +42,12 @@ class Loop(Decode):
         hooks: the hooks of the runtime of the sessions.
     """
 
-    def prepare(self) -> None:
-        self.hooks = LoopHooks()
+    def __init__(self, inputs: DecodeInputs) -> None:
+        super().__init__(inputs)
         self.draws = Draws(self.sampling.seed)
         self.log = Log(self.now)
         self.record = _record_of(self.drafter, self.sampling, self.details)
+        self.hooks = LoopHooks()
 
     def now(self) -> int:
         ready = self.hooks.result_time
@@ -58,15 +59,16 @@ class Loop(Decode):
             start = self.now()
             self.drafter.start(self.text)
             self.log.call(0, self.drafter.name, "prefill", start, len(self.text))
-        for i, level in enumerate(self.models, self.lowest):
+        for i, level in enumerate(self.levels.models, self.levels.first_model):
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
                 level.session.feed(chunk)
-                if self.watched is not None and i == self.top:
+                if self.watched is not None and i == self.levels.top:
                     assert self.drafter is not None
                     self.drafter.observe_states(self.watched.states(range(len(chunk))))
-                self.log.call(self.places[i], level.name, "prefill", start, len(chunk), begin)
+                place = self.levels.written_index(i)
+                self.log.call(place, level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
         self.hooks.after_prefill()
 
@@ -74,10 +76,10 @@ class Loop(Decode):
         """Decode until EOS or a limit, yielding the target's verification after each round."""
         done = False
         while not done and len(self.text) < self.limit:
-            if len(self.text) >= self.reach:
-                self.leave_full_levels()
+            if len(self.text) >= self.levels.reach:
+                self.levels.leave_full(len(self.text))
                 self.hooks.after_leaving_levels()
-            verified = self.round(self.top, self.reach - len(self.text))
+            verified = self.round(self.levels.top, self.levels.reach - len(self.text))
             self.text += verified.tokens
             done = self.text[-1] in self.eos
             yield verified
@@ -94,9 +96,9 @@ class Loop(Decode):
             room: the largest number of tokens to emit.
         """
         self.hooks.before_round(i)
-        self.log.open_round(self.places[i])
+        self.log.open_round(self.levels.written_index(i))
         verified = self.verify(i, self.draft(i - 1, room - 1))
-        if i == self.top and self.drafter is not None:
+        if i == self.levels.top and self.drafter is not None:
             self._update_drafter(verified)
         self.log.close_round(verified)
         self.hooks.after_round(i)
@@ -114,11 +116,10 @@ class Loop(Decode):
         if i >= 0:
             self.hooks.before_draft(i)
         if i < 0 or room <= 0:
-            has_drafts = self.places[self.top] > 0
-            return Draft(DraftTree(why_empty="no room" if has_drafts else "off"))
-        if i < self.lowest:
+            return Draft(DraftTree(why_empty="no room" if self.levels.has_drafts else "off"))
+        if i < self.levels.first_model:
             return self.look_up(room)
-        level = self.model(i)
+        level = self.levels[i]
         assert level.lookahead is not None
         wanted = min(level.lookahead, room)
         if i == 0:
@@ -150,25 +151,26 @@ class Loop(Decode):
 
         The level emits the accepted tokens and one token of its own.
         """
-        level = self.model(i)
+        level = self.levels[i]
         tree = draft.tree
         base = len(self.text)
         session = level.verifier
         cached = session.length
         pending = self.text[cached:]
-        record = self.record if i == self.top else RecordOptions()
+        record = self.record if i == self.levels.top else RecordOptions()
         if level.confidence and self.sampling.greedy:
             # Greedy decoding has no rows, so the probabilities of tokens come from the details.
             record = RecordOptions(details=1)
 
         start = self.now()
-        verdict = session.verify(pending, draft, self.sampling, self.numbers(i, draft), record)
+        numbers = self.numbers_to_verify(i, draft)
+        verdict = session.verify(pending, draft, self.sampling, numbers, record)
         end = self._end_among(tree.tokens[node] for node in verdict.accepted)
         accepted = verdict.accepted[:end]
         session.keep(base, accepted)
-        for below in self.models[: i - self.lowest]:
+        for below in self.levels.below(i):
             below.session.truncate(base + len(accepted))
-        place = self.places[i]
+        place = self.levels.written_index(i)
         self.log.call(place, level.name, "verify", start, len(pending) + len(tree), cached)
 
         tokens = [tree.tokens[node] for node in accepted]
@@ -196,13 +198,13 @@ class Loop(Decode):
 
         An EOS token in the prompt does not end the draft.
         """
-        level = self.model(i)
+        level = self.levels[i]
         cached = level.session.length
         pending = self.text[cached:]
-        numbers = self.draft_numbers(n)
+        numbers = self.numbers_to_draft(n)
         start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos, level.confidence)
-        place = self.places[i]
+        place = self.levels.written_index(i)
         fed = len(pending) + chain.forwards - 1
         self.log.call(place, level.name, "draft", start, fed, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
@@ -226,7 +228,7 @@ class Loop(Decode):
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
         return Draft(tree, [[0]] * len(tree))
 
-    def numbers(self, i: int, draft: Draft) -> UniformNumbers | None:
+    def numbers_to_verify(self, i: int, draft: Draft) -> UniformNumbers | None:
         """Return the uniform numbers for a verification by level ``i``; ``None`` if it needs none
         or the runtime draws them.
 
@@ -242,13 +244,13 @@ class Loop(Decode):
         else:
             longest = max(draft.tree.depths(), default=0)
         places = 1 + longest
-        if i < self.top:
+        if i < self.levels.top:
             return UniformNumbers(self.draws.fresh(places), u)
         base = len(self.text)
         r = [self.draws.at(base + k) for k in range(places)]
         return UniformNumbers(r, u)
 
-    def draft_numbers(self, n: int) -> UniformNumbers | None:
+    def numbers_to_draft(self, n: int) -> UniformNumbers | None:
         """Return the uniform numbers for ``n`` draft tokens, each used only once; ``None`` if they
         need none or the runtime draws them.
         """
@@ -267,7 +269,7 @@ class Loop(Decode):
             n: the number of tokens in the draft.
             wanted: the number of tokens that were requested.
         """
-        level = self.model(i)
+        level = self.levels[i]
         if not level.confidence:
             return None
         if last in self.eos:

@@ -46,7 +46,7 @@ class NativeDecode(Decode):
         if self.drafter is not None:
             # The drafter reads the prompt in a single call.
             self._more = self._call(0, "calls")
-        for level in self.models:
+        for level in self.levels.models:
             for begin in range(0, max(1, to_feed), PREFILL_CHUNK):
                 self._more = self._call(0, "calls")
                 if to_feed:

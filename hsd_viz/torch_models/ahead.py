@@ -128,7 +128,7 @@ class RoundsAhead:
         """
         self._started = []
         self._is_first = first
-        top = self._loop.top
+        top = self._loop.levels.top
         self._round_of(top, opens=top)
         return Ahead(self._started, self._feed.board.fetch(len(self._started)))
 
@@ -138,7 +138,7 @@ class RoundsAhead:
         If the text ends with the current round, the steps of the next one change nothing. A middle
         level needs verdicts, and the random numbers on the device must suffice for both rounds.
         """
-        top = self._loop.top
+        top = self._loop.levels.top
         if not works_beside(self._feed.board.device) or top > 1:
             return False
         at_most = 2 * self._feed.plan.places(top) + 1
@@ -166,7 +166,7 @@ class RoundsAhead:
     def _room(self, level: int) -> int:
         """Return the largest number of tokens that ``level`` may propose in this target round."""
         loop = self._loop
-        return loop.reach - (loop.top - level) - len(loop.text)
+        return loop.levels.reach - (loop.levels.top - level) - len(loop.text)
 
     def _draft_of(self, level: int, opens: int) -> None:
         """Start the draft of ``level`` for the level above."""
@@ -193,10 +193,10 @@ class RoundsAhead:
         above that it has not read.
         """
         loop = self._loop
-        usual = loop.top - level + 1
+        usual = loop.levels.top - level + 1
         if not self._is_first:
             return usual
-        return max(usual, len(loop.text) - loop.model(level).session.length)
+        return max(usual, len(loop.text) - loop.levels[level].session.length)
 
     def _wants_more(self, level: int, first: int) -> bool:
         """Wait for the verdicts so far, and return whether a draft of ``level`` needs more tokens.
@@ -214,7 +214,7 @@ class RoundsAhead:
             return False
         tokens = last.emitted(loop.eos)
         base = level_lines[0].at
-        room = loop.reach - (loop.top - level) - base
+        room = loop.levels.reach - (loop.levels.top - level) - base
         held = last.at + len(tokens) - base
         wanted = min(self._feed.plan.lookaheads[level], room)
         return held < wanted and tokens[-1] not in loop.eos

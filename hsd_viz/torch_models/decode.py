@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import (
@@ -121,7 +122,7 @@ class DeviceRounds(LoopHooks):
 
     def before_round(self, i: int) -> None:
         loop = self._loop
-        if i < loop.top:
+        if i < loop.levels.top:
             return
         if not self._ahead.has_next:
             self.feed.replace_numbers()
@@ -131,7 +132,7 @@ class DeviceRounds(LoopHooks):
             self.result_time = start
 
     def after_round(self, i: int) -> None:
-        if i == self._loop.top:
+        if i == self._loop.levels.top:
             self.result_time = None
 
     def before_draft(self, i: int) -> None:
@@ -173,7 +174,7 @@ class DeviceRounds(LoopHooks):
         """Start a verification on the device, and wait for its line."""
         on_device = self.feed.board
         on_device.run(step)
-        if step.level < self._loop.top:
+        if step.level < self._loop.levels.top:
             on_device.send([0], on_device.state.marks, layout.LINE)
         line = read_line(on_device.read(1)[0], step.places)
         self.feed.used = line.used
@@ -182,7 +183,7 @@ class DeviceRounds(LoopHooks):
     def _set_levels(self) -> None:
         """Set the plan for the current levels, and wrap their sessions."""
         self._sessions = []
-        for i, level in enumerate(self._loop.models, self._loop.lowest):
+        for i, level in enumerate(self._loop.levels.models, self._loop.levels.first_model):
             session = level.session
             inner = session.inner if isinstance(session, BoardSession) else session
             assert isinstance(inner, CompiledSession)
@@ -192,9 +193,9 @@ class DeviceRounds(LoopHooks):
 
     def _plan(self, vocabulary: int) -> StackPlan:
         loop = self._loop
-        lookaheads = [level.lookahead or 0 for level in loop.models[:-1]]
+        lookaheads = [level.lookahead or 0 for level in loop.levels.models[:-1]]
         return StackPlan(
-            lookaheads=(*[0] * loop.lowest, *lookaheads),
+            lookaheads=(*[0] * loop.levels.first_model, *lookaheads),
             drafter=loop.budget or 0 if loop.drafter else 0,
             shaping=Shaping.of(loop.sampling, vocabulary),
             rule=loop.sampling.rule,
@@ -212,8 +213,8 @@ class DeviceDecode(Loop):
         rounds_on_device: the hooks of the loop.
     """
 
-    def prepare(self) -> None:
-        super().prepare()
+    def __init__(self, inputs: DecodeInputs) -> None:
+        super().__init__(inputs)
         self.rounds_on_device = DeviceRounds(self)
         self.hooks = self.rounds_on_device
 

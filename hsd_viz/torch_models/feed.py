@@ -47,9 +47,10 @@ class Feed:
         """
         loop = self._loop
         self.plan = plan
-        self.base = [len(loop.text)] * (loop.top + 1)
-        margin = 2 * plan.most(loop.top - 1) + loop.top + 2 if loop.top else 2
-        for session, level in zip(sessions, loop.models, strict=True):
+        top = loop.levels.top
+        self.base = [len(loop.text)] * (top + 1)
+        margin = 2 * plan.most(top - 1) + top + 2 if top else 2
+        for session, level in zip(sessions, loop.levels.models, strict=True):
             session.reserve(min(loop.limit, level.positions or loop.limit) + margin)
         models = [session.model for session in sessions]
         caches = [session.cache for session in sessions]
@@ -76,13 +77,14 @@ class Feed:
         values = {
             layout.END: end,
             layout.USED: self.used,
-            layout.LIMIT: loop.reach,
+            layout.LIMIT: loop.levels.reach,
             layout.PROMPT: self._prompt,
             layout.TOP_K: loop.sampling.top_k,
         }
-        for level in range(loop.top):
+        for level in range(loop.levels.top):
             values[layout.base_mark(self.plan, level)] = self.base[level]
-        lengths = [0] * loop.lowest + [level.session.length for level in loop.models]
+        lengths = [0] * loop.levels.first_model
+        lengths += [level.session.length for level in loop.levels.models]
         self.board.send(layout.integers(self.plan, values, lengths), self.board.state.marks)
 
     def send_draft(self, level: int, draft: Draft) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -49,7 +50,7 @@ def decoded(loop_class: type[Loop], models: list, sampling: Sampling) -> list[in
     levels = []
     for model, lookahead in zip(models, [*[3, 6][: len(models) - 1], None], strict=True):
         levels.append(Level("m", model.session(80), lookahead))
-    loop = loop_class(levels, None, sampling, text(12), max_new_tokens=60)
+    loop = loop_class(DecodeInputs(levels, None, sampling, text(12), max_new_tokens=60))
     for _ in loop.prefill():
         pass
     for _ in loop.rounds():

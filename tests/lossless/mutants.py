@@ -19,7 +19,7 @@ class MiddleSamplesItsRow(Loop):
 
     def verify(self, i, draft):
         verified = super().verify(i, draft)
-        if i < self.top and draft.rows is not None and verified.outcome == "correction":
+        if i < self.levels.top and draft.rows is not None and verified.outcome == "correction":
             verified.tokens[-1] = draw(
                 verified.verdict.rows[verified.verdict.row], self.draws.fresh(1)[0]
             )
@@ -31,7 +31,7 @@ class ResidualProposed(Loop):
 
     def verify(self, i, draft):
         verified = super().verify(i, draft)
-        if i < self.top and draft.rows is not None and verified.outcome == "correction":
+        if i < self.levels.top and draft.rows is not None and verified.outcome == "correction":
             rows = verified.verdict.rows.copy()
             row = verified.verdict.row
             left = np.maximum(rows[row] - draft.rows[row], 0)
@@ -45,7 +45,7 @@ class DraftersRowProposed(Loop):
 
     def verify(self, i, draft):
         verified = super().verify(i, draft)
-        if i < self.top and draft.rows is not None:
+        if i < self.levels.top and draft.rows is not None:
             n = len(verified.accepted)
             verified.verdict.rows = np.concatenate([draft.rows[:n], verified.verdict.rows[n:]])
         return verified
@@ -70,7 +70,7 @@ class StopsAfterUnlikelyToken(Loop):
         if i == 0:
             for n in range(1, len(out)):
                 if out.rows[n - 1, out.tree.tokens[n - 1]] < 0.25:
-                    self.model(0).session.truncate(len(self.text) + n - 1)
+                    self.levels[0].session.truncate(len(self.text) + n - 1)
                     return Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
         return out
 
@@ -81,7 +81,7 @@ class RowBeforeTemperature(Loop):
     def sample(self, i, n):
         out = super().sample(i, n)
         before = [self.text[-1], *out.tree.tokens[:-1]]
-        scores = self.model(i).session.logits[before]
+        scores = self.levels[i].session.logits[before]
         out.rows = distribution(
             scores, replace(self.sampling, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
         )
@@ -92,7 +92,7 @@ class SoftmaxOfArgMax(Loop):
     """Rule 6: the draft is the arg-max, its q the softmax."""
 
     def sample(self, i, n):
-        session = self.model(i).session
+        session = self.levels[i].session
         tokens = []
         rows = []
         for _ in range(n):
@@ -105,8 +105,8 @@ class SoftmaxOfArgMax(Loop):
 class OneNumberForAllPlaces(Loop):
     """All places of a draft are judged with one random number."""
 
-    def numbers(self, i, draft):
-        numbers = super().numbers(i, draft)
+    def numbers_to_verify(self, i, draft):
+        numbers = super().numbers_to_verify(i, draft)
         return numbers._replace(u=list(numbers.u[:1]) * len(numbers.u))
 
 
@@ -134,7 +134,7 @@ class EachSiblingTriedAlone(Loop):
     def verify(self, i, draft):
         verified = super().verify(i, draft)
         tree = draft.tree
-        scores = self.model(i).session.logits[[self.text[-1], *tree.tokens]]
+        scores = self.levels[i].session.logits[[self.text[-1], *tree.tokens]]
         p = distribution(scores, self.sampling)
         path = []
         place = -1
@@ -150,7 +150,7 @@ class EachSiblingTriedAlone(Loop):
             path.append(hit)
         verified.accepted = path
         verified.tokens = [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
-        session = self.model(i).session
+        session = self.levels[i].session
         session.truncate(len(self.text))
         if path:
             session.feed(verified.tokens[:-1])
@@ -177,7 +177,7 @@ class UnsureTokenDropped(Loop):
 
     def sample(self, i, n):
         out = super().sample(i, n)
-        unsure = len(out) > 1 and reaches(out)[-1] < self.model(i).confidence
+        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
         return shortened(out, len(out) - 1) if unsure else out
 
 
@@ -186,7 +186,7 @@ class UnsureTokenOfAMiddleLevelDropped(Loop):
 
     def draft(self, i, room):
         out = super().draft(i, room)
-        if i == 0 or len(out) < 2 or reaches(out)[-1] >= self.model(i).confidence:
+        if i == 0 or len(out) < 2 or reaches(out)[-1] >= self.levels[i].confidence:
             return out
         return shortened(out, len(out) - 1)
 
@@ -207,7 +207,7 @@ class UnsureDraftHalved(Loop):
 
     def sample(self, i, n):
         out = super().sample(i, n)
-        unsure = len(out) > 1 and reaches(out)[-1] < self.model(i).confidence
+        unsure = len(out) > 1 and reaches(out)[-1] < self.levels[i].confidence
         return shortened(out, len(out) // 2) if unsure else out
 
 
@@ -215,7 +215,7 @@ class SurerOfTwoDrafts(Loop):
     """Two drafts are drawn, and the surer one is proposed with the rows that it was drawn from."""
 
     def sample(self, i, n):
-        session = self.model(i).session
+        session = self.levels[i].session
         length = session.length
         first = super().sample(i, n)
         session.truncate(length)
@@ -232,5 +232,5 @@ class CutInsideARound(Loop):
         out = super().draft(i, room)
         if i <= 0 or not len(out):
             return out
-        unsure = [k for k, reach in enumerate(reaches(out)) if reach < self.model(i).confidence]
+        unsure = [k for k, reach in enumerate(reaches(out)) if reach < self.levels[i].confidence]
         return shortened(out, unsure[0] + 1) if unsure else out

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -93,7 +94,13 @@ def run(
     if kind:
         levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
     loop = Loop(
-        levels, None, sampling or Sampling(temperature=1.0, seed=seed), [0], max_new_tokens=tokens
+        DecodeInputs(
+            levels,
+            None,
+            sampling or Sampling(temperature=1.0, seed=seed),
+            [0],
+            max_new_tokens=tokens,
+        )
     )
     list(loop.prefill())
     return loop
@@ -139,7 +146,7 @@ class SoftmaxOfText(Loop):
 
     def sample(self, i, n):
         out = super().sample(i, n)
-        vocabulary = self.models[-1].session._logits.shape[-1]
+        vocabulary = self.levels.models[-1].session._logits.shape[-1]
         out.rows = np.full((len(out), vocabulary), 1 / vocabulary)
         return out
 

@@ -48,7 +48,7 @@ def p_value(tokens: list[int], exact: np.ndarray, order: int) -> float:
 
 def fit(loop: Loop) -> float:
     """The smaller p-value of bigrams and trigrams."""
-    exact = distribution(loop.models[-1].session.logits, loop.sampling)
+    exact = distribution(loop.levels.models[-1].session.logits, loop.sampling)
     tokens = sample(loop)
     return min(p_value(tokens, exact, 1), p_value(tokens, exact, 2))
 

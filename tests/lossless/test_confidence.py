@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -85,12 +86,14 @@ class Instance:
             Level("target", ToySession(self.tables[-1])),
         ]
         return cls(
-            levels,
-            self.drafter,
-            self.sampling,
-            [0, 1],
-            max_new_tokens=self.new_tokens,
-            eos=self.eos,
+            DecodeInputs(
+                levels,
+                self.drafter,
+                self.sampling,
+                [0, 1],
+                max_new_tokens=self.new_tokens,
+                eos=self.eos,
+            )
         )
 
     def error(self, cls: type[Loop] = Loop) -> float:
@@ -140,7 +143,7 @@ def drafts_by_hand(sampling: Sampling, confidences: list[float], lookaheads: lis
         *map(Level, names, map(ToySession, tables), lookaheads, confidences),
         Level("target", ToySession(tables[-1])),
     ]
-    loop = Loop(levels, None, sampling, [0, 1], max_new_tokens=12)
+    loop = Loop(DecodeInputs(levels, None, sampling, [0, 1], max_new_tokens=12))
     loop.draws = AlwaysInTheMiddle()
     list(loop.prefill())
     list(loop.rounds())
@@ -191,12 +194,14 @@ def test_with_greedy_decoding_the_text_is_that_of_the_target_alone():
         instance.sampling = Sampling(temperature=0.0)
         instance.new_tokens = 12
         plain = Loop(
-            [Level("target", ToySession(instance.tables[-1]))],
-            None,
-            instance.sampling,
-            [0, 1],
-            max_new_tokens=12,
-            eos=instance.eos,
+            DecodeInputs(
+                [Level("target", ToySession(instance.tables[-1]))],
+                None,
+                instance.sampling,
+                [0, 1],
+                max_new_tokens=12,
+                eos=instance.eos,
+            )
         )
         loops = [plain, instance.loop()]
         for loop in loops:

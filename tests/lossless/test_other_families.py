@@ -11,6 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
@@ -85,6 +86,8 @@ def compiled(models, lookaheads, database: bool, prompt: list[int]) -> list[int]
         reference = DatabaseDrafter(("context",), {})
         drafter = NativeDatabaseDrafter(default_build().library, reference)
     levels = levels_of((model.session() for model in models), lookaheads)
-    loop = NativeDecode(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
+    loop = NativeDecode(
+        DecodeInputs(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
+    )
     list(loop.prefill())
     return list(chain.from_iterable(loop.rounds()))

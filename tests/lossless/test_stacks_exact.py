@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding import verify
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import VerifiedDraft
@@ -92,7 +93,7 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
 
     def text(choices) -> tuple[int, ...]:
         levels = levels_of(map(ToySession, tables), lookaheads)
-        loop = cls(levels, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos)
+        loop = cls(DecodeInputs(levels, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos))
         loop.draws = EnumeratedDraws(choices)
         list(loop.prefill())
         return tuple(sample(loop))

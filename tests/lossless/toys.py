@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -104,15 +105,17 @@ def loop_of(
     """The loop over table models, after its prefill; the last table is the target's."""
     levels = levels_of(map(session, tables), lookaheads)
     loop = cls(
-        levels,
-        drafter,
-        sampling,
-        [0],
-        max_new_tokens=tokens,
-        positions=positions,
-        eos=eos,
-        budget=budget,
-        details=details,
+        DecodeInputs(
+            levels,
+            drafter,
+            sampling,
+            [0],
+            max_new_tokens=tokens,
+            positions=positions,
+            eos=eos,
+            budget=budget,
+            details=details,
+        )
     )
     list(loop.prefill())
     return loop

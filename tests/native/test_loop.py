@@ -11,7 +11,7 @@ from itertools import chain
 import pytest
 import torch
 
-from hsd_viz.decoding.decode import Decode
+from hsd_viz.decoding.decode import Decode, DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -69,15 +69,17 @@ class Case:
     def loop(self, cls: type[Decode], drafter: Drafter | None) -> Decode:
         """Return a decode that has not begun."""
         return cls(
-            opened(self.levels),
-            drafter,
-            self.sampling,
-            self.prompt,
-            max_new_tokens=self.max_new_tokens,
-            positions=self.positions,
-            eos=self.eos,
-            budget=self.budget,
-            details=self.details,
+            DecodeInputs(
+                opened(self.levels),
+                drafter,
+                self.sampling,
+                self.prompt,
+                max_new_tokens=self.max_new_tokens,
+                positions=self.positions,
+                eos=self.eos,
+                budget=self.budget,
+                details=self.details,
+            )
         )
 
 
@@ -225,7 +227,9 @@ def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
     for name, look in (("odd", 4), ("long heads", None)):
         levels.append(Level(name, native(name).session(), look))
     drafter = NativeDatabaseDrafter(default_build().library, DatabaseDrafter(("context",), {}))
-    loop = NativeDecode(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
+    loop = NativeDecode(
+        DecodeInputs(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
+    )
     stages = [*loop.prefill()]
     assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][
         : 2 * (n > 1)
@@ -243,7 +247,13 @@ def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
 
 def test_a_token_outside_of_the_vocabulary_is_refused():
     loop = NativeDecode(
-        [Level("odd", native("odd").session())], None, Sampling(), [1, 5000, 3], max_new_tokens=2
+        DecodeInputs(
+            [Level("odd", native("odd").session())],
+            None,
+            Sampling(),
+            [1, 5000, 3],
+            max_new_tokens=2,
+        )
     )
     with pytest.raises(ValueError, match="vocabulary"):
         list(loop.prefill())

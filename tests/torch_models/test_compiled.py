@@ -11,6 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -140,12 +141,16 @@ def test_a_decode_reserves_all_it_needs_before_its_first_round():
     model = CompiledModel(eager("llama", torch.float64), compiler=Graph)
     prompt = text_of(40)
     loop = DeviceDecode(
-        [Level("target", model.session(1))], None, Sampling(), prompt, max_new_tokens=230
+        DecodeInputs(
+            [Level("target", model.session(1))], None, Sampling(), prompt, max_new_tokens=230
+        )
     )
     list(loop.prefill())
     assert loop.board.state.text.shape[0] == 512
     plain = Loop(
-        [Level("target", model.eager.session())], None, Sampling(), prompt, max_new_tokens=230
+        DecodeInputs(
+            [Level("target", model.eager.session())], None, Sampling(), prompt, max_new_tokens=230
+        )
     )
     list(plain.prefill())
     for each in (loop, plain):
@@ -167,7 +172,9 @@ def test_decodes_whose_caches_have_one_size_share_their_graphs():
 
     def graphs_after(new_tokens: int) -> int:
         level = Level("target", model.session(40 + new_tokens))
-        loop = DeviceDecode([level], None, Sampling(), text_of(40), max_new_tokens=new_tokens)
+        loop = DeviceDecode(
+            DecodeInputs([level], None, Sampling(), text_of(40), max_new_tokens=new_tokens)
+        )
         list(loop.prefill())
         list(itertools.islice(loop.rounds(), 3))
         return len(compiled)
@@ -241,7 +248,7 @@ def test_strict_greedy_texts_are_equal_on_200_of_200():
         prompt = text_of(225 + number % 20, seed=number)
 
         def text(loop_class, levels, drafter, prompt=prompt):
-            loop = loop_class(levels, drafter, Sampling(), prompt, max_new_tokens=24)
+            loop = loop_class(DecodeInputs(levels, drafter, Sampling(), prompt, max_new_tokens=24))
             list(loop.prefill())
             for _ in loop.rounds():
                 pass

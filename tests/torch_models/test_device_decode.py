@@ -14,6 +14,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers
@@ -176,14 +178,14 @@ def test_a_full_draft_model_is_left_while_the_device_has_the_next_round(
     """The steps of that round are done before those of the remaining levels, and its results are
     not read.
     """
-    leave = DeviceDecode.leave_full_levels
+    leave = LevelStack.leave_full
     waiting: list[int] = []
 
-    def noted(loop: DeviceDecode) -> None:
+    def noted(levels: LevelStack, length: int) -> None:
         waiting.append(queue.steps())
-        leave(loop)
+        leave(levels, length)
 
-    monkeypatch.setattr(DeviceDecode, "leave_full_levels", noted)
+    monkeypatch.setattr(LevelStack, "leave_full", noted)
     compare(stack, sampling, contexts=contexts)
     # A stack of one draft model has the next round started, and the drafts before the last are left
     # without one.
@@ -279,7 +281,7 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     for model, lookahead in zip(models, [*lookaheads, None], strict=True):
         levels.append(Level("m", model.session(80), lookahead))
     sampling = Sampling(temperature=0.7, top_p=0.9, seed=1)
-    loop = DeviceDecode(levels, None, sampling, [1, 2, 3], max_new_tokens=60)
+    loop = DeviceDecode(DecodeInputs(levels, None, sampling, [1, 2, 3], max_new_tokens=60))
     list(loop.prefill())
     rounds = loop.rounds()
     next(rounds)

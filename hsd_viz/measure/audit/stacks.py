@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.decoding.decode import DecodeInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
@@ -126,7 +127,9 @@ def loop_decoder(
             drafter = make_drafter(parsed.bottom, eos=task.eos, costs=None)
         sampling = Sampling(temperature=task.temperature, rule=rule)
         loop = cls(
-            levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
+            DecodeInputs(
+                levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
+            )
         )
         # These draws can be compared like numbers, and each comparison is a branch.
         draws: Any = EnumeratedDraws(task.random)
