@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions
@@ -26,7 +27,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.errors import MALFORMED, UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
 from hsd_viz.latency.traced_costs import monotone
 from hsd_viz.models.families import CODE
 from hsd_viz.settings.engine_choices import MEASURED, SHIPPED
@@ -200,20 +201,42 @@ class Costs:
         )
 
 
-def _curves(rows: Mapping[str, Any]) -> dict[str, CostCurve]:
-    """Return the rows of a table as cost curves, by key."""
-    return {key: cost_curve(row) for key, row in rows.items()}
+#: The costs of verifying 0, 1, 2, ... draft tokens, or that of one more token.
+Costing = float | list[float]
+
+
+class _OtherCosts(msgspec.Struct):
+    """The costs of models that a table does not name, by device."""
+
+    cpu: Costing
+    cuda: Costing
+
+
+class _CostTable(msgspec.Struct):
+    """A file of costs.
+
+    Attributes:
+        format: the mark of such a file.
+        models: the costs of each model by the type of its weights.
+        others: those of other models.
+    """
+
+    format: Literal["hsd_viz costs"]
+    models: dict[str, dict[str, Costing]]
+    others: _OtherCosts
+
+
+def _curves(costings: Mapping[str, Costing]) -> dict[str, CostCurve]:
+    """Return the cost curves of costs by name."""
+    return {name: cost_curve(costing) for name, costing in costings.items()}
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     data = read_json(path, "costs")
     try:
-        if data["format"] != FORMAT:
-            raise UserError(f"its format is not '{FORMAT}'")
-        models = {name: _curves(rows) for name, rows in data["models"].items()}
-        others = {device: data["others"][device] for device in ("cpu", "cuda")}
-        return {"models": models, "others": _curves(others)}
-    except MALFORMED as error:
-        raise UserError(
-            f"{path} is not a table of costs: {type(error).__name__}: {error}"
-        ) from None
+        table = msgspec.convert(data, _CostTable)
+        models = {name: _curves(costs) for name, costs in table.models.items()}
+        others = _curves({"cpu": table.others.cpu, "cuda": table.others.cuda})
+    except (UserError, *OF_ANOTHER_TYPE) as error:
+        raise UserError(f"{path} is not a table of costs: {error}") from None
+    return {"models": models, "others": others}

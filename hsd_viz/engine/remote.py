@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from typing import Any, Unpack
 
 import httpx
+import msgspec
 
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.text import Prompt
 from hsd_viz.engine.resolve import with_defaults
-from hsd_viz.errors import INVALID_JSON, MALFORMED, UserError
+from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events
@@ -36,6 +37,24 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
     engine = RemoteEngine(url, token)
     engine.model_names()
     return engine
+
+
+class _ServerFacts(msgspec.Struct):
+    """What a server answers about its models.
+
+    Attributes:
+        models: their names.
+        family: the name of their family.
+    """
+
+    models: list[str]
+    family: str | None = None
+
+
+class _ServerRefusal(msgspec.Struct):
+    """What a server answers to a request that it refuses."""
+
+    error: Any
 
 
 class RemoteEngine(Engine):
@@ -65,11 +84,11 @@ class RemoteEngine(Engine):
         """Return the names of the models that the server offers."""
         with self._lines("GET", "/models", f"{self.url} cannot be reached") as lines:
             try:
-                facts = json.loads("".join(lines))
-                self.family = str(facts.get("family", self.family))
-                return [str(name) for name in facts["models"]]
-            except MALFORMED:
+                facts = msgspec.json.decode("".join(lines), type=_ServerFacts)
+            except (RecursionError, UnicodeEncodeError, msgspec.DecodeError):
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
+        self.family = facts.family or self.family
+        return facts.models
 
     def decode(
         self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
@@ -144,7 +163,7 @@ def _records(lines: Iterable[str]) -> Iterator[Any]:
 
 def _message(response: httpx.Response, url: str) -> str:
     try:
-        return str(json.loads(response.read())["error"])
-    except MALFORMED:
+        return str(msgspec.json.decode(response.read(), type=_ServerRefusal).error)
+    except (RecursionError, msgspec.DecodeError):
         status = f"{response.status_code} {response.reason_phrase}"
         return f"{url} answered {status}: it is not a server of hsd_viz, or is starting"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from hsd_viz.errors import MALFORMED
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.trace import Trace, TraceError
 
@@ -70,7 +69,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         return []
     try:
         return msgspec.json.decode(index.read_bytes(), type=list[Recording])
-    except (OSError, *MALFORMED) as error:
+    except (OSError, RecursionError, msgspec.DecodeError) as error:
         raise TraceError(
             f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}"
         ) from None

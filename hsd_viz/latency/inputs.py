@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
 
 T = TypeVar("T")
 #: The fields of a calibration that have a value per pair of names.
@@ -278,7 +278,7 @@ class Calibration:
             for pair, outcomes in tables["tiers"].items():
                 tables["tiers"][pair] = {"outcomes": outcomes}
             return msgspec.convert({**data, **tables}, cls)
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        except OF_ANOTHER_TYPE as error:
             raise UserError(f"not a calibration: {error}") from None
 
     @property

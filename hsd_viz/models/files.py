@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import MALFORMED, BadFile, UserError
+from hsd_viz.errors import INVALID_JSON, BadFile, UserError
 from hsd_viz.models.config import form_of, read_config
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.models.form import LlamaForm
@@ -132,14 +132,25 @@ def folder_ends(folder: Path) -> frozenset[int]:
         path = folder / file
         if not path.is_file():
             continue
-        try:
-            config = json.loads(path.read_text(encoding="utf-8"))
-            ends = config.get("eos_token_id")
-        except (OSError, *MALFORMED):
-            raise BadFile(f"{path} is not a JSON object") from None
+        ends = _read_object(path).get("eos_token_id")
         if ends is not None:
             return _as_ends(path, ends)
     return frozenset()
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        BadFile: if there is none.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, *INVALID_JSON):
+        data = None
+    if not isinstance(data, dict):
+        raise BadFile(f"{path} is not a JSON object")
+    return data
 
 
 def _as_ends(path: Path, value: Any) -> frozenset[int]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from hsd_viz.errors import INVALID_JSON, MALFORMED, UNMAPPED, BadFile
+from hsd_viz.errors import INVALID_JSON, OF_ANOTHER_TYPE, UNMAPPED, BadFile
 from hsd_viz.models.blocks import widen_bfloat16
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor
@@ -180,16 +181,28 @@ def weight_files(folder: str | Path) -> list[Path]:
     return files
 
 
+class _Index(msgspec.Struct):
+    """An index of safetensors files.
+
+    Attributes:
+        weight_map: the name of the file of each tensor.
+    """
+
+    weight_map: dict[str, str]
+
+
 def _names_in(index: Path) -> list[str]:
     """Return the distinct file names in an index."""
     try:
-        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, *MALFORMED):
+        content = json.loads(index.read_text(encoding="utf-8"))
+        file_of_tensor = msgspec.convert(content, _Index).weight_map
+    except (OSError, *INVALID_JSON, *OF_ANOTHER_TYPE):
         raise BadFile(f"{index} is not an index of safetensors files") from None
+    names = set(file_of_tensor.values())
     for name in names:
-        if not isinstance(name, str) or Path(name).name != name or "\\" in name:
+        if Path(name).name != name or "\\" in name:
             raise BadFile(
-                f"{index} names {str(name)!r:.80}: expected the name of a file in the same folder"
+                f"{index} names {name!r:.80}: expected the name of a file in the same folder"
             )
         if not name.endswith(".safetensors"):
             raise BadFile(f"{index} names {name!r:.80}: expected a safetensors file")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hsd_viz.errors import BadFile
+from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile
 from hsd_viz.records.fields import Number
 from hsd_viz.settings.ranges import check_range
 
@@ -152,7 +152,7 @@ class Sample:
         """
         try:
             return msgspec.convert(data, cls)
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        except OF_ANOTHER_TYPE as error:
             if isinstance(error.__cause__, BadFile):
                 raise error.__cause__ from None
             raise BadFile(f"a sample of a record is not valid: {error}") from None

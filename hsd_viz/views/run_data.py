@@ -11,7 +11,7 @@ import msgspec
 
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at
-from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
+from hsd_viz.errors import INVALID_JSON, OF_ANOTHER_TYPE, Unsupported, UserError
 from hsd_viz.records.served import served_run
 from hsd_viz.settings.declare import settings_of
 from hsd_viz.settings.ranges import MOST_IDS
@@ -238,7 +238,7 @@ def _checked_meta(meta: dict[str, Any]) -> _Meta:
         fields = msgspec.convert(meta, _Meta)
         sampling = fields.sampling or {}
         msgspec.convert([sampling.get(name) for name in _NUMBERS], list[float | None])
-    except (msgspec.ValidationError, UnicodeEncodeError):
+    except OF_ANOTHER_TYPE:
         raise UserError("a value in its meta is invalid") from None
     return fields
 

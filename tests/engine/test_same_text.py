@@ -113,7 +113,7 @@ def test_other_costs_are_asked_for_and_named_in_the_trace(tmp_path):
     [
         (None, "cannot read the costs file .*: No such file"),
         ("[]", "is not a table of costs"),
-        ('{"format": "hsd_viz costs", "models": {}, "others": {"cpu": 0.1}}', "KeyError: 'cuda'"),
+        ('{"format": "hsd_viz costs", "models": {}, "others": {"cpu": 0.1}}', "field `cuda`"),
         (
             '{"format": "hsd_viz costs", "models": {"nano": {"float32": [2, 1]}}, '
             '"others": {"cpu": 0, "cuda": 0}}',

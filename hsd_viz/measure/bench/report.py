@@ -10,7 +10,7 @@ import msgspec
 
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at, parse_json
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
 from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import FIGURES, Figures, PromptFigures, StackFigures, stack_data
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data
@@ -179,7 +179,7 @@ class BenchReport:
         by_field = {**data, "stacks": list(map(stack_data, stacks)), "hierarchy_gain": gain}
         try:
             return msgspec.convert(by_field, cls)
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        except OF_ANOTHER_TYPE as error:
             raise UserError(f"a field is not valid: {error}") from None
 
     @property

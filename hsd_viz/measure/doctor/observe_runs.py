@@ -9,7 +9,7 @@ from statistics import mean, median
 
 import msgspec
 
-from hsd_viz.errors import BadFile
+from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe_records import from_series
@@ -105,7 +105,7 @@ def _facts(trace: Trace, source: str) -> _RunFacts:
     """
     try:
         return msgspec.convert(trace.meta, _RunFacts)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+    except OF_ANOTHER_TYPE as error:
         raise BadFile(f"{source} is not valid: {error}") from None
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from hsd_viz.disk import read_json
-from hsd_viz.errors import BadFile, UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
@@ -166,7 +166,7 @@ def read_profile(path: Path) -> dict[str, Any]:
     try:
         profile = msgspec.convert(data, _SavedProfile, str_keys=True)
         marginal = _marginal(profile)
-    except (msgspec.ValidationError, UnicodeEncodeError, UserError) as error:
+    except (UserError, *OF_ANOTHER_TYPE) as error:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
     mean = profile.mean_accept_length
     implied = 1 + sum(marginal)

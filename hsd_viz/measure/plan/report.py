@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.text import counted
 
@@ -247,7 +247,7 @@ class PlanReport:
                 "calibration": {**calibration, "inputs": Calibration.from_dict(calibration)},
             }
             return msgspec.convert(by_field, cls)
-        except (UserError, msgspec.ValidationError, UnicodeEncodeError) as error:
+        except (UserError, *OF_ANOTHER_TYPE) as error:
             raise UserError(f"not a plan of hsd-viz plan --json: {error}") from None
 
 

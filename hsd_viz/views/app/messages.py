@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from hsd_viz.decoding.options import decoding_settings
-from hsd_viz.errors import UserError
+from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
@@ -173,7 +173,7 @@ def read_message(content: Mapping[str, Any]) -> Message:
         raise UserError(f"the page knows no request {kind!r:.40}")
     try:
         return msgspec.convert(content, Message)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+    except OF_ANOTHER_TYPE as error:
         raise UserError(f"the request is not valid: {error}") from None
 
 
@@ -200,5 +200,5 @@ def decode_request(request: Any) -> PageDecode:
     options = {name: request[name] for name in OPTIONS if name in request}
     try:
         return msgspec.convert({**request, "options": options}, PageDecode)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+    except OF_ANOTHER_TYPE as error:
         raise UserError(f"the request is not valid: {error}") from None
