@@ -13,6 +13,29 @@
 
 namespace hsd {
 
+// The embedding of a token: x [width].
+template <class T, class W> void embed(const Weights<T, W>& weights, int32_t token, T* x) {
+    const int width = weights.shape.width;
+    const W* row = weights.embedding + (size_t)token * width;
+    for (int d = 0; d < width; ++d) x[d] = widen(row[d]);
+}
+// Of 8-bit numbers, with a scale for each token.
+inline void embed(const Weights<float, i8>& weights, int32_t token, float* x) {
+    const int width = weights.shape.width;
+    const int8_t* row = weights.embedding + (size_t)token * width;
+    for (int d = 0; d < width; ++d) x[d] = (float)row[d] * weights.embedding_scales[token];
+}
+// Column `token` of the panels, which are often those of the head.
+inline void embed(const Weights<float, grouped>& weights, int32_t token, float* x) {
+    const int width = weights.shape.width, bits = weights.embedding_panels.bits;
+    const size_t size = block_bytes(bits);
+    const size_t panel = token / GROUP_COLUMNS;
+    const int column = token % GROUP_COLUMNS;
+    const uint8_t* block = weights.embedding_panels.data + panel * groups_of(width) * size;
+    for (int d = 0; d < width; ++d)
+        x[d] = weight_in(bits, block + d / GROUP * size, column, d % GROUP);
+}
+
 template <class T, class W> class Sequence : public Session {
   public:
     explicit Sequence(const Weights<T, W>& weights) : w_(weights), s_(weights.shape) {
@@ -112,26 +135,6 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    void embed(int32_t token, T* x) {
-        if constexpr (std::is_same_v<W, grouped>) return embed_panels(token, x);
-        const auto* row = w_.embedding + (size_t)token * s_.width;
-        for (int d = 0; d < s_.width; ++d) {
-            if constexpr (std::is_same_v<W, i8>)
-                x[d] = (float)row[d] * w_.embedding_scales[token];
-            else if constexpr (!std::is_same_v<W, grouped>)
-                x[d] = widen(row[d]);
-        }
-    }
-    // Read the embedding from column `token` of the panels, which are often those of the head.
-    void embed_panels(int32_t token, T* x) {
-        const int bits = w_.embedding_panels.bits, column = token % GROUP_COLUMNS;
-        const uint8_t* block = w_.embedding_panels.data + (size_t)(token / GROUP_COLUMNS) *
-                                                              groups_of(s_.width) *
-                                                              block_bytes(bits);
-        for (int d = 0; d < s_.width; ++d)
-            x[d] = (T)weight_in(bits, block + d / GROUP * block_bytes(bits), column, d % GROUP);
-    }
-
     void normalise_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
         team.each((rows + SHARE - 1) / SHARE, [&](int part) {
             for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
@@ -217,7 +220,7 @@ template <class T, class W> class Sequence : public Session {
         T* qkv = qkv_.at_least(n * ldq);
         T* attended = attended_.at_least(n * heads);
         T* hidden = hidden_.at_least(n * inner);
-        for (int m = 0; m < n; ++m) embed(tokens[m], x + m * width);
+        for (int m = 0; m < n; ++m) embed(w_, tokens[m], x + m * width);
 
         for (int l = 0; l < s_.layers; ++l) {
             const Layer<T, W>& layer = w_.layers[l];

@@ -42,8 +42,6 @@ template <class T> class Loop : public Decode {
           none_(s_.vocab),
           target_rows_(s_.vocab),
           verifier_(s_.vocab, s_.sampling),
-          greedy_(verifier_.greedy()),
-          verdict_(verifier_.verdict),
           recorder_(record, verifier_) {
         if (drafter_.watches_states())
             stack_.top_level().spec.session->watch(drafter_.watched_layer());
@@ -77,8 +75,8 @@ template <class T> class Loop : public Decode {
             drafter_.extend(text_.data(), n + 1);
             record.call(filling_++, CallRow::PREFILL, start, n + 1);
         } else if (here > 0) {
-            fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
-            const int cached = level.feed(fed_, nullptr, 1, verifier_.logits(1));
+            const auto begin = text_.begin() + level.length;
+            const int cached = feed(level, begin, begin + here);
             if (level.place == stack_.target_place()) drafter_.observe_states(level, here, {});
             record.call(level.place, CallRow::PREFILL, start, here, cached);
             if (level.length == n) ++filling_;
@@ -97,26 +95,26 @@ template <class T> class Loop : public Decode {
         record.open();
         const Draft<T>& drafted = draft(top - 1, (int)room - 1);
         target_rows_.clear();
-        verify(top, drafted, target_rows_);
-        recorder_.tokens(drafted, verified_, target_rows_, stack_.target_place(), s_.details,
+        const Verification verified = verify(top, drafted, target_rows_);
+        recorder_.tokens(drafted, verified, target_rows_, stack_.target_place(), s_.details,
                          [this](int start) { return stack_.path_from(start); });
-        if (drafter_) update_drafter();
-        append_emitted();
-        close(top, drafted);
+        if (drafter_) update_drafter(verified);
+        append(verified.emitted);
+        close(top, drafted, verified);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
 
     // Let the drafter learn from the tokens that the target emitted.
-    void update_drafter() {
+    void update_drafter(const Verification& verified) {
         const int64_t start = record.now();
-        const int emitted = (int)verified_.emitted.size();
-        drafter_.observe_states(stack_.top_level(), verified_.pending, verified_.accepted);
-        drafter_.extend(verified_.emitted.data(), emitted);
+        const int emitted = (int)verified.emitted.size();
+        drafter_.observe_states(stack_.top_level(), verified.pending, verified.accepted);
+        drafter_.extend(verified.emitted.data(), emitted);
         record.call(0, CallRow::UPDATE, start, emitted);
     }
 
-    void append_emitted() {
-        text_.insert(text_.end(), verified_.emitted.begin(), verified_.emitted.end());
+    void append(const std::vector<int32_t>& tokens) {
+        text_.insert(text_.end(), tokens.begin(), tokens.end());
     }
 
     // Draft at most `room` tokens that follow the text, distributed as level i's own (those of a
@@ -147,11 +145,11 @@ template <class T> class Loop : public Decode {
             record.open();
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
-            verify(i, below, out.rows);
-            propose(level, below);
-            if (level.spec.confidence > 0) reach *= chance_of_emitted(out);
-            append_emitted();
-            close(i, below);
+            const Verification verified = verify(i, below, out.rows);
+            propose(level, below, verified);
+            if (level.spec.confidence > 0) reach *= chance_of(verified.emitted, out);
+            append(verified.emitted);
+            close(i, below, verified);
         }
         text_.resize(base);
         level.set_end(wanted, ends_text(out.nodes.back().token));
@@ -168,125 +166,142 @@ template <class T> class Loop : public Decode {
 
     // The joint probability of the tokens that were emitted last, which are at the end of `out`, by
     // the level's own rows; with greedy decoding, by its rows at temperature 1.
-    double chance_of_emitted(const Draft<T>& out) {
+    double chance_of(const std::vector<int32_t>& emitted, const Draft<T>& out) {
         double product = 1;
-        const int n = (int)verified_.emitted.size();
+        const int n = (int)emitted.size();
         for (int k = 0; k < n; ++k) {
             if (out.sampled) {
-                product *= (double)out.rows.row(out.size() - n + k)[verified_.emitted[k]];
+                product *= (double)out.rows.row(out.size() - n + k)[emitted[k]];
             } else {
                 double p, entropy;
                 Top top;
-                verifier_.describe_walked(k, verified_.emitted[k], 1, p, entropy, top);
+                verifier_.describe_walked(k, emitted[k], 1, p, entropy, top);
                 product *= p;
             }
         }
         return product;
     }
 
-    // Feed level i its uncached tokens and the draft in a forward pass, and set verified_ to the
-    // accepted tokens and one of its own. The rows from which it drew are added to `rows`.
-    void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
+    // Feed level i its uncached tokens and the draft in a forward pass, and return the accepted
+    // tokens and one of its own. The rows from which it drew are added to `rows`.
+    Verification verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level<T>& level = stack_[i];
         const int base = (int)text_.size();
         const int cached = level.length;
         const bool chain = draft.is_chain();
         const int64_t start = record.now();
-        verified_.pending = base - cached;
         feed_with_draft(level, draft, chain);
         draw_numbers(i, draft);
-        verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
+        const double* r = buffers_.own_numbers.data();
+        const double* u = buffers_.draft_numbers.data();
+        verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r, u, rows);
         record.inside += record.now() - start;
 
-        accept(draft);
-        if (!chain) keep_accepted(level, base);
-        level.length = base + (int)verified_.accepted.size();
+        Verification verified;
+        verified.pending = base - cached;
+        accept(draft, verified);
+        if (!chain) keep_accepted(level, base, verified.accepted);
+        level.length = base + (int)verified.accepted.size();
         stack_.shorten_below(i, level.length);
-        record.call(level.place, CallRow::VERIFY, start, verified_.pending + draft.size(), cached);
-        add_own_token(draft);
+        record.call(level.place, CallRow::VERIFY, start, verified.pending + draft.size(), cached);
+        add_own_token(draft, verified);
+        return verified;
     }
 
     // Keep only the accepted nodes of a tree that was fed from position `base` of the cache on.
-    void keep_accepted(Level<T>& level, int base) {
-        places_.clear();
-        for (int node : verified_.accepted) places_.push_back(base + node);
-        level.spec.session->keep(base, places_.data(), (int)places_.size());
+    void keep_accepted(Level<T>& level, int base, const std::vector<int>& accepted) {
+        std::vector<int32_t>& places = buffers_.places;
+        places.clear();
+        for (int node : accepted) places.push_back(base + node);
+        level.spec.session->keep(base, places.data(), (int)places.size());
+    }
+
+    // Feed a level these tokens, for the logits after the last one; returns how many were cached.
+    template <class Iterator> int feed(Level<T>& level, Iterator begin, Iterator end) {
+        buffers_.fed.assign(begin, end);
+        return level.feed(buffers_.fed, nullptr, 1, verifier_.logits(1));
     }
 
     // Feed a level its uncached tokens and the draft, and compute the logits after the text and
     // each node.
     void feed_with_draft(Level<T>& level, const Draft<T>& draft, bool chain) {
-        const int pending = verified_.pending;
-        fed_.assign(text_.begin() + level.length, text_.end());
-        parents_.clear();
-        for (int k = 0; k < pending && !chain; ++k) parents_.push_back(k - 1);
+        std::vector<int32_t>& fed = buffers_.fed;
+        std::vector<int32_t>& parents = buffers_.parents;
+        fed.assign(text_.begin() + level.length, text_.end());
+        const int pending = (int)fed.size();
+        parents.clear();
+        for (int k = 0; k < pending && !chain; ++k) parents.push_back(k - 1);
         for (const Node& node : draft.nodes) {
-            fed_.push_back(node.token);
-            if (!chain) parents_.push_back(pending + node.parent);
+            fed.push_back(node.token);
+            if (!chain) parents.push_back(pending + node.parent);
         }
         const int rows = draft.size() + 1;
-        level.feed(fed_, chain ? nullptr : parents_.data(), rows, verifier_.logits(rows));
+        level.feed(fed, chain ? nullptr : parents.data(), rows, verifier_.logits(rows));
     }
 
     // Take from the verdict the accepted nodes up to an end token, and emit their tokens.
-    void accept(const Draft<T>& draft) {
-        verified_.accepted = verdict_.accepted;
-        verified_.emitted.clear();
-        for (int k = 0; k < (int)verified_.accepted.size(); ++k) {
-            verified_.emitted.push_back(draft.nodes[verified_.accepted[k]].token);
-            if (ends_text(verified_.emitted.back())) verified_.accepted.resize(k + 1);
+    void accept(const Draft<T>& draft, Verification& verified) {
+        for (int node : verifier_.verdict.accepted) {
+            verified.accepted.push_back(node);
+            verified.emitted.push_back(draft.nodes[node].token);
+            if (ends_text(verified.emitted.back())) return;
         }
     }
 
     // Emit the level's own token, unless an end token was accepted.
-    void add_own_token(const Draft<T>& draft) {
-        const int accepted = (int)verified_.accepted.size();
-        if (accepted && ends_text(verified_.emitted.back())) {
-            verified_.outcome = RoundRow::STOPPED;
+    void add_own_token(const Draft<T>& draft, Verification& verified) {
+        const Verdict& verdict = verifier_.verdict;
+        const int accepted = (int)verified.accepted.size();
+        if (accepted && ends_text(verified.emitted.back())) {
+            verified.outcome = RoundRow::STOPPED;
             return;
         }
-        verified_.emitted.push_back(verdict_.token);
-        if (verdict_.examined > accepted)
+        verified.emitted.push_back(verdict.token);
+        if (verdict.examined > accepted)
             // The last examined position had draft tokens, and all of them were rejected.
-            verified_.outcome = RoundRow::CORRECTION;
+            verified.outcome = RoundRow::CORRECTION;
         else
-            verified_.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
+            verified.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
     }
 
     // Set the uniform numbers of a verification, whose count is fixed: u decides about the tokens
     // of a sampled chain, and r draws level i's own tokens. The target's r are keyed by position in
     // the text; all other numbers are used only once.
     void draw_numbers(int i, const Draft<T>& draft) {
-        if (greedy_) return;
+        if (verifier_.greedy()) return;
         int places = 1;
         for (const Node& node : draft.nodes) places = std::max(places, 1 + node.depth);
-        fresh(u_, draft.sampled ? draft.size() : 0);
-        if (i < stack_.top()) return fresh(r_, places);
-        r_.resize(places);
-        for (int k = 0; k < places; ++k) r_[k] = draws_.at((int64_t)text_.size() + k);
+        fresh(buffers_.draft_numbers, draft.sampled ? draft.size() : 0);
+        std::vector<double>& own = buffers_.own_numbers;
+        if (i < stack_.top()) return fresh(own, places);
+        own.resize(places);
+        for (int k = 0; k < places; ++k) own[k] = draws_.at((int64_t)text_.size() + k);
     }
 
     // Let level i, the lowest, decode `wanted` tokens by itself; fewer at an end token.
     const Draft<T>& sample(Level<T>& level, int wanted) {
         Draft<T>& out = level.draft;
+        const bool greedy = verifier_.greedy();
         const int64_t start = record.now();
         const int cached = level.length, pending = (int)text_.size() - cached;
-        if (!greedy_) fresh(r_, wanted);
-        fed_.assign(text_.begin() + cached, text_.end());
-        out.sampled = !greedy_;
+        const std::vector<double>& numbers = buffers_.own_numbers;
+        if (!greedy) fresh(buffers_.own_numbers, wanted);
+        out.sampled = !greedy;
         const double confidence = level.spec.confidence;
         double reach = 1;
         while (out.size() < wanted && reach >= confidence) {
-            level.feed(fed_, nullptr, 1, verifier_.logits(1));
             const int k = out.size();
-            const int token = verifier_.sample(greedy_ ? 0 : r_[k], out.rows);
+            if (k == 0)
+                feed(level, text_.begin() + cached, text_.end());
+            else
+                feed(level, &out.nodes[k - 1].token, &out.nodes[k - 1].token + 1);
+            const int token = verifier_.sample(greedy ? 0 : numbers[k], out.rows);
             Node node{token, k - 1, k + 1};
             node.source = node.start = level.place;
             out.nodes.push_back(node);
             if (ends_text(token)) break;
             if (confidence > 0)
-                reach *= greedy_ ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
-            fed_.assign(1, token);
+                reach *= greedy ? verifier_.chance_of(token) : (double)out.rows.row(k)[token];
         }
         level.set_end(wanted, ends_text(out.nodes.back().token));
         record.inside += record.now() - start;
@@ -296,15 +311,15 @@ template <class T> class Loop : public Decode {
     }
 
     // Add the tokens that a level emitted to its own draft, with its full rows.
-    void propose(Level<T>& level, const Draft<T>& from) {
+    void propose(Level<T>& level, const Draft<T>& from, const Verification& verified) {
         Draft<T>& out = level.draft;
-        out.sampled = !greedy_;
-        for (int k = 0; k < (int)verified_.emitted.size(); ++k) {
+        out.sampled = !verifier_.greedy();
+        for (int k = 0; k < (int)verified.emitted.size(); ++k) {
             Node node;
-            if (k < (int)verified_.accepted.size()) {
-                node = from.nodes[verified_.accepted[k]];
+            if (k < (int)verified.accepted.size()) {
+                node = from.nodes[verified.accepted[k]];
             } else {
-                node.token = verified_.emitted[k];
+                node.token = verified.emitted[k];
                 node.source = node.start = level.place;
             }
             node.parent = out.size() - 1;
@@ -315,10 +330,10 @@ template <class T> class Loop : public Decode {
     }
 
     // Record the draft of level i's verification and end the round.
-    void close(int i, const Draft<T>& draft) {
+    void close(int i, const Draft<T>& draft, const Verification& verified) {
         const Level<T>& level = stack_[i];
-        recorder_.draft(level.place, draft, verified_);
-        recorder_.close_round(level.place, draft, verified_, level.spec.rule);
+        recorder_.draft(level.place, draft, verified);
+        recorder_.close_round(level.place, draft, verified, level.spec.rule);
     }
 
     void fresh(std::vector<double>& numbers, int n) {
@@ -328,6 +343,13 @@ template <class T> class Loop : public Decode {
     bool ends_text(int32_t token) const {
         return std::find(ends_.begin(), ends_.end(), token) != ends_.end();
     }
+
+    // Memory that steps reuse; none of it outlives the step that fills it.
+    struct Buffers {
+        std::vector<int32_t> fed, parents, places;
+        std::vector<double> draft_numbers;  // u: of the tokens of a sampled chain
+        std::vector<double> own_numbers;    // r: of the tokens that the level draws
+    };
 
     const DecodeSettings s_;
     DatabaseLevel<T> drafter_;
@@ -339,14 +361,8 @@ template <class T> class Loop : public Decode {
     Draft<T> none_;
     RowStore<T> target_rows_;
     Verifier<T> verifier_;
-    const bool greedy_;
-    // The state of the last verification.
-    const Verdict& verdict_;
-    Verification verified_;
     Recorder<T> recorder_;
-    // Buffers.
-    std::vector<int32_t> fed_, parents_, places_;
-    std::vector<double> u_, r_;
+    Buffers buffers_;
 };
 
 }  // namespace hsd

@@ -115,19 +115,55 @@ template <> struct Matrix<float, grouped> {
         return sum;
     }
     void shape(int k, int) { depth = k; }
-    // Insert the panels of a matrix with n columns, from `column` of the result on, at the indices
-    // first, first + stride, ... of the list.
-    void take(const void* data, int bits, int n, int column, size_t first, size_t stride) {
-        const size_t size = groups_of(depth) * block_bytes(bits),
-                     count = (n + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
-        list.resize(std::max(list.size(), first + (count - 1) * stride + 1));
-        for (size_t p = 0; p < count; ++p) {
-            const int at = (int)p * GROUP_COLUMNS;
-            list[first + p * stride] = {(const uint8_t*)data + p * size, bits, column + at,
-                                        std::min(GROUP_COLUMNS, n - at)};
-        }
-    }
 };
+// Panels of groups that so many columns fill.
+inline size_t panels_of(size_t columns) { return (columns + GROUP_COLUMNS - 1) / GROUP_COLUMNS; }
+
+// The part of a matrix that one matrix of a file fills: its rows are columns there.
+template <class T, class W> struct Slice {
+    Matrix<T, W>* matrix = nullptr;
+    size_t depth = 0, columns = 0;
+    size_t column = 0;         // where the first of its columns is in the result
+    size_t panels_before = 0;  // the panels of groups of that part of the result
+    size_t first = 0;          // where matrices take turns: its first panel,
+    size_t stride = 1;         // and the distance to the next one
+};
+
+// Pack rows of weights; 8-bit ones have a scale each.
+template <class T, class W>
+void pack_into(const Slice<T, W>& part, const void* data, const float*) {
+    pack<T, W>(part.matrix->memory.template as<W>(), (const W*)data, part.columns, part.depth,
+               part.column, part.first, part.stride);
+}
+inline void pack_into(const Slice<float, i8>& part, const void* data, const float* scales) {
+    Matrix<float, i8>& matrix = *part.matrix;
+    pack_bytes(matrix.memory.as<int8_t>(), (const int8_t*)data, part.columns, part.depth,
+               part.column, part.first, part.stride);
+    if (!scales) return;
+    constexpr int wide = WIDE<float, i8>;
+    matrix.scale.resize((size_t)matrix.panels() * wide);
+    for (size_t i = 0, c = part.column; i < part.columns; ++i, ++c)
+        matrix.scale[(part.first + c / wide * part.stride) * wide + c % wide] = scales[i];
+}
+inline void pack_into(const Slice<float, grouped>&, const void*, const float*) {
+    raise(std::invalid_argument("a matrix of groups is set by its panels"));
+}
+
+// Have the panels of groups at their places of the matrix; only such a matrix has them.
+template <class T, class W> void take_panels(const Slice<T, W>&, const void*, int) {
+    raise(std::invalid_argument("no such slot of panels"));
+}
+inline void take_panels(const Slice<float, grouped>& part, const void* data, int bits) {
+    std::vector<GroupPanel>& list = part.matrix->list;
+    const size_t size = groups_of(part.matrix->depth) * block_bytes(bits);
+    const size_t count = panels_of(part.columns), first = part.panels_before + part.first;
+    list.resize(std::max(list.size(), first + (count - 1) * part.stride + 1));
+    for (size_t p = 0; p < count; ++p) {
+        const int at = (int)p * GROUP_COLUMNS, column = (int)part.column + at;
+        const int width = std::min(GROUP_COLUMNS, (int)part.columns - at);
+        list[first + p * part.stride] = {(const uint8_t*)data + p * size, bits, column, width};
+    }
+}
 
 template <class T, class W> struct Layer {
     Matrix<T, W> qkv, o, mlp, down;  // mlp: panels of gate and up in turns
@@ -163,30 +199,36 @@ template <class T, class W> struct Weights : Model {
         head.shape(s.width, s.head_rows);
     }
 
-    // Pack n rows of weights as columns from `column` on of a matrix whose panels are first, first
-    // + stride, ...
-    static void pack_into(Matrix<T, W>& m, const void* data, const float* scales, size_t depth,
-                          size_t n, size_t column, size_t first, size_t stride) {
-        if constexpr (std::is_same_v<W, grouped>) {
-            raise(std::invalid_argument("a matrix of groups is set by its panels"));
-        } else {
-            if constexpr (std::is_same_v<W, i8>)
-                pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column,
-                           first, stride);
-            else
-                pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first,
-                           stride);
-            if (!scales) return;
-            m.scale.resize((size_t)m.panels() * WIDE<T, W>);
-            for (size_t i = 0, c = column; i < n; ++i, ++c)
-                m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] =
-                    scales[i];
-        }
-    }
-
     // The slots before EMBEDDING belong to a layer, the others to the model (at: -1).
     static void check_place(int at, int slot) {
         if (at < 0 && slot < EMBEDDING) raise(std::invalid_argument("this slot is of a layer"));
+    }
+
+    // Where the weights of a slot are; no matrix: the slot is of a vector or of the embedding.
+    Slice<T, W> slice_of(Layer<T, W>* layer, int slot) {
+        const ModelShape& s = shape;
+        const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
+        const size_t q_panels = panels_of(q), kv_panels = panels_of(kv), width = s.width;
+        const size_t inner = s.inner;
+        switch (slot) {
+            case Q:
+                return {&layer->qkv, width, q};
+            case K:
+                return {&layer->qkv, width, kv, q, q_panels};
+            case V:
+                return {&layer->qkv, width, kv, q + kv, q_panels + kv_panels};
+            case O:
+                return {&layer->o, q, width};
+            case GATE:
+                return {&layer->mlp, width, inner, 0, 0, 0, 2};
+            case UP:
+                return {&layer->mlp, width, inner, 0, 0, 1, 2};
+            case DOWN:
+                return {&layer->down, inner, width};
+            case HEAD:
+                return {&head, width, (size_t)s.head_rows};
+        }
+        return {};
     }
 
     void set(int at, int slot, const void* data, const float* scales) override {
@@ -195,10 +237,8 @@ template <class T, class W> struct Weights : Model {
         const ModelShape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
-        auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first,
-                        size_t stride) {
-            pack_into(m, data, scales, depth, n, column, first, stride);
-        };
+        const Slice<T, W> part = slice_of(layer, slot);
+        if (part.matrix) return pack_into(part, data, scales);
         auto bias = [&](size_t first, size_t n) {
             layer->bias.resize(q + 2 * kv);
             for (size_t i = 0; i < n; ++i) layer->bias[first + i] = widen(w[i]);
@@ -208,20 +248,6 @@ template <class T, class W> struct Weights : Model {
             for (size_t i = 0; i < n; ++i) to[i] = widen(w[i]);
         };
         switch (slot) {
-            case Q:
-                return fill(layer->qkv, s.width, q, 0, 0, 1);
-            case K:
-                return fill(layer->qkv, s.width, kv, q, 0, 1);
-            case V:
-                return fill(layer->qkv, s.width, kv, q + kv, 0, 1);
-            case O:
-                return fill(layer->o, q, s.width, 0, 0, 1);
-            case GATE:
-                return fill(layer->mlp, s.width, s.inner, 0, 0, 2);
-            case UP:
-                return fill(layer->mlp, s.width, s.inner, 0, 1, 2);
-            case DOWN:
-                return fill(layer->down, s.inner, s.width, 0, 0, 1);
             case INPUT_NORM:
                 return copy(layer->input_norm, s.width);
             case POST_NORM:
@@ -241,8 +267,6 @@ template <class T, class W> struct Weights : Model {
                 return;
             case FINAL_NORM:
                 return copy(final_norm, s.width);
-            case HEAD:
-                return fill(head, s.width, s.head_rows, 0, 0, 1);
         }
         raise(std::invalid_argument("no such slot"));
     }
@@ -250,33 +274,12 @@ template <class T, class W> struct Weights : Model {
     void set_panels(int at, int slot, const void* data, int bits) override {
         check_place(at, slot);
         if (bits != 4 && bits != 8) raise(std::invalid_argument("weights have 4 or 8 bits"));
-        if constexpr (std::is_same_v<W, grouped>) {
-            const ModelShape& s = shape;
-            const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
-            auto panels = [](int n) { return (size_t)(n + GROUP_COLUMNS - 1) / GROUP_COLUMNS; };
-            Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
-            switch (slot) {
-                case Q:
-                    return layer->qkv.take(data, bits, q, 0, 0, 1);
-                case K:
-                    return layer->qkv.take(data, bits, kv, q, panels(q), 1);
-                case V:
-                    return layer->qkv.take(data, bits, kv, q + kv, panels(q) + panels(kv), 1);
-                case O:
-                    return layer->o.take(data, bits, s.width, 0, 0, 1);
-                case GATE:
-                    return layer->mlp.take(data, bits, s.inner, 0, 0, 2);
-                case UP:
-                    return layer->mlp.take(data, bits, s.inner, 0, 1, 2);
-                case DOWN:
-                    return layer->down.take(data, bits, s.width, 0, 0, 1);
-                case EMBEDDING:
-                    embedding_panels = {(const uint8_t*)data, bits, 0, s.vocab};
-                    return;
-                case HEAD:
-                    return head.take(data, bits, s.head_rows, 0, 0, 1);
-            }
+        if (slot == EMBEDDING) {
+            embedding_panels = {(const uint8_t*)data, bits, 0, shape.vocab};
+            return;
         }
+        const Slice<T, W> part = slice_of(at < 0 ? nullptr : &layers.at(at), slot);
+        if (part.matrix) return take_panels(part, data, bits);
         raise(std::invalid_argument("no such slot of panels"));
     }
     void unturned(int layer) override { layers.at(layer).turned = false; }
