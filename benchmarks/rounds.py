@@ -22,7 +22,7 @@ import torch
 
 from benchmarks.gpu.tools import random_llama
 from benchmarks.harness import arguments, command
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -30,7 +30,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 from hsd_viz.torch_models import graphs
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import DeviceDecode
+from hsd_viz.torch_models.device_loop import DeviceLoop
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.steps import Board, DeviceStep
 
@@ -45,7 +45,7 @@ SWEPT = 64 << 20
 SAMPLING = Sampling(temperature=0.7, top_p=0.9, seed=1)
 #: Tokens of the prompt.
 PROMPT = 20
-LOOPS: dict[str, type[Loop]] = {"on the host": Loop, "on the device": DeviceDecode}
+LOOPS: dict[str, type[Loop]] = {"on the host": Loop, "on the device": DeviceLoop}
 
 
 class GraphTime:
@@ -154,7 +154,7 @@ def _crossings(loop: Loop) -> tuple[int, int] | None:
     """Return how often a loop on the device has waited and how many bytes it has read; ``None``
     for other loops.
     """
-    if not isinstance(loop, DeviceDecode):
+    if not isinstance(loop, DeviceLoop):
         return None
     return loop.board.waits, loop.board.bytes_read
 
@@ -205,8 +205,8 @@ def host_alone(rounds: int, graph: Sweep) -> dict[str, Any]:
         Level("draft", models[0].session(tokens + PROMPT), LOOKAHEAD),
         Level("target", models[1].session(tokens + PROMPT)),
     ]
-    loop = DeviceDecode(
-        DecodeInputs(levels, None, SAMPLING, list(range(PROMPT)), max_new_tokens=tokens)
+    loop = DeviceLoop(
+        LoopInputs(levels, None, SAMPLING, list(range(PROMPT)), max_new_tokens=tokens)
     )
     for _ in loop.prefill():
         pass

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import arguments, command, write
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.semantic_database import SemanticDatabase
-from hsd_viz.engine.replay import ANSWERS, bundled, load_bundled
+from hsd_viz.engine.recordings import ANSWERS, bundled, load_bundled
 from hsd_viz.machine import describe
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter

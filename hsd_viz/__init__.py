@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hsd_viz import figures, views
     from hsd_viz.decoding.engine import Engine
     from hsd_viz.engine.local import load_engine
+    from hsd_viz.engine.recordings import bundled, load_bundled
     from hsd_viz.engine.remote import connect
-    from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.errors import UserError
     from hsd_viz.latency.inputs import Edge
     from hsd_viz.latency.select import choose
@@ -50,7 +50,7 @@ _MODULES = {
     ".decoding.engine": ("Engine",),
     ".engine.local": ("load_engine",),
     ".engine.remote": ("connect",),
-    ".engine.replay": ("bundled", "load_bundled"),
+    ".engine.recordings": ("bundled", "load_bundled"),
     ".errors": ("UserError",),
     ".latency.inputs": ("Edge",),
     ".latency.select": ("choose",),

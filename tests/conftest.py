@@ -32,7 +32,7 @@ LONG = (
     "test_chi_square",
     "test_compiled",
     "test_confidence",
-    "test_device_decode",
+    "test_device_loop",
     "test_greedy",
     "test_law_real",
     "test_lessons",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.engine.replay import bundled
+from hsd_viz.engine.recordings import bundled
 from hsd_viz.figures.ablations import ablation_of
 from hsd_viz.latency.basis import place, plan_measured, read_json
 from hsd_viz.measure.bench.report import read_report

@@ -10,7 +10,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz import quick
 from hsd_viz.engine import Engine
-from hsd_viz.engine.replay import SIDE_BY_SIDE
+from hsd_viz.engine.recordings import SIDE_BY_SIDE
 from hsd_viz.errors import UserError
 from hsd_viz.trace import Trace
 from tests.rows import column

@@ -9,7 +9,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.options import Sampling
@@ -184,9 +184,7 @@ class ListDrafter(Drafter):
 def test_a_drafter_that_returns_a_list_is_named():
     session = ToySession(np.zeros((3, 3, 3)))
     loop = Loop(
-        DecodeInputs(
-            [Level("target", session)], ListDrafter(), Sampling(), [0, 1], max_new_tokens=4
-        )
+        LoopInputs([Level("target", session)], ListDrafter(), Sampling(), [0, 1], max_new_tokens=4)
     )
     with pytest.raises(UserError, match=r"ListDrafter returned \[1, 2\]: draft\(\) must return a"):
         for _ in loop.prefill():

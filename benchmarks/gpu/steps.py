@@ -17,13 +17,13 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.gpu.tools import MANY, DeviceTools
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import DeviceDecode, can_decode
+from hsd_viz.torch_models.device_loop import DeviceLoop, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import record
 
@@ -52,8 +52,8 @@ def _loop(
         levels.append(Level(draft.name, draft.session(length), LOOKAHEAD * number))
     levels.append(Level("target", target.session(length)))
     on_device = can_decode([*drafts, target], sampling.rule)
-    loop_class = DeviceDecode if on_device else Loop
-    loop = loop_class(DecodeInputs(levels, None, sampling, prompt, max_new_tokens=tokens))
+    loop_class = DeviceLoop if on_device else Loop
+    loop = loop_class(LoopInputs(levels, None, sampling, prompt, max_new_tokens=tokens))
     deque(loop.prefill(), maxlen=0)
     return loop
 
@@ -172,7 +172,7 @@ class Steps(DeviceTools):
                 if n == self.scale.rounds:
                     break
         record: dict[str, Any] = loop.log.take()
-        waits = loop.board.waits / len(walls) if isinstance(loop, DeviceDecode) else None
+        waits = loop.board.waits / len(walls) if isinstance(loop, DeviceLoop) else None
         return record | {"walls": walls, "waits": waits}
 
     def rounds(self, draft: str, target: str, lone: dict[str, Any]) -> dict[str, Any]:

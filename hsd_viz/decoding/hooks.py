@@ -7,7 +7,7 @@ class LoopHooks:
     """Hooks of :class:`~hsd_viz.decoding.loop.Loop` for a runtime.
 
     The methods do nothing here. A runtime overrides those that it needs, as
-    :mod:`hsd_viz.torch_models.decode` does.
+    :mod:`hsd_viz.torch_models.device_loop` does.
 
     Attributes:
         draws_numbers: whether the loop draws the uniform numbers of drafts and verifications and

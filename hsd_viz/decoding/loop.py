@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from hsd_viz.decoding.decode import PREFILL_CHUNK, Decode, DecodeInputs
+from hsd_viz.decoding.base_loop import PREFILL_CHUNK, BaseLoop, LoopInputs
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.levels import Verification
-from hsd_viz.decoding.record import Log
+from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, join_chains
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
@@ -31,7 +31,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Columns
 
 
-class Loop(Decode):
+class Loop(BaseLoop):
     """A decode in Python, for any sessions.
 
     Attributes:
@@ -42,7 +42,7 @@ class Loop(Decode):
         hooks: the hooks of the runtime of the sessions.
     """
 
-    def __init__(self, inputs: DecodeInputs) -> None:
+    def __init__(self, inputs: LoopInputs) -> None:
         super().__init__(inputs)
         self.draws = Draws(self.sampling.seed)
         self.log = Log(self.now)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.decoding.decode import LIKELIEST, DecodeInputs
+from hsd_viz.decoding.base_loop import LIKELIEST, LoopInputs
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.event_stream import decode
 from hsd_viz.decoding.session import DraftModel, Model
@@ -221,7 +221,7 @@ class LocalEngine(Engine):
         levels = open_levels(resolved, level_models, length)
         unsure_stops = any(level.confidence for level in levels)
         make_loop = loop_class(level_models, drafter, resolved.sampling.rule, unsure_stops)
-        inputs = DecodeInputs(
+        inputs = LoopInputs(
             levels,
             drafter,
             resolved.sampling,

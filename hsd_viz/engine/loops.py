@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hsd_viz.decoding.decode import Decode
+from hsd_viz.decoding.base_loop import BaseLoop
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.session import DraftModel
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.resolve import Resolved
-from hsd_viz.native.decode import NativeDecode, can_compile
+from hsd_viz.native.loop import NativeLoop, can_compile
 
 
 def open_levels(resolved: Resolved, models: Sequence[DraftModel], length: int) -> list[Level]:
@@ -32,7 +32,7 @@ def open_levels(resolved: Resolved, models: Sequence[DraftModel], length: int) -
 
 def loop_class(
     models: Sequence[DraftModel], drafter: Drafter | None, rule: str, unsure_stops: bool
-) -> type[Decode]:
+) -> type[BaseLoop]:
     """Return the fastest loop that can decode with these models.
 
     It is the loop in C++ if all models and the drafter run in the native runtime, the loop on the
@@ -41,10 +41,10 @@ def loop_class(
     drafts by confidence (``unsure_stops``).
     """
     if rule in RULES and can_compile(models, drafter):
-        return NativeDecode
+        return NativeLoop
     if not unsure_stops and all(model.runtime in ("compiled", "strict") for model in models):
-        from hsd_viz.torch_models.decode import DeviceDecode, can_decode
+        from hsd_viz.torch_models.device_loop import DeviceLoop, can_decode
 
         if can_decode(models, rule):
-            return DeviceDecode
+            return DeviceLoop
     return Loop

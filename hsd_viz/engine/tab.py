@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.decoding.base_loop import LIKELIEST
 from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.drafting.db import DISCOUNTS, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.semantic_database import DEPTH, SemanticDatabase

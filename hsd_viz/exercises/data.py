@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hsd_viz.disk import data_folder
-from hsd_viz.engine.replay import ANSWERS, GAMES, TRACES, bundled, load_bundled
+from hsd_viz.engine.recordings import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
 from hsd_viz.text import escape

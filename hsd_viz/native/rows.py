@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.decode import LIKELIEST
+from hsd_viz.decoding.base_loop import LIKELIEST
 from hsd_viz.trace.tables import TABLES, Column, Columns, TableColumns
 
 

@@ -1,6 +1,6 @@
 """Compiled models that verify greedy drafts on the device, without a decode on the device.
 
-A verification then takes the same time as in :class:`~hsd_viz.torch_models.decode.DeviceDecode`,
+A verification then takes the same time as in :class:`~hsd_viz.torch_models.device_loop.DeviceLoop`,
 because no row is copied to the host. Calibrations time these sessions, and stacks with models of
 several runtimes use them.
 """

@@ -274,7 +274,7 @@ def _positions(places: Tensor, draft_start: Tensor, lineage: Tensor) -> Tensor:
 class CompiledSession(Session):
     """A sequence of a :class:`CompiledModel`, driven by the host, to which each call copies logits.
 
-    :class:`~hsd_viz.torch_models.decode.DeviceDecode` uses the same cache without these copies.
+    :class:`~hsd_viz.torch_models.device_loop.DeviceLoop` uses the same cache without these copies.
     """
 
     def __init__(self, model: CompiledModel, cache: StaticCache) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from hsd_viz.decoding.options import defaults
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
-from hsd_viz.engine.replay import (
+from hsd_viz.engine.recordings import (
     ANSWERS,
     GAMES,
     SIDE_BY_SIDE,

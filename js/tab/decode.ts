@@ -1,5 +1,5 @@
 // A decode of the runtime in slices: prefill, then rounds. The counterpart of
-// hsd_viz/native/decode.py.
+// hsd_viz/native/loop.py.
 import { tablesFrom } from "../lib/run_data";
 import type { Tables } from "../lib/tables";
 import { columnsOf, type Names } from "./rows";
@@ -20,7 +20,7 @@ export interface DecodeSettings {
   sampling: Sampling;
   max_new_tokens: number;
 }
-/** Tokens of the prompt per prefill pass: PREFILL_CHUNK of hsd_viz/decoding/decode.py. */
+/** Tokens of the prompt per prefill pass: PREFILL_CHUNK of hsd_viz/decoding/base_loop.py. */
 const PREFILL_CHUNK = 512;
 
 /** Name the levels of a stack, lowest first. A ladder target below another target is renamed. */

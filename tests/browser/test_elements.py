@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.engine.replay import GAMES, SIDE_BY_SIDE, TRACES, load_bundled
+from hsd_viz.engine.recordings import GAMES, SIDE_BY_SIDE, TRACES, load_bundled
 from hsd_viz.views.page_data import STATIC
 from tests.browser.conftest import PATIENCE
 from tests.rows import column, select

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import hsd_viz as hsd
 from hsd_viz import figures, views
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.views.export import run_page
 from tests.changes import change_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 
 from .conftest import PATIENCE
 from .explorer import TOKENS, choose_of_run, opened, violations

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views import run_data
 from hsd_viz.views.export import document, run_page
 from hsd_viz.views.page_data import about, games, recorded_runs

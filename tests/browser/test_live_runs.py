@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import hsd_viz as hsd
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 
 from .conftest import PATIENCE
 from .explorer import CANCEL, TOKENS, choose_of_run, field, opened, tab

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
 from tests.rows import column, find, select
 

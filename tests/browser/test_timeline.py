@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline
 from tests.rows import select
 

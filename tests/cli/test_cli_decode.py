@@ -72,7 +72,7 @@ def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, caps
 @pytest.fixture
 def after_three(monkeypatch):
     """Ctrl-C after the third step, of one round each: a call of the loop ends as soon as it can."""
-    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)
+    monkeypatch.setattr("hsd_viz.native.loop.CALL_NS", 0)
     whole = LocalEngine.decode
 
     def interrupted(self, *args, **kwargs):

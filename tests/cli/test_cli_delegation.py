@@ -18,8 +18,8 @@ import training.train
 from hsd_viz.cli import main
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.read import Index
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.replay.api import replay_text
 from tests.rows import column
 

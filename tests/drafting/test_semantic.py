@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -196,4 +196,4 @@ def test_a_runtime_without_states_is_refused():
     made = make_drafter(DraftSource("db", ("semantic",)), costs=None)
     target = Level("target", ToySession(np.zeros((4, 4))))
     with pytest.raises(Unsupported, match="leave out 'semantic'"):
-        Loop(DecodeInputs([target], made, Sampling(), [1, 2], max_new_tokens=3))
+        Loop(LoopInputs([target], made, Sampling(), [1, 2], max_new_tokens=3))

@@ -241,7 +241,7 @@ def test_after_an_end_token_the_draft_model_drafts_from_the_first_round_on(engin
 
 def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
     # Such small models would decode it all in one call.
-    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)
+    monkeypatch.setattr("hsd_viz.native.loop.CALL_NS", 0)
     decode = engine.decode("ab", f"{paths['draft']}:3 > target", max_new_tokens=100)
     trace = None
     for event in decode:

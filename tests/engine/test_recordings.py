@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import (
+from hsd_viz.engine.recordings import (
     ANSWERS,
     TEMPERATURE,
     TRACES,

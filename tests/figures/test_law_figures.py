@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.figures.pays import GPU
 from hsd_viz.figures.predictions import basis_frame, plan_frame, prediction_frame
 from hsd_viz.figures.second_draft import (

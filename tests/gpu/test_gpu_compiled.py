@@ -9,12 +9,12 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import DeviceDecode
+from hsd_viz.torch_models.device_loop import DeviceLoop
 from hsd_viz.torch_models.eager import HFModel
 
 pytestmark = [
@@ -50,7 +50,7 @@ def decoded(loop_class: type[Loop], models: list, sampling: Sampling) -> list[in
     levels = []
     for model, lookahead in zip(models, [*[3, 6][: len(models) - 1], None], strict=True):
         levels.append(Level("m", model.session(80), lookahead))
-    loop = loop_class(DecodeInputs(levels, None, sampling, text(12), max_new_tokens=60))
+    loop = loop_class(LoopInputs(levels, None, sampling, text(12), max_new_tokens=60))
     for _ in loop.prefill():
         pass
     for _ in loop.rounds():
@@ -83,7 +83,7 @@ def test_recorded_steps_give_the_texts_of_the_loop(depth, sampling):
     models = list(map(CompiledModel, plain))
     expected = decoded(Loop, plain, sampling)
     for _ in range(2):
-        assert decoded(DeviceDecode, models, sampling) == expected
+        assert decoded(DeviceLoop, models, sampling) == expected
 
 
 def test_strict_rows_are_bit_equal():
@@ -100,5 +100,5 @@ def test_strict_rows_are_bit_equal():
 
 def test_strict_greedy_texts_do_not_depend_on_drafts():
     models = [CompiledModel(eager(torch.bfloat16, noise), strict=True) for noise in (0.1, 0.0)]
-    plain = decoded(DeviceDecode, models[-1:], Sampling())
-    assert decoded(DeviceDecode, models, Sampling()) == plain
+    plain = decoded(DeviceLoop, models[-1:], Sampling())
+    assert decoded(DeviceLoop, models, Sampling()) == plain

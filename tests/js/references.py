@@ -12,7 +12,7 @@ import numpy as np
 import hsd_viz as hsd
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.sampling import draw
-from hsd_viz.engine.replay import GAMES, SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import GAMES, SIDE_BY_SIDE, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.stack import StackError, parse

@@ -13,7 +13,7 @@ import pytest
 
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine, tab
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.engine.tab_family import write_family
 from hsd_viz.models.families import CODE
 from hsd_viz.models.tokenizer import load_tokenizer as load_from_file

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hsd_viz.engine.replay import ANSWERS, bundled, load_bundled
+from hsd_viz.engine.recordings import ANSWERS, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import (
     Basis,

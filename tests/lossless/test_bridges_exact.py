@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -94,7 +94,7 @@ def run(
     if kind:
         levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
     loop = Loop(
-        DecodeInputs(
+        LoopInputs(
             levels,
             None,
             sampling or Sampling(temperature=1.0, seed=seed),

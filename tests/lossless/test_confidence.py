@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -86,7 +86,7 @@ class Instance:
             Level("target", ToySession(self.tables[-1])),
         ]
         return cls(
-            DecodeInputs(
+            LoopInputs(
                 levels,
                 self.drafter,
                 self.sampling,
@@ -143,7 +143,7 @@ def drafts_by_hand(sampling: Sampling, confidences: list[float], lookaheads: lis
         *map(Level, names, map(ToySession, tables), lookaheads, confidences),
         Level("target", ToySession(tables[-1])),
     ]
-    loop = Loop(DecodeInputs(levels, None, sampling, [0, 1], max_new_tokens=12))
+    loop = Loop(LoopInputs(levels, None, sampling, [0, 1], max_new_tokens=12))
     loop.draws = AlwaysInTheMiddle()
     list(loop.prefill())
     list(loop.rounds())
@@ -194,7 +194,7 @@ def test_with_greedy_decoding_the_text_is_that_of_the_target_alone():
         instance.sampling = Sampling(temperature=0.0)
         instance.new_tokens = 12
         plain = Loop(
-            DecodeInputs(
+            LoopInputs(
                 [Level("target", ToySession(instance.tables[-1]))],
                 None,
                 instance.sampling,

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 import torch
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import make_drafter
@@ -51,7 +51,7 @@ def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=No
     sampling = sampling or Sampling()
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
     loop = Loop(
-        DecodeInputs(
+        LoopInputs(
             levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions, eos=eos
         )
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import SampledChain
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -103,7 +103,7 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
     """``TOKENS`` tokens of one decode."""
     models = [blind(0.12 * k) for k in range(len(lookaheads), -1, -1)]
     loop = Loop(
-        DecodeInputs(
+        LoopInputs(
             levels_of(map(session_of, models), lookaheads),
             None,
             sampling,
@@ -145,7 +145,7 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
 
     def decode(choices):
         levels = levels_of((model.session() for model in models), lookaheads)
-        loop = cls(DecodeInputs(levels, None, sampling, [0], max_new_tokens=3))
+        loop = cls(LoopInputs(levels, None, sampling, [0], max_new_tokens=3))
         loop.draws = EnumeratedDraws(choices)
         return tuple(sample(loop))
 

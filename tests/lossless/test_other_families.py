@@ -11,12 +11,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.native.loop import NativeLoop
 from hsd_viz.native.model import NativeModel
 from hsd_viz.stack import DraftSource
 from tests.lossless.ladders import native_of, needs_native
@@ -86,8 +86,8 @@ def compiled(models, lookaheads, database: bool, prompt: list[int]) -> list[int]
         reference = DatabaseDrafter(("context",), {})
         drafter = NativeDatabaseDrafter(default_build().library, reference)
     levels = levels_of((model.session() for model in models), lookaheads)
-    loop = NativeDecode(
-        DecodeInputs(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
+    loop = NativeLoop(
+        LoopInputs(levels, drafter, Sampling(), prompt, max_new_tokens=TOKENS, positions=256)
     )
     list(loop.prefill())
     return list(chain.from_iterable(loop.rounds()))

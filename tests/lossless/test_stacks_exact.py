@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import VerifiedDraft
@@ -93,7 +93,7 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
 
     def text(choices) -> tuple[int, ...]:
         levels = levels_of(map(ToySession, tables), lookaheads)
-        loop = cls(DecodeInputs(levels, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos))
+        loop = cls(LoopInputs(levels, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos))
         loop.draws = EnumeratedDraws(choices)
         list(loop.prefill())
         return tuple(sample(loop))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -105,7 +105,7 @@ def loop_of(
     """The loop over table models, after its prefill; the last table is the target's."""
     levels = levels_of(map(session, tables), lookaheads)
     loop = cls(
-        DecodeInputs(
+        LoopInputs(
             levels,
             drafter,
             sampling,

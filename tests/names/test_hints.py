@@ -15,7 +15,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
 from hsd_viz.engine.opened import DTYPES as ENGINE_DTYPES
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide
 from hsd_viz.names.hints import guess, guesses, no_attribute

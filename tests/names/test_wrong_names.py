@@ -7,7 +7,7 @@ import copy
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.names.hints import guesses
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 import pytest
 import torch
 
-from hsd_viz.decoding.decode import Decode, DecodeInputs
+from hsd_viz.decoding.base_loop import BaseLoop, LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -19,8 +19,8 @@ from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.native.loop import NativeLoop
 from hsd_viz.trace.tables import RULES, TABLES
 from tests.native.models import REDUCED, VOCAB, ids, native
 from tests.native.test_native_drafter import habits, write
@@ -66,10 +66,10 @@ class Case:
     positions: int | None = None
     budget: int | None = None
 
-    def loop(self, cls: type[Decode], drafter: Drafter | None) -> Decode:
+    def loop(self, cls: type[BaseLoop], drafter: Drafter | None) -> BaseLoop:
         """Return a decode that has not begun."""
         return cls(
-            DecodeInputs(
+            LoopInputs(
                 opened(self.levels),
                 drafter,
                 self.sampling,
@@ -96,7 +96,7 @@ def compiled(case: Case, ns: int = 40_000_000) -> dict[str, dict[str, list]]:
     drafter = None
     if case.drafter is not None:
         drafter = NativeDatabaseDrafter(default_build().library, case.drafter)
-    loop = case.loop(NativeDecode, drafter)
+    loop = case.loop(NativeLoop, drafter)
     list(loop.prefill())
     batches = [loop.take()() for _ in loop.rounds(ns)]
     tables = {}
@@ -227,8 +227,8 @@ def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
     for name, look in (("odd", 4), ("long heads", None)):
         levels.append(Level(name, native(name).session(), look))
     drafter = NativeDatabaseDrafter(default_build().library, DatabaseDrafter(("context",), {}))
-    loop = NativeDecode(
-        DecodeInputs(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
+    loop = NativeLoop(
+        LoopInputs(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
     )
     stages = [*loop.prefill()]
     assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][
@@ -246,8 +246,8 @@ def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
 
 
 def test_a_token_outside_of_the_vocabulary_is_refused():
-    loop = NativeDecode(
-        DecodeInputs(
+    loop = NativeLoop(
+        LoopInputs(
             [Level("odd", native("odd").session())],
             None,
             Sampling(),

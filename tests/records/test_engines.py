@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.measure.doctor.observe import observe
 from hsd_viz.records.engine_settings import batch_costs
 from hsd_viz.records.imported import import_records

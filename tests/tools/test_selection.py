@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from tests.rows import find
 from tools.record import tour
 from tools.record.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, LlamaRotaryEmbedding
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -160,7 +160,7 @@ def decode(
     for level, context in zip(levels, contexts, strict=False):
         level.positions = None if context is None else len(PROMPT) + context
     loop = loop_class(
-        DecodeInputs(
+        LoopInputs(
             levels, drafter, sampling, PROMPT, max_new_tokens=tokens, eos=eos, details=details
         )
     )

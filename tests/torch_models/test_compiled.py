@@ -11,13 +11,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession
-from hsd_viz.torch_models.decode import DeviceDecode
+from hsd_viz.torch_models.device_loop import DeviceLoop
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from tests.torch_models.families import CONFIGS, VOCABULARY, text_of
@@ -140,15 +140,15 @@ def test_a_decode_reserves_all_it_needs_before_its_first_round():
     """No cache moves while graphs run, even if sessions were opened for a shorter text."""
     model = CompiledModel(eager("llama", torch.float64), compiler=Graph)
     prompt = text_of(40)
-    loop = DeviceDecode(
-        DecodeInputs(
+    loop = DeviceLoop(
+        LoopInputs(
             [Level("target", model.session(1))], None, Sampling(), prompt, max_new_tokens=230
         )
     )
     list(loop.prefill())
     assert loop.board.state.text.shape[0] == 512
     plain = Loop(
-        DecodeInputs(
+        LoopInputs(
             [Level("target", model.eager.session())], None, Sampling(), prompt, max_new_tokens=230
         )
     )
@@ -172,8 +172,8 @@ def test_decodes_whose_caches_have_one_size_share_their_graphs():
 
     def graphs_after(new_tokens: int) -> int:
         level = Level("target", model.session(40 + new_tokens))
-        loop = DeviceDecode(
-            DecodeInputs([level], None, Sampling(), text_of(40), max_new_tokens=new_tokens)
+        loop = DeviceLoop(
+            LoopInputs([level], None, Sampling(), text_of(40), max_new_tokens=new_tokens)
         )
         list(loop.prefill())
         list(itertools.islice(loop.rounds(), 3))
@@ -248,7 +248,7 @@ def test_strict_greedy_texts_are_equal_on_200_of_200():
         prompt = text_of(225 + number % 20, seed=number)
 
         def text(loop_class, levels, drafter, prompt=prompt):
-            loop = loop_class(DecodeInputs(levels, drafter, Sampling(), prompt, max_new_tokens=24))
+            loop = loop_class(LoopInputs(levels, drafter, Sampling(), prompt, max_new_tokens=24))
             list(loop.prefill())
             for _ in loop.rounds():
                 pass
@@ -261,8 +261,8 @@ def test_strict_greedy_texts_are_equal_on_200_of_200():
         assert text(Loop, levels, None) == plain, number
         assert text(Loop, [Level("target", target.session(1))], Knowing(plain)) == plain, number
         levels = [Level("draft", draft.session(1), 3), Level("target", target.session(1))]
-        assert text(DeviceDecode, levels, None) == plain, number
-        on_device = text(DeviceDecode, [Level("target", target.session(1))], Knowing(plain))
+        assert text(DeviceLoop, levels, None) == plain, number
+        on_device = text(DeviceLoop, [Level("target", target.session(1))], Knowing(plain))
         assert on_device == plain, number
     assert grown == 200
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
@@ -60,7 +60,7 @@ def decode(models, drafter=None):
     levels = []
     for k, m in enumerate(models):
         levels.append(Level("target" if k == len(models) - 1 else "draft", m.session(), 4))
-    loop = Loop(DecodeInputs(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS))
+    loop = Loop(LoopInputs(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS))
     for _ in loop.prefill():
         pass
     accepted = sum(len(verified.accepted) for verified in loop.rounds())

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 from tests.rows import column, keyed, select

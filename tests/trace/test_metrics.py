@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.identities import check
 from hsd_viz.trace.metrics import repetition_share, target_round_of

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, RoundRow, Trace, TraceError, file
 from hsd_viz.trace.trace import _MAKING
 from tests.trace.samples import sample_trace

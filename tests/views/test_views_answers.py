@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency import stored as store
 from hsd_viz.latency.basis import recorded
 from hsd_viz.views import run_data

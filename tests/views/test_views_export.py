@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page

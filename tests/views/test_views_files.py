@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page

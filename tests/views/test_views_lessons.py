@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz import views
-from hsd_viz.engine.replay import GAMES, load_bundled
+from hsd_viz.engine.recordings import GAMES, load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.text import escape

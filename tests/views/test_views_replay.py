@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.trace import TraceError
 from tests.views.make_trace import make_trace
 

@@ -13,7 +13,7 @@ import pytest
 import traitlets
 
 from hsd_viz import figures, views
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hsd_viz.engine.replay import bundled
+from hsd_viz.engine.recordings import bundled
 from hsd_viz.models.families import CODE
 from hsd_viz.views.site import Page, build, sections
 

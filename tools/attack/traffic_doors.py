@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _trace() -> Any:
-    from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.engine.recordings import bundled, load_bundled
 
     return load_bundled(bundled()[0].name)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
-from hsd_viz.engine.replay import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
+from hsd_viz.engine.recordings import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.trace.rows import RoundRow

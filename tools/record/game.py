@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
-from hsd_viz.engine.replay import GAMES
+from hsd_viz.engine.recordings import GAMES
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import ABOUT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hsd_viz.engine.replay import TEMPERATURE
+from hsd_viz.engine.recordings import TEMPERATURE
 from hsd_viz.views.page_data import ABOUT
 from tools.record.selection import Facts, supplied
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from hsd_viz import views
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.rows import DraftRow, TokenRow

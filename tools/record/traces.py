@@ -20,7 +20,7 @@ from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, TRACES
 from hsd_viz.measure.bench.block import impossible
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import parse

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.decoding.decode import LIKELIEST, PREFILL_CHUNK
+from hsd_viz.decoding.base_loop import LIKELIEST, PREFILL_CHUNK
 from hsd_viz.native import interface, structures
 from hsd_viz.native.build import SOURCES
 from hsd_viz.native.drafter import LONGEST

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "views"
 #: What the lines of code use.
 SETUP = """\
 import hsd_viz as hsd
-from hsd_viz.engine.replay import ANSWERS, GAMES
+from hsd_viz.engine.recordings import ANSWERS, GAMES
 
 trace = hsd.load_bundled("one-draft", ANSWERS)  # or hsd.Trace.load("run.json.gz")
 race = [hsd.load_bundled(name, GAMES / "days") for name in ("plain", "copying", "nano")]"""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import hsd_viz
 from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.models.families import LADDER
 from hsd_viz.native.build import PACKAGED, default_build
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
@@ -127,7 +127,7 @@ def loop_decoder(
             drafter = make_drafter(parsed.bottom, eos=task.eos, costs=None)
         sampling = Sampling(temperature=task.temperature, rule=rule)
         loop = cls(
-            DecodeInputs(
+            LoopInputs(
                 levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos
             )
         )

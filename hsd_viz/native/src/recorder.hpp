@@ -1,4 +1,4 @@
-// Record the rows of rounds: hsd_viz.decoding.record.
+// Record the rows of rounds: hsd_viz.decoding.log.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import recorded_runs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.engine.recordings import SIDE_BY_SIDE, load_bundled
 from hsd_viz.measure.doctor.api import doctor
 from hsd_viz.measure.doctor.observe_runs import from_trace
 from hsd_viz.measure.doctor.profile import read_profile

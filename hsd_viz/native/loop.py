@@ -13,7 +13,7 @@ from ctypes import byref
 
 import numpy as np
 
-from hsd_viz.decoding.decode import LIKELIEST, PREFILL_CHUNK, Decode
+from hsd_viz.decoding.base_loop import LIKELIEST, PREFILL_CHUNK, BaseLoop
 from hsd_viz.decoding.levels import Level
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
@@ -26,7 +26,7 @@ from hsd_viz.trace.tables import RULES, TABLES, Columns
 CALL_NS = 40_000_000
 
 
-class NativeDecode(Decode):
+class NativeLoop(BaseLoop):
     """A decode by the compiled loop, with native sessions and a native drafter.
 
     All sessions compute in the same number type and have the same vocabulary.

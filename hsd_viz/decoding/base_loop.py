@@ -1,7 +1,7 @@
 """The base class of decodes, with their levels, limits and clock.
 
 :class:`~hsd_viz.decoding.loop.Loop` is a decode in Python, for any sessions;
-:class:`~hsd_viz.native.decode.NativeDecode` is the same decode in C++, for native sessions.
+:class:`~hsd_viz.native.loop.NativeLoop` is the same decode in C++, for native sessions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIKELIEST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class DecodeInputs:
+class LoopInputs:
     """The models of a decode, and what they decode.
 
     Attributes:
@@ -56,7 +56,7 @@ class DecodeInputs:
     details: int = 0
 
 
-class Decode(ABC):
+class BaseLoop(ABC):
     """The decode of a prompt. Times are in nanoseconds from its start.
 
     Which models take part depends only on the length of the text
@@ -75,7 +75,7 @@ class Decode(ABC):
         watched: the session of the target, if the drafter needs the states of a layer.
     """
 
-    def __init__(self, inputs: DecodeInputs) -> None:
+    def __init__(self, inputs: LoopInputs) -> None:
         prompt = inputs.prompt
         drafter = inputs.drafter
         assert prompt and inputs.levels and inputs.max_new_tokens > 0

@@ -1,6 +1,6 @@
 """The loop for compiled models, whose steps are started on the device in advance.
 
-:class:`DeviceDecode` is a :class:`~hsd_viz.decoding.loop.Loop`, which decides and records
+:class:`DeviceLoop` is a :class:`~hsd_viz.decoding.loop.Loop`, which decides and records
 everything; :class:`DeviceRounds` are its hooks. Before a round of the target, all steps of the
 round are started (:mod:`hsd_viz.torch_models.ahead`). After a single wait for a block of numbers,
 the loop runs the round with the known results. On a GPU the next round is started before that wait,
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.rejection_sampling import (
@@ -43,7 +43,7 @@ from hsd_viz.torch_models.steps import Board, DeviceStep
 
 
 class BoardSession(VerifySession):
-    """A level of a :class:`DeviceDecode`, which returns known results or starts the step on the
+    """A level of a :class:`DeviceLoop`, which returns known results or starts the step on the
     device.
     """
 
@@ -91,7 +91,7 @@ class BoardSession(VerifySession):
 
 
 class DeviceRounds(LoopHooks):
-    """The hooks of a :class:`DeviceDecode`, which run its rounds on the device.
+    """The hooks of a :class:`DeviceLoop`, which run its rounds on the device.
 
     The random numbers of drafts and verifications are on the device.
 
@@ -205,7 +205,7 @@ class DeviceRounds(LoopHooks):
         )
 
 
-class DeviceDecode(Loop):
+class DeviceLoop(Loop):
     """The loop for levels of :class:`~hsd_viz.torch_models.compiled.CompiledSession` on a device,
     with or without a drafter.
 
@@ -213,7 +213,7 @@ class DeviceDecode(Loop):
         rounds_on_device: the hooks of the loop.
     """
 
-    def __init__(self, inputs: DecodeInputs) -> None:
+    def __init__(self, inputs: LoopInputs) -> None:
         super().__init__(inputs)
         self.rounds_on_device = DeviceRounds(self)
         self.hooks = self.rounds_on_device
@@ -225,7 +225,7 @@ class DeviceDecode(Loop):
 
 
 def can_decode(models: Sequence[DraftModel], rule: str) -> bool:
-    """Return whether :class:`DeviceDecode` can decode with these models and this rule."""
+    """Return whether :class:`DeviceLoop` can decode with these models and this rule."""
     if rule not in RULES or not all(isinstance(model, CompiledModel) for model in models):
         return False
     compiled: list[CompiledModel] = list(models)  # type: ignore[arg-type]

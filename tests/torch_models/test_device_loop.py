@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hsd_viz.decoding.decode import DecodeInputs
+from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
@@ -25,7 +25,7 @@ from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.alone import DeviceModel
 from hsd_viz.torch_models.compiled import CompiledModel
-from hsd_viz.torch_models.decode import BoardSession, DeviceDecode, can_decode
+from hsd_viz.torch_models.device_loop import BoardSession, DeviceLoop, can_decode
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.graphs import CompiledGraph, Graph
 from hsd_viz.torch_models.layout import StackPlan
@@ -94,7 +94,7 @@ def compare(
         contexts=contexts,
     )
     expected, record = run(Loop, plain, drafter=drafters[0])
-    decoded, own_record = run(DeviceDecode, device, drafter=drafters[1])
+    decoded, own_record = run(DeviceLoop, device, drafter=drafters[1])
     assert decoded.text == expected.text
     assert differences(own_record, record) == []
     if drafter is Watcher:
@@ -138,7 +138,7 @@ def test_the_next_round_is_started_before_the_last_one_is_read(monkeypatch):
 
     monkeypatch.setattr(Board, "run", lambda self, step: (events.append("step"), run(self, step)))
     monkeypatch.setattr(Board, "fetch", fetched)
-    _, record = decode(DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(seed=1))
+    _, record = decode(DeviceLoop, [on_device(0.1), on_device(0.0)], [2], Sampling(seed=1))
     one_round = ["step", "step", "step", "copy"]
     rounds = len([row for row in record["rounds"]["parent"] if row is None])
     assert events == one_round + [*one_round, "wait"] * rounds
@@ -206,7 +206,7 @@ def test_a_round_draws_its_numbers_on_the_device(monkeypatch):
 
     monkeypatch.setattr(BoardSession, "verify", verify)
     loop, _ = decode(
-        DeviceDecode, [on_device(0.1), on_device(0.0)], [2], Sampling(temperature=0.8, seed=1)
+        DeviceLoop, [on_device(0.1), on_device(0.0)], [2], Sampling(temperature=0.8, seed=1)
     )
     assert set(passed) == {None}
     assert loop.hooks.result_time is None
@@ -281,7 +281,7 @@ def test_what_a_round_costs_outside_of_its_graphs(stack, waits):
     for model, lookahead in zip(models, [*lookaheads, None], strict=True):
         levels.append(Level("m", model.session(80), lookahead))
     sampling = Sampling(temperature=0.7, top_p=0.9, seed=1)
-    loop = DeviceDecode(DecodeInputs(levels, None, sampling, [1, 2, 3], max_new_tokens=60))
+    loop = DeviceLoop(LoopInputs(levels, None, sampling, [1, 2, 3], max_new_tokens=60))
     list(loop.prefill())
     rounds = loop.rounds()
     next(rounds)
@@ -317,7 +317,7 @@ def test_a_guaranteed_round_of_a_middle_level_is_not_waited_for(monkeypatch):
 
     monkeypatch.setattr(Board, "run", run)
     monkeypatch.setattr(Board, "read", read)
-    decode(DeviceDecode, models, [2, 8], Sampling(seed=1), tokens=60)
+    decode(DeviceLoop, models, [2, 8], Sampling(seed=1), tokens=60)
     runs = []
     for kind, group in itertools.groupby(started):
         if kind == "step":
@@ -334,7 +334,7 @@ def test_every_step_is_one_graph():
 
     models = [CompiledModel(eager(noise), compiler=traced) for noise in (0.1, 0.0)]
     sampling = Sampling(temperature=0.7, top_p=0.9, seed=1)
-    decoded, _ = decode(DeviceDecode, models, [1], sampling, tokens=8)
+    decoded, _ = decode(DeviceLoop, models, [1], sampling, tokens=8)
     expected, _ = decode(Loop, [eager(0.1), eager(0.0)], [1], sampling, tokens=8)
     assert decoded.text == expected.text
 
@@ -347,7 +347,7 @@ def test_compiled_by_inductor_it_decodes_as_the_loop_does(sampling):
     models = [CompiledModel(model, compiler=CompiledGraph) for model in plain]
     for model in models:
         assert model.shares_layers
-    decoded, record = decode(DeviceDecode, models, [3], sampling)
+    decoded, record = decode(DeviceLoop, models, [3], sampling)
     expected, reference = decode(Loop, plain, [3], sampling)
     assert decoded.text == expected.text
     assert differences(record, reference) == []
