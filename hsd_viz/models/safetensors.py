@@ -188,7 +188,7 @@ class _Index(msgspec.Struct):
         weight_map: the name of the file of each tensor.
     """
 
-    weight_map: dict[str, str]
+    weight_map: dict[str, Any]
 
 
 def _names_in(index: Path) -> list[str]:
@@ -198,12 +198,14 @@ def _names_in(index: Path) -> list[str]:
         file_of_tensor = msgspec.convert(content, _Index).weight_map
     except (OSError, *INVALID_JSON, *OF_ANOTHER_TYPE):
         raise BadFile(f"{index} is not an index of safetensors files") from None
-    names = set(file_of_tensor.values())
-    for name in names:
-        if Path(name).name != name or "\\" in name:
+    names: set[str] = set()
+    for name in file_of_tensor.values():
+        if not isinstance(name, str) or Path(name).name != name or "\\" in name:
             raise BadFile(
-                f"{index} names {name!r:.80}: expected the name of a file in the same folder"
+                f"{index} names {str(name)!r:.80}: expected the name of a file in the same folder"
             )
+        names.add(name)
+    for name in names:
         if not name.endswith(".safetensors"):
             raise BadFile(f"{index} names {name!r:.80}: expected a safetensors file")
         if not (index.parent / name).is_file():
