@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from hsd_viz import figures
 from hsd_viz.errors import UserError
+from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.page import page
 from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
 from hsd_viz.views.page_data import FIRST_REPORT, PREDICTED, saved_reports
@@ -44,7 +47,10 @@ def prediction(asked: PageRequest) -> Answer:
     title = f"Settings of serving engines at batch {first.batch}, context {first.context:,}"
     named = {title: plan.settings}
     # The figure has the answers.
-    html = page(f"Prediction for {plan.gpu}", plan.conditions(), plan.tables(), facts=named)
+    tables = plan.tables()
+    used = set(chain.from_iterable(table.kinds for table in tables))
+    kinds = [kind for kind in StackKind if kind.value in used]
+    html = page(f"Prediction for {plan.gpu}", plan.conditions(), tables, facts=named, kinds=kinds)
     menus = [
         choice("gpu", "GPU", GPUS, gpu),
         choice("models", "Models", PREDICTED.items(), models),
