@@ -58,14 +58,24 @@ class Table:
 
     def widths(self) -> list[list[float]]:
         """Return the bar of each cell as a share of the largest; 0: no bar."""
+        lengths_by_row = self._lengths()
+        longest = lengths_by_row.max(initial=0.0) or 1.0
+        return (lengths_by_row / longest).tolist()
+
+    def one(self) -> float:
+        """Return the place of the number 1 on the scale of the bars, as a share of the largest."""
+        longest = self._lengths().max(initial=0.0)
+        return min(1.0, 1 / longest) if longest else 1.0
+
+    def _lengths(self) -> np.ndarray:
+        """Return the numbers that have bars, and zeros elsewhere, row by row without the head."""
         head, *rows = self.rows
         lengths_by_row = np.zeros((len(rows), len(head)))
         for row, lengths in zip(rows, lengths_by_row, strict=True):
             for place, name in enumerate(head):
                 if str(name) in self.bars:
                     lengths[place] = _length(row[place])
-        longest = lengths_by_row.max(initial=0.0) or 1.0
-        return (lengths_by_row / longest).tolist()
+        return lengths_by_row
 
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values.

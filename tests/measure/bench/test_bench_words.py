@@ -342,3 +342,14 @@ def test_a_stack_with_a_wrong_value_is_not_a_report(place, value):
 def test_a_report_without_stacks_is_none():
     with pytest.raises(ValueError, match=r"x\.json is not a report"):
         read_report(json.dumps(of_a_profile() | {"stacks": []}), "x.json")
+
+
+@pytest.mark.parametrize(
+    ("speeds", "widths", "one"),
+    [([2.0, 1.0], [1.0, 0.5], 0.5), ([0.5, None], [1.0, 0.0], 1.0), ([None], [0.0], 1.0)],
+)
+def test_bars_have_one_scale_with_a_mark_at_1(speeds, widths, one):
+    rows = [["stack", "speed-up"], *(["a", speed] for speed in speeds)]
+    shown = Table("", rows, bars=("speed-up",))
+    assert [row[1] for row in shown.widths()] == widths
+    assert shown.one() == one
