@@ -192,7 +192,12 @@ test(
       const { tokens, drafts, rounds, calls, pieces, ...head } = root;
       return { ...head, run: name };
     };
-    const { el, close } = opened({ decode });
+    let fails = false;
+    const recording = async (name: string) => {
+      if (fails) throw new Error("no network");
+      return RECORDED[name];
+    };
+    const { el, close } = opened({ decode, recording });
     const select = el.querySelector<HTMLSelectElement>(".hsd-run-select") as HTMLSelectElement;
     await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
     select.value = "sampled";
@@ -215,8 +220,17 @@ test(
     );
     el.querySelector<HTMLElement>(".hsd-br-list button")?.click();
     assert.equal(el.querySelector(".hsd-br-list button")?.getAttribute("aria-pressed"), "true");
-    select.value = "plain";
-    select.dispatchEvent(new Event("change"));
+    const pickPlain = () => {
+      select.value = "plain";
+      select.dispatchEvent(new Event("change"));
+    };
+    // The branches are kept while no other run is shown.
+    fails = true;
+    pickPlain();
+    await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /no network/));
+    assert.equal(el.querySelectorAll(".hsd-br-list button").length, 2);
+    fails = false;
+    pickPlain();
     await vi.waitFor(() => assert.equal(el.querySelectorAll(".hsd-br-list button").length, 0));
     close();
   },

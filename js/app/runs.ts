@@ -59,10 +59,9 @@ export class Runs {
     this.pending = shown === this.now.shown ? "" : shown;
     if (!this.pending) return;
     const { here, opened } = this.now;
-    this.set({ branches: [], branch: 0 });
-    if (shown === HERE && here) return this.show(HERE, "finished", here);
+    if (shown === HERE && here) return this.showAlone(HERE, "finished", here);
     if (shown === OPENED && opened)
-      return this.show(OPENED, "recording", opened.run, openedWords(opened.name));
+      return this.showAlone(OPENED, "recording", opened.run, openedWords(opened.name));
     await this.openRecording(shown);
   }
   private async openRecording(name: string) {
@@ -70,7 +69,7 @@ export class Runs {
     const recording = host.about.recordings.find((one) => one.name === name);
     if (!recording) return;
     const snapshot = await host.recording(name);
-    if (this.pending === name) this.show(name, "recording", snapshot, recording.blurb);
+    if (this.pending === name) this.showAlone(name, "recording", snapshot, recording.blurb);
   }
   /** Open a trace file of the visitor. */
   async take(file: globalThis.File) {
@@ -86,6 +85,11 @@ export class Runs {
   async adopt(name: string, run: Snapshot) {
     this.set({ opened: { name, run }, shown: "" });
     await this.open(OPENED);
+  }
+  /** Show a complete run in place of the one before and of its branches. */
+  private showAlone(...run: Parameters<Runs["show"]>) {
+    this.set({ branches: [], branch: 0 });
+    this.show(...run);
   }
   /**
    * Show a complete run. Fill the form from it unless the visitor has edited the form, or the page
