@@ -34,7 +34,7 @@ class RuleLab(View):
     ).tag(sync=True)
     lookahead = traitlets.Int(3, min=1, max=3).tag(sync=True)
     disagreement = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
-    epsilon = traitlets.Float(0.2, min=0.001, max=1).tag(sync=True)
+    epsilon = traitlets.Float(0.1, min=0.001, max=1).tag(sync=True)
     seed = traitlets.Int(93, min=0, max=2**31 - 1).tag(sync=True)
 
 

@@ -149,7 +149,7 @@ const RULE_LAB = {
   p: [0.5, 0.25, 0.15, 0.1],
   lookahead: 3,
   disagreement: 0.4,
-  epsilon: 0.2,
+  epsilon: 0.1,
   seed: 93,
 };
 /** The headline of the tab about the visitor's server. */

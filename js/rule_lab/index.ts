@@ -44,8 +44,8 @@ interface Trial {
   draft: number[];
 }
 
-/** The rules in reading order: the one that is not lossless is beside the first. */
-const ORDER: readonly Rule[] = ["token", "typical", "block", "branch"];
+/** The cards in reading order; branch verification has the verdicts of the block's. */
+const CARDS = ["token", "block", "typical"] as const;
 const isLossless = (rule: Rule) => rule !== "typical";
 
 /** Describe the comparison at one position. */
@@ -123,7 +123,7 @@ function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
 }
 
 /** The card of a rule: its verdict on the draft, and the distribution of its output. */
-function ruleCard(trial: Trial, rule: Rule, verdict: Verdict) {
+function ruleCard(trial: Trial, rule: (typeof CARDS)[number], verdict: Verdict) {
   const [name, how] = WORDS[rule];
   const law = lawOf(rule, trial.models, trial.draft.length);
   const lossless = isLossless(rule);
@@ -165,7 +165,7 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
     </div>
     ${draftTemplate(trial, u)}
     <div class="hsd-rl-rules">
-      ${ORDER.map((rule) => ruleCard(trial, rule, verdicts[RULES.indexOf(rule)]))}
+      ${CARDS.map((rule) => ruleCard(trial, rule, verdicts[RULES.indexOf(rule)]))}
     </div>
     <p class="hsd-source">${WORDS.note}</p>`;
 });
