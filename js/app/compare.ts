@@ -4,10 +4,12 @@ import type { About } from "../host";
 import { make } from "../lib/dom";
 import { area, menu } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
+import { paletteOf } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import { brief, cut } from "../lib/words";
 import { bestOf, fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
+import { familyOf } from "../versus/race_controls";
 import { type Mounted, mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
@@ -94,6 +96,20 @@ class Comparison {
   private fail(error: unknown, title = "Comparison failed") {
     drawNotice(this.trouble, troubleOf(error, title));
   }
+  /** The letter of a chosen stack, in the colour that it has in the race. */
+  private letterOf(index: number, stack: string) {
+    const { hues } = this.palette;
+    const family = familyOf(stack, paletteOf(this.palette));
+    const colour = hues[family]
+      ? `--c: light-dark(${hues[family].light}, ${hues[family].dark})`
+      : "";
+    return html`<b class="hsd-vs-letter" data-family=${family} .style=${colour}
+        >${letterOf(index)}</b
+      > `;
+  }
+  private get palette() {
+    return this.context.host.about.palette;
+  }
   private show(runs: Snapshot[]) {
     const stores = storesOf(runs);
     const kind = this.chosen.length ? "recording" : "finished";
@@ -146,7 +162,7 @@ class Comparison {
     const groups = races.map(({ group, title }) => [group, title]);
     const stacks = race.runs.map(({ name, title, stack, blurb }) => {
       const index = chosen.indexOf(name);
-      const letter = index < 0 ? nothing : html`<b class="hsd-vs-letter">${letterOf(index)}</b> `;
+      const letter = index < 0 ? nothing : this.letterOf(index, stack);
       const act = () => this.choose(toggled(chosen, name));
       return chip(html`${letter}${title}`, index >= 0, act, `${stack}: ${blurb}`);
     });

@@ -68,8 +68,8 @@ test("copied tokens are counted with their passages", () => {
 });
 test("the time of the target's passes is a share of the whole, as in the timeline", () => {
   expect(timeOf(run(undefined))).toEqual({
-    figure: "75 %",
-    words: "of 41.0 µs, prefill included, is the target’s passes, drafting 5 %.",
+    figure: "75.4 %",
+    words: "of 41.0 µs, prefill included, is the target’s passes, drafting 4.9 %.",
   });
 });
 test("a run without tokens has no sentence", () => {

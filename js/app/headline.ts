@@ -3,7 +3,7 @@ import { html, nothing } from "lit-html";
 import { gainOf, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain } from "../lib/stack";
-import { duration, plural } from "../lib/words";
+import { duration, plural, timeShare } from "../lib/words";
 import { textOf } from "../locality_map/passages";
 import type { Chip } from "./origin";
 
@@ -17,10 +17,10 @@ const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0
 /** Return the template of a headline with the origin of its figure; nothing without a headline. */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
-  const chip = ({ words, figure, warns, title }: Chip) =>
-    html`<span class=${warns ? "hsd-chip hsd-chip-warns" : "hsd-chip"} title=${title ?? nothing}
-      >${figure ? html`<strong>${figure}</strong> ` : nothing}${words}</span
-    >`;
+  const chip = ({ words, warns, isTypical, title }: Chip) => {
+    const kind = isTypical ? "hsd-chip-typical" : warns ? "hsd-chip-warns" : "";
+    return html`<span class="hsd-chip ${kind}" title=${title ?? nothing}>${words}</span>`;
+  };
   return html`<strong>${found.figure}</strong> ${found.words}
     <span class="hsd-chips">${origin.map(chip)}</span>`;
 }
@@ -78,7 +78,7 @@ export function timeOf(run: Run): Headline | null {
   if (!targetCalls.length || !total) return null;
   const draftingTime = sum(run.calls) - sum(targetCalls);
   const drafting =
-    run.calls.length > targetCalls.length ? `, drafting ${percent(draftingTime / total)}` : "";
+    run.calls.length > targetCalls.length ? `, drafting ${timeShare(draftingTime / total)}` : "";
   const words = `of ${duration(total)}, prefill included, is the target’s passes${drafting}.`;
-  return { figure: percent(sum(targetCalls) / total), words };
+  return { figure: timeShare(sum(targetCalls) / total), words };
 }

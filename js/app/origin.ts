@@ -11,9 +11,9 @@ import { HERE, type Kind, OPENED, type State } from "./state";
 /** A short note beside a headline; `warns`: it is a reason to doubt the figure. */
 export interface Chip {
   words: string;
-  /** A figure before the words, as large as that of the headline. */
-  figure?: string;
   warns?: boolean;
+  /** It is a sentence below the headline, about many prompts. */
+  isTypical?: boolean;
   /** The tooltip. */
   title?: string;
 }
@@ -129,8 +129,9 @@ export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Ch
   const suite = suiteOf(run, suites);
   if (!suite) return [];
   const title = `95 % interval; ${suite.file}`;
-  const words = `on ${plural(suite.prompts, "prompt")} ${intervalWords(suite)}: ${suite.name}`;
-  return [{ figure: timesWords(suite), words, title }];
+  const usual = `it is usually ${timesWords(suite)} ${intervalWords(suite)}`;
+  const words = `Measured on ${plural(suite.prompts, "prompt")}, ${usual}: ${suite.name}.`;
+  return [{ words, title, isTypical: true }];
 }
 /** Describe the fastest result of the first saved report; "": there is none. */
 export function fastestWords(suites: readonly Suite[]): string {

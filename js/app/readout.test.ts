@@ -1,6 +1,6 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { drafterOf, stackWords } from "../lib/stack";
+import { drafterOf, isOverDatabases, stackWords } from "../lib/stack";
 import { tilesOf } from "./readout";
 import { speedFirst } from "./runbar";
 
@@ -106,4 +106,14 @@ test.each([
   ["lookup > target", "lookup"],
 ])("%s has the colour of %s", (stack, source) => {
   expect(drafterOf(stack)).toBe(source);
+});
+test.each([
+  ["db > nano:2 > target", true],
+  ["db[context] > nano > small > target", true],
+  ["db > target", false],
+  ["nano:2 > small > target", false],
+  ["dbx > nano > target", false],
+  ["target", false],
+])("%s has draft models over databases: %s", (stack, isOver) => {
+  expect(isOverDatabases(stack)).toBe(isOver);
 });

@@ -61,9 +61,13 @@ function answer(p: Picked) {
   const single =
     p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
   const facts = [
-    ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per pass`],
-    ["Over plain decoding", times(p.over_plain), "predicted"],
-    ["Over the best single draft", p.over_single === null ? "–" : times(p.over_single), single],
+    ["Time per token", `${p.ms.toPrecision(3)} ms`, `; ${p.length.toFixed(2)} tokens per pass`],
+    ["Over plain decoding", times(p.over_plain), ""],
+    [
+      "Over the best single draft",
+      p.over_single === null ? "–" : times(p.over_single),
+      `; ${single}`,
+    ],
   ];
   return html`<p><strong>${p.words}</strong> <code class="hsd-note">${p.stack}</code></p>
     <div class="hsd-answer-facts">
@@ -71,7 +75,7 @@ function answer(p: Picked) {
         ([label, value, note]) =>
           html`<div>
             <span class="hsd-note">${label}</span><strong>${value}</strong
-            ><span class="hsd-source">${note}</span>
+            ><span class="hsd-source">predicted${note}</span>
           </div>`,
       )}
     </div>`;

@@ -248,6 +248,9 @@ export function drafterOf(stack: string): string {
   return FIRST_DATABASE[name] ?? name;
 }
 
+/** Whether draft models draft over databases, as in `db > nano:2 > target`. */
+export const isOverDatabases = (stack: string) => /^\s*db\b[^>]*>[^>]*>/.test(stack);
+
 /** What drafts in a stack, in order: "databases, then nano"; "" for plain decoding. */
 export function draftersWords(stack: string): string {
   const parts = stack.split(">").slice(0, -1);

@@ -97,6 +97,8 @@ export const duration = (ns: number | null | undefined) => {
       : `${digits(ns / 1e3)} µs`;
 };
 /** Format bytes as megabytes, without the unit. */
+/** A share of a time, to a tenth, so that the shares of one time add up to it. */
+export const timeShare = (share: number) => `${(100 * share).toFixed(1)} %`;
 export const megabytes = (bytes: number, digits = 0) => (bytes / 1e6).toFixed(digits);
 /** Format a difference with its sign; one that rounds to zero is ±0. */
 export function signed(x: number, write: (x: number) => string): string {

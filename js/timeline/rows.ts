@@ -4,7 +4,7 @@ import { nothing, svg } from "lit-html";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
-import { duration } from "../lib/words";
+import { duration, timeShare } from "../lib/words";
 import { callWords } from "./said";
 import { type Sight, xOf } from "./sight";
 import {
@@ -71,7 +71,6 @@ export const NO_STRIP: Strip = {
 
 const byStart = (a: TimeSpan, b: TimeSpan) => a.start_ns - b.start_ns;
 const endOf = ({ start_ns, duration_ns }: TimeSpan) => start_ns + duration_ns;
-const percent = (x: number) => `${(100 * x).toFixed(x > 0 && x < 0.0995 ? 1 : 0)} %`;
 const barWidth = (width: number) => Math.max(LEAST, width - (width > SEPARATE ? 1 : 0));
 
 const bars = (spans: TimeSpan[], { from, to, scale }: Sight) =>
@@ -199,7 +198,7 @@ function callBar(calls: Call[], b: Bar, looked: TimeSpan | null) {
 function laneRow({ name, calls, share, ns }: Lane, family: string | undefined): Row {
   return {
     name,
-    more: `${percent(share)} · ${duration(ns)}`,
+    more: `${timeShare(share)} · ${duration(ns)}`,
     high: HIGH.calls,
     family,
     spans: calls,
@@ -216,7 +215,7 @@ function idleRow(gaps: TimeSpan[], end: number): Row {
   };
   return {
     name: "idle",
-    more: percent(idle / end),
+    more: timeShare(idle / end),
     high: HIGH.idle,
     spans: gaps,
     picture: (sight, looked) => bars(gaps, sight).map((b) => bar(b, looked)),

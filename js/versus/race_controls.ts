@@ -3,8 +3,7 @@ import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
-import type { Store } from "../lib/run";
-import { drafterOf } from "../lib/stack";
+import { drafterOf, isOverDatabases } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
 
@@ -36,12 +35,15 @@ function countWords({ stairs }: Runner, goal: number, ns: number) {
   return { figure: duration(at), more: `${plural(passesAt(stairs, at), "pass")}${longer}` };
 }
 
-/** The colour of a run: of what drafts for its target. */
-export const familyOf = ({ meta }: Store, palette: Palette) =>
-  palette.family(drafterOf(meta.stack));
+/**
+ * The colour of a stack: of what drafts for its target; databases below draft models have that of
+ * their kind in reports.
+ */
+export const familyOf = (stack: string, palette: Palette) =>
+  isOverDatabases(stack) ? "both" : palette.family(drafterOf(stack));
 /** The letter of a run in its colour. */
 export const letterTemplate = ({ letter, title, store }: Runner, palette: Palette) =>
-  html`<b class="hsd-vs-letter" title=${title} data-family=${familyOf(store, palette)}
+  html`<b class="hsd-vs-letter" title=${title} data-family=${familyOf(store.meta.stack, palette)}
     >${letter}</b
   >`;
 

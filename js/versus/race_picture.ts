@@ -37,7 +37,9 @@ function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, 
 /** The picture; staircases are faint beyond the finish. */
 export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
-  const colours = new Map(runs.map(({ letter, store }) => [letter, familyOf(store, palette)]));
+  const colours = new Map(
+    runs.map(({ letter, store }) => [letter, familyOf(store.meta.stack, palette)]),
+  );
   return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
     ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
@@ -45,8 +47,8 @@ export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns:
     <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>
-    ${finish(runs, colours, f, ns)}
     <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line>
+    ${finish(runs, colours, f, ns)}
     ${headsOf(runs, f, ns).map((head) =>
       headTemplate(head, colours.get(head.letter) ?? "", f, ns),
     )}</svg>`;
