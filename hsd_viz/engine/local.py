@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from hsd_viz.decoding.base_loop import LIKELIEST, LoopInputs
 from hsd_viz.decoding.engine import Engine, Options
@@ -67,8 +68,9 @@ class LocalEngine(Engine):
         self._closed = False
         #: The open databases by target.
         self._shared_databases: dict[str, SharedDatabases] = {}
-        #: The stacks that the selector chose, by request.
-        self._chosen_stacks: dict[Any, Stack] = {}
+        #: The stacks that the selector chose, by request, calibration identity and the time of the
+        #: last calibration.
+        self._chosen_stacks: dict[tuple[Stack, bool, str, int], Stack] = {}
 
     @classmethod
     def of(cls, options: EngineOptions) -> LocalEngine:
@@ -249,14 +251,20 @@ class LocalEngine(Engine):
         self, resolved: Resolved, loaded: StackModels
     ) -> tuple[Resolved, list[DraftModel]]:
         """Let the selector choose, and return the completed request and its models."""
-        from hsd_viz.latency.stored import decide
+        from hsd_viz.latency.stored import decide, identity, last_change
 
-        key = (resolved.stack, resolved.choosing, resolved.sampling)
-        if key not in self._chosen_stacks:
-            facts = self._facts(resolved, loaded.models, loaded.bridges)
-            self._chosen_stacks[key] = decide(resolved.stack, resolved.choosing, facts.to_dict())
+        meta = self._facts(resolved, loaded.models, loaded.bridges).to_dict()
+        key = (
+            resolved.stack,
+            resolved.choosing,
+            json.dumps(identity(meta), sort_keys=True),
+            last_change(),
+        )
+        if (chosen_stack := self._chosen_stacks.get(key)) is None:
+            chosen_stack = decide(resolved.stack, resolved.choosing, meta)
+            self._chosen_stacks[key] = chosen_stack
         by_name = dict(zip(resolved.names, loaded.models, strict=True))
-        chosen = resolved.with_stack(self._chosen_stacks[key])
+        chosen = resolved.with_stack(chosen_stack)
         return chosen, [by_name[name] for name in chosen.names]
 
     def _drafter_for(self, resolved: Resolved) -> Drafter | None:

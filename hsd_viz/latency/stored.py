@@ -116,6 +116,14 @@ def load(path: Path) -> StoredCalibration | None:
     return None
 
 
+def last_change() -> int:
+    """Return the time of the last change of the stored calibrations, in ns; 0 if there are none."""
+    try:
+        return cache_folder("calibration").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def newest(
     engine_identity: Mapping[str, Any], texts: Mapping[str, Any] | None = None
 ) -> StoredCalibration | None:

@@ -113,6 +113,26 @@ def test_other_models_need_a_calibration(cache):
         engine.run("x", "auto[db] > target", max_new_tokens=2)
 
 
+def test_a_choice_is_kept_for_all_seeds_until_the_calibrations_change(cache, monkeypatch):
+    calls = []
+
+    def counted(stack, choosing, meta):
+        calls.append(stack)
+        return decide(stack, choosing, meta)
+
+    monkeypatch.setattr("hsd_viz.latency.stored.decide", counted)
+    engine = ladder_engine("float32")
+    run = partial(engine.run, "x", "auto[db] > target", max_new_tokens=1, temperature=0.7)
+    run(seed=1)
+    run(seed=2)
+    assert len(calls) == 1
+    cache.mkdir()
+    run(seed=1)
+    assert len(calls) == 2
+    run(seed=1, temperature=0.8)
+    assert len(calls) == 3
+
+
 def test_sampled_text_does_not_depend_on_the_database(cache):
     """With a database alone, the tokens at any temperature are those of plain decoding with the
     same seed.
