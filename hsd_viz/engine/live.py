@@ -27,8 +27,34 @@ PLAIN_TOKENS = 32
 #: The switch interval in seconds during a decode, the longest wait for the interpreter lock after a
 #: forward pass. Python's default of 5 ms is as long as several forward passes.
 SWITCH = 0.0001
-#: The switch interval without a decode. It is read once, because decodes may overlap.
-UNHURRIED = sys.getswitchinterval()
+
+
+class _ShortSwitches:
+    """The context in which a decode runs with the switch interval :data:`SWITCH`.
+
+    Contexts may overlap: the last one to end restores the interval from before the first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(SWITCH)
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setswitchinterval(self._before)
+
+
+_SHORT_SWITCHES = _ShortSwitches()
 
 
 def batches(
@@ -51,21 +77,20 @@ def batches(
     failed: list[BaseException] = []
 
     def decode() -> None:
-        sys.setswitchinterval(SWITCH)
         try:
-            running = events()
-            for event in running:
-                inbox.append(event)
-                if not isinstance(event, Step):
-                    urgent.set()
-                if cancelled.is_set():
-                    break
-            # Closing the generator cancels the decode and completes the trace's meta.
-            getattr(running, "close", lambda: None)()
+            with _SHORT_SWITCHES:
+                running = events()
+                for event in running:
+                    inbox.append(event)
+                    if not isinstance(event, Step):
+                        urgent.set()
+                    if cancelled.is_set():
+                        break
+                # Closing the generator cancels the decode and completes the trace's meta.
+                getattr(running, "close", lambda: None)()
         except BaseException as error:
             failed.append(error)
         finally:
-            sys.setswitchinterval(UNHURRIED)
             over.set()
             urgent.set()
 

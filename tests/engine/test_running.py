@@ -5,6 +5,8 @@ compiled loop.
 from __future__ import annotations
 
 import inspect
+import sys
+import threading
 from functools import partial
 from itertools import chain, pairwise
 
@@ -12,7 +14,7 @@ import pytest
 
 from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Options
 from hsd_viz.engine import LocalEngine, load_engine, loops
-from hsd_viz.engine.live import REPORT_EVERY, decode_beside_plain
+from hsd_viz.engine.live import REPORT_EVERY, SWITCH, batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
@@ -72,6 +74,29 @@ def test_models_in_int8_are_decoded_without_their_modules():
         assert trace.meta["dtype"] == "int8"
         for name in ("nano", "target"):
             assert not engine.models.has_module(name)
+
+
+# --- decodes in threads ---------------------------------------------------------------------------
+
+
+def test_overlapping_decodes_keep_the_switch_interval_until_the_last_ends():
+    before = sys.getswitchinterval()
+    go = threading.Event()
+
+    def first():
+        yield Stage("first")
+
+    def second():
+        yield Stage("second")
+        go.wait(10)
+
+    longer = batches(second, threading.Event())
+    next(longer)
+    list(batches(first, threading.Event()))
+    assert sys.getswitchinterval() == pytest.approx(SWITCH)
+    go.set()
+    list(longer)
+    assert sys.getswitchinterval() == pytest.approx(before)
 
 
 # --- a run beside plain decoding ------------------------------------------------------------------
