@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from statistics import mean
@@ -163,17 +163,29 @@ def run_bench(
     if any(prompt.turns for prompt in suite.prompts):
         writer = choose_template(engine.tokenizer, engine.target, template)
     bench = _Bench(engine, rows, suite, settings, writer, kept, progress)
-    try:
-        with suppress(KeyboardInterrupt):
-            bench.warm_up()
-            # Collecting the garbage allocated so far during the bench would pause one stack for
-            # the time of a hundred rounds.
-            gc.collect()
-            gc.freeze()
+    with suppress(KeyboardInterrupt):
+        bench.warm_up()
+        with _present_objects_frozen():
             bench.measure()
+    return bench.measurement()
+
+
+@contextmanager
+def _present_objects_frozen() -> Iterator[None]:
+    """Leave the objects allocated so far out of garbage collections.
+
+    Such a collection would pause one stack for the time of a hundred rounds. What the process has
+    frozen before stays frozen.
+    """
+    gc.collect()
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
     finally:
         gc.unfreeze()
-    return bench.measurement()
 
 
 class _Bench:

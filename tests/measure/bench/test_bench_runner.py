@@ -1,3 +1,4 @@
+import gc
 import itertools
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,24 @@ class FakeEngine(Engine):
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
         return plain_trace(options["max_new_tokens"], float(len(self.asked)))
+
+
+def test_a_bench_leaves_what_the_process_froze_frozen():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    assert frozen
+    run_bench(FakeEngine(), ["target"], SUITE, BenchSettings(max_new_tokens=1, repeats=1))
+    assert gc.get_freeze_count() > frozen / 2
+
+
+def test_a_bench_freezes_what_is_present_and_releases_it(monkeypatch):
+    calls = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfreeze"))
+    stopped = FakeEngine(stop_at=3)
+    run_bench(stopped, ["target"], SUITE, BenchSettings(max_new_tokens=1, repeats=3))
+    assert calls == ["freeze", "unfreeze"]
 
 
 def test_stacks_take_turns_after_a_short_warm_up():
