@@ -66,7 +66,7 @@ class Endpoint:
 
     url: str
     model: str
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     body: Mapping[str, Any] = field(default_factory=dict)
     _client: httpx.Client = field(
         default_factory=lambda: httpx.Client(timeout=TIMEOUT), repr=False, compare=False

@@ -75,6 +75,10 @@ def audit(host, samples):
     return audit_endpoints(*ends, ["x", "y"], tokens=3, greedy_tokens=4, samples=samples)
 
 
+def test_an_endpoint_does_not_show_its_key():
+    assert "secret" not in repr(Endpoint("http://x/v1", "m", key="secret"))
+
+
 def test_equal_endpoints(endpoints):
     result = audit("plain", samples=60)
     assert result.verdict == "no difference found"
