@@ -126,7 +126,7 @@ def audit_endpoint(
     from hsd_viz.measure.audit.endpoint import Endpoint
     from hsd_viz.measure.audit.statistical import audit_endpoints
 
-    key = os.environ.get(api_key_env or "")
+    key = _api_key(api_key_env)
     parameters = _body(body)
     audit = partial(
         audit_endpoints,
@@ -178,6 +178,20 @@ def _prompts(suite: str, limit: int) -> list[str]:
     from hsd_viz.prompts.suites import load_suite
 
     return [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
+
+
+def _api_key(variable: str | None) -> str | None:
+    """Return the API key in an environment variable; ``None`` if no variable is named.
+
+    Raises:
+        UserError: if the variable is not set, or empty.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable)
+    if not key:
+        raise UserError(f"--api-key-env: the environment variable '{variable}' is not set")
+    return key
 
 
 def _body(text: str | None) -> dict[str, Any]:

@@ -165,6 +165,8 @@ audit stack "nano:auto > target" | write it without auto
 audit endpoint --plain http://127.0.0.1:9/v1 | are required: --speculative
 audit endpoint --speculative ftp://x --plain ftp://x | unsupported protocol
 audit endpoint --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
+audit endpoint --speculative http://x/v1 --plain http://x/v1 --api-key-env HSD_VIZ_NOT_SET | \
+--api-key-env: the environment variable 'HSD_VIZ_NOT_SET' is not set
 audit function nothing | does not name a function
 audit function no_such_module:f | cannot import no_such_module
 audit function json:dumps | \
