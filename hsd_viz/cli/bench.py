@@ -37,7 +37,7 @@ def bench(
 
     if from_ is not None:
         report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
-        return print_result(BenchResult(report), json=json_, html=html)
+        return print_result(BenchResult(report, is_saved=True), json=json_, html=html)
 
     if not options.stacks:
         raise UserError("give the stacks to measure with --stack, or a saved report with --from")

@@ -72,6 +72,9 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, interru
     assert report["suite"]["prompts"] == 1
     assert capsys.readouterr().err == f"hsd-viz: interrupted; the partial report is in {out}\n"
     assert [path.name for path in tmp_path.iterdir() if path != out] == ["suite.txt"]
+    # To read the partial report is not an interruption.
+    assert main(["bench", "--from", str(out)]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_states_budget_and_page(suite, tmp_path, cli):

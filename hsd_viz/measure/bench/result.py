@@ -108,13 +108,15 @@ SPEEDS = ("speed-up", "at little repetition")
 class BenchResult(Result):
     """The result of a bench.
 
-    Attributes:
+    Args:
         report: the report with all figures.
+        is_saved: whether the report was read from a file. A saved report that is partial does not
+            mean that a command was interrupted.
     """
 
-    def __init__(self, report: BenchReport) -> None:
+    def __init__(self, report: BenchReport, *, is_saved: bool = False) -> None:
         self.report = report
-        self.complete = report.complete
+        self.complete = is_saved or report.complete
 
     @property
     def title(self) -> str:
