@@ -42,10 +42,12 @@ DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0, SE
 def _make(run: DrafterRun) -> Drafter:
     sources = run.sources()
     databases = run.databases.present
-    if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
+    is_named = LOGITS in run.source.items
+    if is_named or (not run.source.items and sources == ("context",)):
+        # Without its name in the stack, `logits` keeps nothing between runs.
         return LogitsDatabaseDrafter(
             run.source.items or (*sources, LOGITS),
-            {**databases, LOGITS: run.state},
+            {**databases, LOGITS: run.state if is_named else LogitsDatabase()},
             eos=run.eos,
             costs=run.costs,
             temperature=run.temperature,

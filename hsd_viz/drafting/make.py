@@ -219,7 +219,10 @@ def items_by_name() -> dict[str, tuple[str, ...]]:
 
 
 def remembers(source: DraftSource) -> bool:
-    """Return whether a draft source keeps state between runs; ``db`` does if it has ``logits``."""
+    """Return whether a draft source keeps state between runs, as ``db`` does with ``logits``.
+
+    The ``logits`` that :func:`make_drafter` adds to ``db`` is for one run.
+    """
     registration = drafters().get(source.name)
     if registration is None or registration.remembers is None:
         return False
@@ -238,7 +241,7 @@ def make_drafter(
     """Create the drafter that ``source`` names, for one run.
 
     Without brackets, ``db`` and ``hd`` use all databases that exist. If ``db`` finds neither a
-    model nor a statistics database, it adds ``logits`` to the context.
+    model nor a statistics database, it adds ``logits`` to the context, for this run alone.
 
     Args:
         source: the draft source, as in the stack.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.context_database import LogitsDatabase
 from hsd_viz.drafting.db import LogitsDatabaseDrafter
+from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver, spell
 from hsd_viz.drafting.trust import GREEDY, SAMPLED, priors
 from hsd_viz.stack import StackError, parse
@@ -78,6 +79,14 @@ def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
     assert make_drafter(bottom("db[context]")).sources == ("context",)
     with pytest.raises(StackError, match="logits"):
         parse("hd[logits] > target")
+
+
+@pytest.mark.parametrize("name", ["db", "db[context]", "db[logits]"])
+def test_a_memory_has_the_state_of_the_sources_that_remember(name):
+    memory = Memory()
+    source = bottom(name)
+    make_drafter(source, memory=memory)
+    assert bool(memory) == remembers(source)
 
 
 def test_trust_falls_as_sampling_gets_warmer():
