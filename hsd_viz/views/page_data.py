@@ -159,7 +159,7 @@ def suites() -> list[dict[str, Any]]:
 
 def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the speed-ups of a report. A suite named by a file gets the name in the title."""
-    family = re.search(r"--family (\S+)", report["command"])
+    family = re.search(r"--family[ =](\S+)", report["command"])
     suite = report["suite"]
     settings = report["settings"]
     first_words = title.partition(",")[0]

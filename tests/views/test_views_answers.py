@@ -15,7 +15,7 @@ from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency import stored as store
 from hsd_viz.latency.basis import recorded
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import suites
+from hsd_viz.views.page_data import _suite_rows, suites
 from tests.rows import column, keyed, select
 from tests.views.fake_page import parts
 
@@ -158,6 +158,19 @@ def test_the_page_knows_what_saved_reports_found_on_many_prompts():
     assert [own["low"], own["high"]] == stack["speedup_over_plain_ci"]
     assert own["name"].endswith("Spec-Bench")
     assert not any(one["stack"] == "target" for one in measured)
+
+
+@pytest.mark.parametrize("option", ["--family smollm2", "--family=smollm2"])
+def test_the_family_of_a_report_is_that_of_its_command(option):
+    report = {
+        "command": f"hsd-viz bench {option} --stack 'db > target'",
+        "suite": {"name": "python", "prompts": 2},
+        "settings": {"temperature": 0.0, "dtype": "int8"},
+        "stacks": [
+            {"stack": "db > target", "speedup_over_plain": 2.0, "speedup_over_plain_ci": [1.0, 3.0]}
+        ],
+    }
+    assert column(_suite_rows("x.json", "X", report), "family") == ["smollm2"]
 
 
 def test_a_record_of_a_server_is_diagnosed(page):
