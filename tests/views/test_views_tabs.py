@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import threading
 from pathlib import Path
 
+import ipywidgets
 import pytest
 
 import hsd_viz as hsd
@@ -49,6 +51,25 @@ def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
     assert len(widget.tokens) == 128
     parts(page, "Entropy", "both")
     assert widget.comm is None, "the view of the run before is closed"
+
+
+def test_of_overlapping_tabs_only_one_widget_stays_open(tab):
+    both_started = threading.Barrier(2, timeout=10)
+    made = []
+
+    def view(_trace):
+        widget = ipywidgets.HTML()
+        made.append(widget)
+        both_started.wait()
+        return widget
+
+    page = tab("Both", view)
+    for key in ("first", "second"):
+        page.send("ask", key=key, about="Both", run="both")
+    for key in ("first", "second"):
+        page.wait("done", key)
+    (left,) = (widget for widget in made if widget.comm is not None)
+    assert left is page.app._widget
 
 
 def test_a_tab_can_be_a_figure_and_one_that_fails_says_so(tab):

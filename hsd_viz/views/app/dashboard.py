@@ -98,7 +98,9 @@ class App(BundleWidget):
         self._engine = PageEngine(engine, self._access, family)
         self._cancels: dict[str, threading.Event] = {}
         self._runs = KeptRuns()
+        #: The widget of the view last shown, which requests in several threads replace.
         self._widget: Any = None
+        self._replacing = threading.Lock()
         own_family = self._engine.family
         page = about() | family_form(own_family) | {"tabs": list(registered())}
         if allow_models:
@@ -245,9 +247,11 @@ class App(BundleWidget):
     def _ask(self, asked: PageRequest) -> _Reply:
         if asked.about not in registered():
             return _Reply({"answer": answers.answer(asked)})
-        if self._widget is not None:
-            self._widget.close()
-        part, self._widget = answers.tab(asked)
+        part, widget = answers.tab(asked)
+        with self._replacing:
+            before, self._widget = self._widget, widget
+        if before is not None and before is not widget:
+            before.close()
         return _Reply({"answer": {"parts": [part]}})
 
     def _decode(self, request: PageDecode, send: Send, cancelled: threading.Event) -> _Reply:
