@@ -64,9 +64,10 @@ def guided(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        for name in kwargs.keys() - known.keys():
-            meant = guess(function.__name__, name, known)
-            raise TypeError(f"{function.__name__}() has no argument '{name}'{meant}")
+        for name in kwargs:
+            if name not in known:
+                meant = guess(function.__name__, name, known)
+                raise TypeError(f"{function.__name__}() has no argument '{name}'{meant}")
         return function(*args, **kwargs)
 
     return checked

@@ -60,6 +60,9 @@ def test_arguments():
         hsd.load_engine(draft="nano")
     with pytest.raises(TypeError, match="no argument 'thread'; did you mean 'threads'"):
         hsd.load_engine(thread=1)
+    # The first of several is named.
+    with pytest.raises(TypeError, match="no argument 'wrong'"):
+        hsd.load_engine(wrong=1, bad=2, false=3, incorrect=4, mistaken=5, absent=6)
     with pytest.raises(
         TypeError, match=r"no argument 'drafter'; did you mean replay\(log, drafters=drafters"
     ):
