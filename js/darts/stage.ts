@@ -35,13 +35,17 @@ function keyTemplate(
   const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
     ><span><i class="hsd-dt-k7"></i>${says.key_noise}</span
     ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
+  const missed = isRatio ? says.key_redrawn : says.key_replaced;
+  const missedEntry = html`<span><i class="hsd-dt-k8"></i>${missed}</span>`;
   const recordedEntry = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     ${recorded ? recordedEntry : nothing}<span data-family=${accepted ?? nothing}
       ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
     ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
       isRatio ? surplus : nothing
-    }${isPiled(darts) ? shares : nothing}
+    }${darts.some(({ counts }) => !counts) ? missedEntry : nothing}${
+      isPiled(darts) ? shares : nothing
+    }
   </p>`;
 }
 
@@ -133,18 +137,27 @@ class Darts {
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
           ${boardPicture(shown, width, darts, says.probability)} ${isBeside ? key : nothing}
         </div>
-        ${shown.board.left === null ? nothing : this.form(shown)} ${isBeside ? nothing : key}
+        ${shown.board.left === null ? nothing : [this.rule(shown), this.form(shown)]}
+        ${isBeside ? nothing : key}
         ${valuesTable(shown, says)}
       </div>`,
       host,
     );
   }
 
+  /** The rule of the darts. */
+  private rule({ board }: StageState) {
+    const { isBroken, says } = this;
+    const isWalk = board.rule === "walk";
+    const broken = isWalk ? says.broken_walk : says.broken_ratio;
+    const right = isWalk ? says.rule_walk : says.rule_ratio;
+    return html`<p class="hsd-dt-words" role="status">${isBroken ? broken : right}</p>`;
+  }
+
   /** The buttons, the next one first, and what the darts have made. */
   private form(shown: StageState) {
     const { darts, isBroken, says } = this;
     const hasPile = isPiled(darts);
-    const rule = shown.board.rule === "walk" ? says.broken_walk : says.broken_ratio;
     return html`<div class="hsd-dt-form">
         <button class=${hasPile ? nothing : "hsd-primary"} @click=${() => this.pour(MANY)}>
           ${says.throw_many}
@@ -159,10 +172,7 @@ class Darts {
         <button @click=${() => this.throwMany(1)}>${says.throw_one}</button>
         <button ?disabled=${!darts.length} @click=${() => this.clear()}>${says.clear}</button>
       </div>
-      <div role="status">
-        ${isBroken ? html`<p class="hsd-dt-words">${rule}</p>` : nothing}
-        ${outcomeWords(shown, darts, isBroken, says)}
-      </div>`;
+      <div role="status">${outcomeWords(shown, darts, isBroken, says)}</div>`;
   }
 }
 

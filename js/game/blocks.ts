@@ -11,9 +11,8 @@ const WIDTH = { most: 20, share: 0.36 };
 const LETTER = 8;
 const ABOVE = 8;
 
-/** Who a token is from: a word of the visitor, what was filled in, or the model's own token. */
-const KINDS = ["you", "filled", "own"] as const;
-type Kind = (typeof KINDS)[number];
+/** Who a token is from: a word of the visitor, or the model. */
+type Kind = "you" | "own";
 /** Tokens of one kind in a block, from its foot up. */
 export interface Cell {
   by: Kind;
@@ -29,27 +28,14 @@ export interface Block {
   tokens: number;
 }
 
-/** The kinds of the tokens of a pass, in order. */
-const kindsOf = ({ low, high, filled }: Corner): Kind[] =>
-  Array.from({ length: high - low }, (_, token) => {
-    if (token === high - low - 1) return "own";
-    return filled[token] ? "filled" : "you";
-  });
-
-/** A cell for each token; those that would be too low are one for each kind. */
-function cellsOf(corner: Corner, y: (tokens: number) => number): Cell[] {
-  const kinds = kindsOf(corner);
-  const isFine = y(0) - y(1) >= CELL;
-  const byKind = KINDS.map((by) => ({ by, count: kinds.filter((kind) => kind === by).length }));
-  const parts = isFine ? kinds.map((by) => ({ by, count: 1 })) : byKind;
-  let tokens = corner.low;
-  return parts
-    .filter(({ count }) => count)
-    .map(({ by, count }) => {
-      const foot = y(tokens);
-      tokens += count;
-      return { by, foot, top: y(tokens) };
-    });
+/** A cell for each token; those of the visitor are one where they would be too low. */
+function cellsOf({ low, high }: Corner, y: (tokens: number) => number): Cell[] {
+  const own = high - 1;
+  const step = y(0) - y(1) >= CELL ? 1 : own - low;
+  const cells: Cell[] = [];
+  for (let foot = low; foot < own; foot += step)
+    cells.push({ by: "you", foot: y(foot), top: y(foot + step) });
+  return [...cells, { by: "own", foot: y(own), top: y(high) }];
 }
 
 /** The blocks of a player's corners: each beside its riser, at the end of its step. */

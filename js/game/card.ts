@@ -1,12 +1,19 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
 import { say } from "../lib/say";
 import { escaped } from "./escape";
-import { column, pathOf, WIDTHS } from "./picture";
+import { bandOf, column, pathOf, WIDTHS } from "./picture";
 import type { Says } from "./says";
-import { cornersOf, filledIn, type Player, type Price, perPass, tokensOf } from "./score";
+import { cornersOf, keptOf, keptPerPass, type Player, type Price, tokensOf } from "./score";
+import { filledWords } from "./sentences";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
-const INK = { page: "#ffffff", text: "#1f2328", muted: "#57606a", line: "#d5dae0" };
+const INK = {
+  page: "#ffffff",
+  text: "#1f2328",
+  muted: "#57606a",
+  filled: "#e6e8eb",
+  line: "#d5dae0",
+};
 
 /** A line of the card. */
 const written = (
@@ -34,22 +41,21 @@ export function cardOf(
   const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / width;
   const y = (tokens: number) => SIZE.foot - ((SIZE.foot - SIZE.top) * tokens) / most;
   const names = column(
-    players.map(({ passes }) => y(tokensOf(passes)) + 5),
+    players.map(({ passes }) => y(keptOf(passes)) + 5),
     SIZE.foot,
   );
   const line = (player: Player, k: number) => {
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
-    const words = `${player.name} ${perPass(player.passes).toFixed(1)}`;
+    const words = `${player.name} ${keptPerPass(player.passes).toFixed(1)}`;
     const pen = WIDTHS[k] ?? 1.5;
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${pen}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
-  const head = say(says.card_head, { number: perPass(players[0].passes).toFixed(1) });
+  const head = say(says.card_head, { number: keptPerPass(players[0].passes).toFixed(1) });
   const line2 = say(says.card_line, { passes: players[0].passes.length });
-  const filled = filledIn(players[0].passes);
-  const part = say(says.card_filled, { tokens: tokensOf(players[0].passes), filled });
-  const share = filled ? written(part, SIZE.left, 101, 14, INK.muted) : "";
+  const share = written(filledWords(players[0], says), SIZE.left, 101, 14, INK.muted);
+  const band = bandOf(cornersOf(players[0].passes, price), ({ passes }) => x(passes), y);
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
@@ -60,6 +66,7 @@ ${share}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
 ${written(says.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
 ${written(`${width} ${says.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
+<path d="${band}" fill="${INK.filled}"/>
 ${lines.join("\n")}
 ${written(link, SIZE.left, 346, 13, INK.muted)}
 </svg>`;

@@ -286,6 +286,8 @@ class GameView {
   }
 
   private onKey(event: KeyboardEvent) {
+    // The keys of an input method choose its characters.
+    if (event.isComposing) return;
     if (event.key === "Escape" && this.props.alone) this.props.leave();
     if (this.game?.phase !== "write" || event.ctrlKey || event.metaKey || event.altKey) return;
     // Numbers of a list are filled in, so that digits are free to choose.

@@ -103,13 +103,26 @@ test("a pass is the sum of what the text has there", () => {
     summaryOf(pass, tokens, ENGLISH),
     "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma filled in + the model’s “it”.",
   );
-  assert.equal(gainWords(pass, ENGLISH), "3 tokens in one pass. Plain decoding needs 3 passes.");
-  const silent = { ...read(BEGUN, []).pass, own: 6 };
+  assert.equal(
+    gainWords(pass, tokens, ENGLISH),
+    "2 tokens in one pass + 1 filled in. Plain decoding needs 3 passes.",
+  );
+  const silent = { ...read(BEGUN, []).pass, at: 6, own: 6 };
   assert.equal(
     summaryOf(silent, tokens, ENGLISH),
     "No guess: the model wrote “↵” alone, as in plain decoding.",
   );
-  assert.equal(gainWords(silent, ENGLISH), "1 token in one pass.");
+  assert.equal(gainWords(silent, tokens, ENGLISH), "1 token in one pass.");
+});
+
+test("a pass without a right word saves none, also where a comma was filled in", () => {
+  const { tokens } = BEGUN.texts[0].plain;
+  const wrong = read(read(BEGUN, []).play, ["dog"]).pass;
+  assert.equal(wrong.accepted, 1);
+  assert.equal(
+    gainWords(wrong, tokens, ENGLISH),
+    "No word was right: the pass brings the model’s own word.",
+  );
 });
 
 const player = (name: string, tokens: number, width: number, drafting = 0) => ({
@@ -129,14 +142,13 @@ test.each([
   assert.equal(verdictOf(named(players, ENGLISH), ENGLISH), words);
 });
 
-test("a win by what was filled in alone is said to be one", () => {
+test("what was filled in does not count", () => {
   const [you, ...others] = [player("you", 4, 1), player("plain", 1, 1), player("nano", 3, 1)];
   const helped = { ...you, passes: [{ ...you.passes[0], filled: [false, true, false] }] };
-  assert.match(verdictOf([helped, ...others], ENGLISH), /only what was filled in puts you ahead/);
+  assert.match(verdictOf([helped, ...others], ENGLISH), /^A tie of you and nano: 3 tokens/);
   assert.equal(
     filledWords(helped, ENGLISH),
-    "Your 4 tokens: 3 by your words and the model’s own, 1 filled in. " +
-      "Nothing is filled in for the others.",
+    "Not counted: 1 token filled in (commas, line breaks).",
   );
   assert.equal(filledWords(you, ENGLISH), "");
 });
@@ -179,10 +191,10 @@ function why(players: ReturnType<typeof player>[], more: number): string {
 test("a player with fewer passes who is slower is named with what a pass of it costs", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 2, 1), PLAIN], 0.5),
-    "You are slower than plain decoding: 3.0 tokens per pass, each as long as 5.0 plain ones. " +
+    "You are slower than plain decoding: 3.0 tokens per pass, but a pass takes as long as 5.0 plain ones. " +
       "Fewer passes are not always faster: you took 3.33 × as long as copying. " +
       "With 3.0 tokens per pass, you needed fewer passes, " +
-      "but each took as long as 5.0 plain ones.",
+      "but a pass took as long as 5.0 plain ones.",
   );
   assert.match(
     why([player("you", 3, 2), player("nano", 2, 1, 200), PLAIN], 0.5),
@@ -192,9 +204,15 @@ test("a player with fewer passes who is slower is named with what a pass of it c
 });
 
 test.each([
-  [2, "You are faster than plain decoding: 3.0 tokens per pass, each as long as 1.5 plain ones."],
+  [
+    2,
+    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.5 plain ones.",
+  ],
   [5, "You are as fast as plain decoding."],
-  [9, "You are slower than plain decoding: 3.0 tokens per pass, each as long as 5.0 plain ones."],
+  [
+    9,
+    "You are slower than plain decoding: 3.0 tokens per pass, but a pass takes as long as 5.0 plain ones.",
+  ],
 ])("beside a slower one, a visitor who reads %i tokens has the own speed", (width, words) => {
   const players = [player("you", 3, width), player("nano", 4, 1, 800), PLAIN];
   const said = why(players, 0.5);
@@ -214,7 +232,7 @@ test("a tie of the visitor in tokens per pass is said with the times", () => {
 test("without such a player, those with as many passes are compared first", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 5), PLAIN], 0.1),
-    "You are faster than plain decoding: 3.0 tokens per pass, each as long as 1.8 plain ones. " +
+    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.8 plain ones. " +
       "With 3.0 tokens per pass each, you took 1.38 × as long as copying: " +
       "a pass took as long as 1.80 plain ones, against 1.30.",
   );
@@ -223,7 +241,7 @@ test("without such a player, those with as many passes are compared first", () =
 test("where those with fewer passes are faster, it is said with the price", () => {
   assert.equal(
     why([player("you", 3, 2), player("nano", 2, 3), PLAIN], 0.01),
-    "You are faster than plain decoding: 3.0 tokens per pass, each as long as 1.0 plain ones. " +
+    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.0 plain ones. " +
       "Here fewer passes are faster: one more token in a pass costs only 1 % of it. " +
       "Above 50 %, nano would be slower than plain decoding, with fewer passes.",
   );

@@ -4,7 +4,7 @@
 import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
-import { columnsOfText, duration } from "../lib/words";
+import { columnsOfText } from "../lib/words";
 import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
 import { keys } from "./idea";
 import type { Says } from "./says";
@@ -31,8 +31,6 @@ const GAP = 18;
 export interface Stairs {
   players: Player[];
   price: Price;
-  /** Whether its times were recorded; else they are counted in plain passes. */
-  isMeasured: boolean;
   width: number;
   height: number;
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
@@ -45,7 +43,7 @@ export interface Stairs {
   says: Says;
 }
 
-const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, filled: [] };
+const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, all: 0 };
 
 /** The SVG path of a player's corners. */
 export function pathOf(
@@ -55,6 +53,18 @@ export function pathOf(
 ): string {
   const steps = corners.map((corner) => `H${x(corner).toFixed(1)}V${y(corner.high).toFixed(1)}`);
   return `M${x(ZERO).toFixed(1)} ${y(0).toFixed(1)}${steps.join("")}`;
+}
+
+/** The SVG path of the band from a player's corners up to all tokens, those filled in included. */
+export function bandOf(
+  corners: readonly Corner[],
+  x: (corner: Corner) => number,
+  y: (tokens: number) => number,
+): string {
+  const above = corners.map((corner) => ({ ...corner, high: corner.all }));
+  const back = corners.slice(0, -1).reverse();
+  const steps = back.map((corner) => `V${y(corner.high).toFixed(1)}H${x(corner).toFixed(1)}`);
+  return `${pathOf(above, x, y)}${steps.join("")}V${y(0).toFixed(1)}Z`;
 }
 
 /** Places of names in a column, in the order of their lines, GAP apart and not below `foot`. */
@@ -101,8 +111,15 @@ interface Layout {
   blocks: Block[];
 }
 
-const drawnOf = ({ players, price }: Stairs): Drawn[] =>
-  players.map((player) => ({ ...player, corners: cornersOf(player.passes, price) }));
+/** The stairs: over passes those of the score, over time those of all tokens. */
+const drawnOf = ({ players, price, morph }: Stairs): Drawn[] =>
+  players.map((player) => {
+    const corners = cornersOf(player.passes, price).map((corner) => ({
+      ...corner,
+      high: corner.high + morph * (corner.all - corner.high),
+    }));
+    return { ...player, corners };
+  });
 
 /** The frame; each name has room for its figure from the start, so that the axis does not move. */
 function frameFor({ players, morph, width, height, room }: Stairs, goal: number): Frame {
@@ -209,9 +226,15 @@ export function endsOf(bands: readonly number[]): number[] {
   return ends;
 }
 
-/** The axis of passes, with numbers where texts end, or of time. */
+/** What was filled in for the visitor, as a band on the stairs. */
+function bandTemplate({ drawn, x, frame }: Layout) {
+  return svg`<path class="hsd-gm-band hsd-gm-key-filled"
+    d=${bandOf(drawn[0].corners, x, frame.y)}></path>`;
+}
+
+/** The axis of passes, with numbers where texts end, or of time in plain passes. */
 function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
-  const { width, bands, morph, price, isMeasured, says } = stairs;
+  const { width, bands, morph, price, says } = stairs;
   const ends = endsOf(bands).map(
     (passes) =>
       svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
@@ -221,14 +244,11 @@ function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
   if (morph > 0 && morph < 1) return nothing;
   const inPasses = { ...scale, mostX: scale.mostX / price.one };
   const parts = Math.max(2, width / 160);
-  const times = isMeasured
-    ? axisX(scale, parts, duration)
-    : axisX({ ...inPasses, x: (value) => scale.x(value * price.one) }, parts, String);
+  const times = axisX({ ...inPasses, x: (value) => scale.x(value * price.one) }, parts, String);
   const numbers = isOverTime ? times : ends;
-  const time = isMeasured ? says.time : says.time_in_passes;
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
-    >${isOverTime ? time : says.passes}</text>`;
+    >${isOverTime ? says.time : says.passes}</text>`;
 }
 
 /** The bands of the texts behind the stairs over passes. */
@@ -266,6 +286,8 @@ export function stairsPicture(stairs: Stairs) {
   const { players, width, height, morph, says } = stairs;
   const layout = layoutOf(stairs);
   const isBegun = players[0].passes.length > 0;
+  // Over time no pass has room for its parts.
+  const hasParts = isBegun && !morph;
   const lines = isBegun
     ? layout.drawn.map((_, k) => stairTemplate(stairs, layout, k))
     : emptyTemplate(stairs, layout);
@@ -283,7 +305,9 @@ export function stairsPicture(stairs: Stairs) {
       says.tokens,
     )}${acrossTemplate(stairs, layout)}${
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
-    }${blocksTemplate(layout.blocks)}${lines}${morph ? nothing : figuresTemplate(layout.blocks)}
+    }${hasParts ? [bandTemplate(layout), blocksTemplate(layout.blocks)] : nothing}${lines}${
+      hasParts ? figuresTemplate(layout.blocks) : nothing
+    }
   </svg>
-    ${isBegun ? keys(says) : nothing}`;
+    ${hasParts ? keys(says) : nothing}`;
 }

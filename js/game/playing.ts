@@ -6,7 +6,7 @@ import { say } from "../lib/say";
 import { type Acts, type Look, saysOf } from "./acts";
 import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
 import type { Says } from "./says";
-import { tokensOf } from "./score";
+import { keptOf } from "./score";
 import { fateWords, filledWords, mostTokens, named, rivalWords, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
@@ -92,7 +92,7 @@ function lesson(game: Game, look: Look, acts: Acts) {
   const players = named(playersOf(onText(play)), says);
   const [you, ...others] = players;
   const best = mostTokens(others);
-  const isBehind = tokensOf(you.passes) < tokensOf(best.passes);
+  const isBehind = keptOf(you.passes) < keptOf(best.passes);
   const passes = play.passes[play.act];
   const silent = passes.filter((pass) => !pass.words.length).length;
   const sentences = [

@@ -7,7 +7,7 @@ import { type Acts, type Look, saysOf } from "./acts";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
 import type { Says } from "./says";
-import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, perPass, tokensOf } from "./score";
+import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, tokensOf } from "./score";
 import { filledWords, named, rivalWords, shownGain, timeWords, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import type { Game } from "./state";
@@ -29,13 +29,13 @@ interface Places {
 
 const percent = (share: number) => (100 * share).toFixed(0);
 
-/** What the number is: with what was filled in, and at a price that was not measured. */
+/** What the number is, what was filled in, and a price that was not measured. */
 function labelOf({ play, phase, price, measured }: Game, says: Says) {
   const [you] = playersOf(play);
   const filled = filledIn(you.passes);
   if (phase !== "time") {
-    const number = keptPerPass(you.passes).toFixed(1);
-    return [says.per_pass, filled ? say(says.without_filled, { number }) : ""];
+    const more = (filled / you.passes.length).toFixed(1);
+    return [says.per_pass, filled ? say(says.plus_filled, { filled: more }) : ""];
   }
   if (!isSamePrice(price.more, measured))
     return [says.of_plain, say(says.if_price, { share: percent(price.more) })];
@@ -49,7 +49,7 @@ function outcome(game: Game, says: Says) {
   const isTimed = phase === "time";
   const players = named(playersOf(play), says);
   const [you] = players;
-  const figure = isTimed ? `${shownGain(you, price)} ×` : perPass(you.passes).toFixed(1);
+  const figure = isTimed ? `${shownGain(you, price)} ×` : keptPerPass(you.passes).toFixed(1);
   const why = [filledWords(you, says), rivalWords(players, says)].join(" ");
   const words = isTimed ? timeWords(players, price, says) : { head: verdictOf(players, says), why };
   const [label, share] = labelOf(game, says);

@@ -24,10 +24,11 @@ export const ENGLISH = {
   copy: "Copy {words:word} from above",
   hint:
     "Up to {words} words in a pass; a wrong one loses those after it. Commas and line breaks are " +
-    "filled in for you alone.",
+    "filled in for you, and do not count.",
   reading: "One pass reads your {words:word} at once, and keeps the right ones.",
   reading_alone: "A pass without a guess writes one token.",
-  gained: "{tokens:token} in one pass.",
+  gained: "{tokens:token} in one pass{more}.",
+  none_right: "No word was right: the pass brings the model’s own word.",
   instead: "Plain decoding needs {passes:pass}.",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
   outcome: "{right} of {words:word} accepted{rejected}: {sum}.",
@@ -44,23 +45,17 @@ export const ENGLISH = {
   speeds: "Speed, plain decoding = 1",
   your_turn: "your turn",
   so_far: "after {passes:pass}",
-  so_far_filled: "{kept:token} + {filled} filled in",
+  plus_filled: "+ {filled} filled in",
   all_texts: "all texts: {tokens}",
   is_plain: "one token per pass",
   is_copying: "the context database",
   is_nano: "a tiny model",
-  for_price: "{tokens} tokens per pass, each {cost} × as long",
+  for_price: "{tokens} tokens per pass, which takes {cost} × as long",
   win: "You win with {yours:token} in {passes:pass}. Second: {name} with {theirs}.",
-  win_filled:
-    "You have {yours:token} in {passes:pass}, {name} has {theirs}, but only what was filled in " +
-    "puts you ahead.",
   tie: "A tie of you and {name}: {yours:token} in {passes:pass}.",
   lose: "{name} wins with {theirs:token} in {passes:pass}. You have {yours}.",
-  filled_for_you:
-    "Your {tokens:token}: {kept} by your words and the model’s own, {filled} filled in. " +
-    "Nothing is filled in for the others.",
-  without_filled: "{number} without what was filled in",
-  with_filled: "{filled} of {tokens:token} filled in",
+  filled_for_you: "Not counted: {filled:token} filled in (commas, line breaks).",
+  with_filled: "over all {tokens:token}, {filled} of them filled in",
   why_copying:
     "Copying repeats what followed the same words above: the longer the match, the longer the " +
     "copy, up to {most:token} in a pass.",
@@ -77,8 +72,7 @@ export const ENGLISH = {
   by_model: "the model’s own",
   will_grow: "Each pass adds a step here",
   passes: "passes of the model",
-  time: "time",
-  time_in_passes: "time, in plain passes",
+  time: "time, in plain passes",
   tokens: "tokens",
   per_pass: "tokens per pass",
   with_time: "But is it faster?",
@@ -87,22 +81,23 @@ export const ENGLISH = {
   not_faster: "Fewer passes are not always faster: {slow} took {times} × as long as {fast}.",
   fewer:
     "With {tokens} tokens per pass, {slow} needed fewer passes, " +
-    "but each took as long as {cost} plain ones.",
+    "but a pass took as long as {cost} plain ones.",
   as_few:
     "With {tokens} tokens per pass each, {slow} took {times} × as long as {fast}: " +
     "a pass took as long as {cost} plain ones, against {other}.",
   you_faster:
     "You are faster than plain decoding: " +
-    "{tokens} tokens per pass, each as long as {cost} plain ones.",
+    "{tokens} tokens per pass, and a pass takes as long as {cost} plain ones.",
   you_equal: "You are as fast as plain decoding.",
   you_slower:
     "You are slower than plain decoding: " +
-    "{tokens} tokens per pass, each as long as {cost} plain ones.",
+    "{tokens} tokens per pass, but a pass takes as long as {cost} plain ones.",
   are_faster: "Here fewer passes are faster: one more token in a pass costs only {share} % of it.",
   turns_at: "Above {share} %, {slow} would be slower than plain decoding, with fewer passes.",
   plain_decoding: "plain decoding",
   same_stairs:
-    "The same stairs over time, to {tokens:token}. Dashed: projected, each at its own rate.",
+    "The same stairs over time, with what was filled in, to {tokens:token}. " +
+    "Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
   if_price: "if one more token cost {share} % of a pass",
@@ -115,11 +110,11 @@ export const ENGLISH = {
     "GPU: the price of Llama with one billion weights on an H100; all other times are the CPU’s. " +
     "CPU: medians of the recorded passes on {device}. Drafting takes its recorded time, your " +
     "thinking none.",
-  same_text: "But is it the same text?",
+  same_text: "But is it still the model’s text?",
   is_same: "Does your wrong “{word}” come too often?",
   exact:
-    "Until now the model wrote its likeliest word. Usually it draws one by chance: the bars are " +
-    "its chances. Your word stays only when it is drawn. Each dart is one draw.",
+    "Until now the model wrote its likeliest word: greedy decoding. Usually it draws one by " +
+    "chance: the bars are its chances, and each dart is one draw.",
   board: "Where you wrote “{word}”: the model’s chances (temperature 1)",
   others: "others",
   explore: "Explore your game",
@@ -133,7 +128,6 @@ export const ENGLISH = {
   cannot_start: "The game cannot start",
   card_head: "{number} tokens per pass",
   card_line: "in {passes:pass} of a language model. Can you beat me?",
-  card_filled: "{tokens:token}, {filled} of them filled in (commas, line breaks)",
   you: "You",
   plain: "Plain",
   copying: "Copying",

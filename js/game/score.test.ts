@@ -7,6 +7,7 @@ import {
   cornersOf,
   costOf,
   gainOf,
+  keptPerPass,
   type Pass,
   passesOf,
   perPass,
@@ -39,9 +40,18 @@ const storeWith = (calls: object[]) => {
 test("a pass costs its first token, a share for each more, and the drafting", () => {
   assert.equal(costOf(pass(3, 5, 40), PRICE), 100 * (1 + 0.5 * 4) + 40);
   assert.deepEqual(cornersOf([pass(3, 2), pass(1, 1)], PRICE), [
-    { passes: 1, ns: 150, low: 0, high: 3, filled: [] },
-    { passes: 2, ns: 250, low: 3, high: 4, filled: [] },
+    { passes: 1, ns: 150, low: 0, high: 3, all: 3 },
+    { passes: 2, ns: 250, low: 3, high: 4, all: 4 },
   ]);
+});
+
+test("what was filled in is no part of the score, but of the tokens and the speed", () => {
+  const passes = [{ ...pass(4, 1), filled: [false, true, false] }];
+  const [corner] = cornersOf(passes, PRICE);
+  assert.deepEqual([corner.high, corner.all], [3, 4]);
+  assert.equal(keptPerPass(passes), 3);
+  assert.equal(perPass(passes), 4);
+  assert.equal(gainOf(passes, PRICE), 4);
 });
 
 test("fewer passes are not faster where a token in a pass is expensive", () => {

@@ -86,24 +86,26 @@ export const costOf = ({ width, drafting }: Pass, { one, more }: Price) =>
   one * (1 + more * (width - 1)) + drafting;
 
 /**
- * A corner of a stair: passes and nanoseconds so far, tokens before and after the riser, and which
- * of those between were filled in.
+ * A corner of a stair: passes and nanoseconds so far, tokens before and after the riser without
+ * those that were filled in, and all tokens so far.
  */
 export interface Corner {
   passes: number;
   ns: number;
   low: number;
   high: number;
-  filled: readonly boolean[];
+  all: number;
 }
 export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
   let ns = 0;
   let high = 0;
+  let all = 0;
   return passes.map((pass, k) => {
     ns += costOf(pass, price);
     const low = high;
-    high += pass.tokens;
-    return { passes: k + 1, ns, low, high, filled: pass.filled ?? [] };
+    high += keptOf([pass]);
+    all += pass.tokens;
+    return { passes: k + 1, ns, low, high, all };
   });
 }
 
@@ -112,10 +114,12 @@ export const tokensOf = (passes: readonly Pass[]) =>
 /** How many tokens were filled in for the visitor; of others, none. */
 export const filledIn = (passes: readonly Pass[]) =>
   passes.flatMap(({ filled }) => filled ?? []).filter(Boolean).length;
-/** Tokens in a pass without those that were filled in, on average; 0 without a pass. */
+/** The score: tokens without those that were filled in. */
+export const keptOf = (passes: readonly Pass[]) => tokensOf(passes) - filledIn(passes);
+/** The score of a pass, on average; 0 without one. */
 export const keptPerPass = (passes: readonly Pass[]) =>
-  passes.length ? (tokensOf(passes) - filledIn(passes)) / passes.length : 0;
-/** Tokens in a pass, on average; 0 without one. */
+  passes.length ? keptOf(passes) / passes.length : 0;
+/** Tokens in a pass with those that were filled in, on average; 0 without one. */
 export const perPass = (passes: readonly Pass[]) =>
   passes.length ? tokensOf(passes) / passes.length : 0;
 /** How many times as fast as one token in each pass; 0 without a pass. */

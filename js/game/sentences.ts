@@ -7,6 +7,7 @@ import {
   breakEven,
   filledIn,
   gainOf,
+  keptOf,
   type Player,
   type Price,
   passCost,
@@ -36,10 +37,17 @@ export const named = (players: readonly Player[], says: Says): Player[] =>
   players.map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
 
 /** What a pass brought, and what plain decoding needs for it. */
-export function gainWords({ accepted }: Pick<Played, "accepted">, says: Says): string {
-  const tokens = accepted + 1;
-  const gained = say(says.gained, { tokens });
-  return tokens > 1 ? `${gained} ${say(says.instead, { passes: tokens })}` : gained;
+export function gainWords(
+  pass: Played,
+  tokens: readonly Pick<Token, "token_id" | "text">[],
+  says: Says,
+): string {
+  const { words, pieces, commas, marks } = partsOf(tokens, pass.at, pass);
+  if (pass.words.length && !words) return says.none_right;
+  const filled = commas + marks;
+  const more = filled ? ` ${say(says.plus_filled, { filled })}` : "";
+  const gained = say(says.gained, { tokens: words + pieces + 1, more });
+  return words ? `${gained} ${say(says.instead, { passes: pass.accepted + 1 })}` : gained;
 }
 
 /** The words of a pass, and its tokens as a sum of what the recorded run has there. */
@@ -74,23 +82,20 @@ export function summaryOf(
 export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
-/** Who has the most tokens in as many passes: the visitor, who is the first, or another one. */
+/** Who has the best score in as many passes: the visitor, who is the first, or another one. */
 export function verdictOf([you, ...others]: readonly Player[], says: Says): string {
   const best = mostTokens(others);
-  const yours = tokensOf(you.passes);
-  const theirs = tokensOf(best.passes);
+  const yours = keptOf(you.passes);
+  const theirs = keptOf(best.passes);
   const values = { yours, theirs, name: best.name, passes: you.passes.length };
-  const isAhead = yours > theirs;
-  if (isAhead && yours - filledIn(you.passes) <= theirs) return say(says.win_filled, values);
-  if (isAhead) return say(says.win, values);
+  if (yours > theirs) return say(says.win, values);
   return say(yours === theirs ? says.tie : says.lose, values);
 }
 
-/** How many tokens of the visitor were filled in, which others do not get; "": none. */
+/** How many tokens were filled in for the visitor, which do not count; "": none. */
 export function filledWords({ passes }: Pick<Player, "passes">, says: Says): string {
   const filled = filledIn(passes);
-  const tokens = tokensOf(passes);
-  return filled ? say(says.filled_for_you, { tokens, kept: tokens - filled, filled }) : "";
+  return filled ? say(says.filled_for_you, { filled }) : "";
 }
 
 /** How the best other player won or came close by copying, or that nothing could be copied. */

@@ -70,7 +70,7 @@ function status(game: Game, says: Says) {
   if (game.reading) return html`<strong>${readingWords(game.reading.pass, says)}</strong>`;
   if (!last) return say(says.hint, { words: MOST_WORDS });
   const { tokens } = game.play.texts[game.play.act].plain;
-  return html`<strong>${gainWords(last, says)}</strong>
+  return html`<strong>${gainWords(last, tokens, says)}</strong>
     <span>${summaryOf(last, tokens, says)}</span>`;
 }
 

@@ -3,7 +3,7 @@
 import type { Stairs } from "./picture";
 import { playersOf, rivalsAtEnd } from "./play";
 import type { Says } from "./says";
-import { isSamePrice, tokensOf } from "./score";
+import { tokensOf } from "./score";
 import { mostTokens, named } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
@@ -26,7 +26,7 @@ export function stairsOf(
   says: Says,
   family: (source: string) => string,
 ): Stairs {
-  const { play, price, measured, morph } = game;
+  const { play, price, morph } = game;
   const width = Math.max(LEAST, room);
   const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
   const isToCome = (act: number) =>
@@ -40,7 +40,6 @@ export function stairsOf(
     players: named(playersOf(play), says),
     room: Math.max(ROOM.least, ROOM.times * most),
     price,
-    isMeasured: isSamePrice(price.more, measured),
     width,
     height: isPlaying(game) ? usual : TALLER * usual,
     morph,

@@ -31,14 +31,14 @@ test("all players begin without a figure, and have those of as many passes", () 
   ]);
 });
 
-test("what was filled in for the visitor is counted beside the passes", () => {
+test("what was filled in for the visitor is beside the score", () => {
   const words = ["The", " cat", ",", " sat", " down", "."];
   const run = snapshot({
     rounds: [round(1)],
     tokens: words.map((word, id) => token(1, "plain", { text: word, id })),
   });
   const game = start([{ ...text, plain: storeOf(run as any) } as unknown as GameText]);
-  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "4", "3 tokens + 1 filled in"]);
+  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "3", "+ 1 filled in"]);
 });
 
 test("between two texts the figures are of all texts, which then are beside this one's", () => {
@@ -58,7 +58,7 @@ test("the results are tokens per pass, then what they cost in plain passes", () 
   ]);
   const timed = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
   assert.deepEqual(figures(timed), [
-    ["You", "2.00 ×", "3.0 tokens per pass, each 1.50 × as long"],
-    ["Plain", "1.00 ×", "1.0 tokens per pass, each 1.00 × as long"],
+    ["You", "2.00 ×", "3.0 tokens per pass, which takes 1.50 × as long"],
+    ["Plain", "1.00 ×", "1.0 tokens per pass, which takes 1.00 × as long"],
   ]);
 });

@@ -4,7 +4,7 @@ import { say } from "../lib/say";
 import type { Look } from "./acts";
 import { hasBegun, onText, type Play, playersOf } from "./play";
 import type { Says } from "./says";
-import { filledIn, type Pass, passCost, perPass, tokensOf } from "./score";
+import { filledIn, keptOf, keptPerPass, type Pass, passCost, perPass } from "./score";
 import { named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
@@ -24,28 +24,28 @@ function yourNote(passes: readonly Pass[], says: Says): string {
   if (!passes.length) return says.your_turn;
   const filled = filledIn(passes);
   if (!filled) return say(says.so_far, { passes: passes.length });
-  return say(says.so_far_filled, { kept: tokensOf(passes) - filled, filled });
+  return say(says.plus_filled, { filled });
 }
 
 /** Whether the present text has no pass yet, but one before it has. */
 const isBetween = ({ act, passes }: Play): boolean => act > 0 && !passes[act].length;
 
 /**
- * The tokens on the present text so far, none before the first pass; from the second text on, also
- * those on all texts, which are the figures between two texts.
+ * The scores on the present text so far, none before the first pass; between two texts those on all
+ * texts, which the visitor's note has from the second text on.
  */
 function onPresentText({ play }: Game, says: Says): Standing[] {
   const all = playersOf(play);
   const players = playersOf(onText(play));
   const figureOf = (place: number): string => {
     if (!hasBegun(play)) return "";
-    return String(tokensOf((isBetween(play) ? all : players)[place].passes));
+    return String(keptOf((isBetween(play) ? all : players)[place].passes));
   };
   const noteFor = (place: number): string => {
     const { name, passes } = players[place];
-    if (play.act && passes.length)
-      return say(says.all_texts, { tokens: tokensOf(all[place].passes) });
-    return place ? noteOf(name, says) : yourNote(passes, says);
+    if (place) return noteOf(name, says);
+    if (!play.act || !passes.length) return yourNote(passes, says);
+    return say(says.all_texts, { tokens: keptOf(all[place].passes) });
   };
   return named(players, says).map(({ name, source }, place) => ({
     name,
@@ -55,7 +55,7 @@ function onPresentText({ play }: Game, says: Says): Standing[] {
   }));
 }
 
-/** After the last text: tokens per pass, or over time what they cost. */
+/** After the last text: the scores per pass, or over time all tokens per pass and their cost. */
 function inAll({ play, phase, price }: Game, says: Says): Standing[] {
   const players = playersOf(play);
   return named(players, says).map((player, place) => {
@@ -66,7 +66,7 @@ function inAll({ play, phase, price }: Game, says: Says): Standing[] {
     return {
       name: player.name,
       source: player.source,
-      figure: isTimed ? `${shownGain(player, price)} ×` : tokens,
+      figure: isTimed ? `${shownGain(player, price)} ×` : keptPerPass(player.passes).toFixed(1),
       note: isTimed ? say(says.for_price, { tokens, cost }) : note,
     };
   });

@@ -64,11 +64,11 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     page.keyboard.press("Enter")
     game = page.locator(".hsd-game")
     expect(game).to_contain_text("1000 tokens: ")
-    expect(game).to_contain_text("the same text, the same chances")
+    expect(game).to_contain_text("Drawn by chance: the same chances")
     page.get_by_role("button", name="Break the rule").press("Enter")
     expect(game).to_contain_text("the text is no longer the model’s")
     page.get_by_role("button", name="Back to the right rule").press("Enter")
-    expect(game).to_contain_text("the same text, the same chances")
+    expect(game).to_contain_text("Drawn by chance: the same chances")
     assert violations(page) == []
     page.locator(".hsd-gm-explore").press("Enter")
     page.wait_for_selector(TOKENS)
@@ -123,7 +123,7 @@ def test_a_thumb_plays_to_the_card_and_breaks_the_rule(chromium, voila):
     page.locator(".hsd-gm-exact").tap()
     game = page.locator(".hsd-game")
     game.get_by_role("button", name="Throw 1 000").tap()
-    expect(game).to_contain_text("the same text, the same chances")
+    expect(game).to_contain_text("Drawn by chance: the same chances")
     game.get_by_role("button", name="Break the rule").tap()
     expect(game).to_contain_text("the text is no longer the model’s")
     assert page.evaluate(SMALL) == []
