@@ -8,7 +8,15 @@ import { struckWords } from "./board";
 import { playersOf } from "./play";
 import type { Says } from "./says";
 import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, tokensOf } from "./score";
-import { filledWords, named, rivalWords, shownGain, timeWords, verdictOf } from "./sentences";
+import {
+  filledPerPass,
+  filledWords,
+  named,
+  rivalWords,
+  shownGain,
+  timeWords,
+  verdictOf,
+} from "./sentences";
 import { standings } from "./standings";
 import type { Game } from "./state";
 
@@ -32,14 +40,11 @@ const percent = (share: number) => (100 * share).toFixed(0);
 /** What the number is, what was filled in, and a price that was not measured. */
 function labelOf({ play, phase, price, measured }: Game, says: Says) {
   const [you] = playersOf(play);
-  const filled = filledIn(you.passes);
-  if (phase !== "time") {
-    const more = (filled / you.passes.length).toFixed(1);
-    return [says.per_pass, filled ? say(says.plus_filled, { filled: more }) : ""];
-  }
+  if (phase !== "time") return [says.per_pass, filledPerPass(you, says)];
   if (!isSamePrice(price.more, measured))
     return [says.of_plain, say(says.if_price, { share: percent(price.more) })];
   const tokens = tokensOf(you.passes);
+  const filled = filledIn(you.passes);
   return [says.of_plain, filled ? say(says.with_filled, { filled, tokens }) : ""];
 }
 

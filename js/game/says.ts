@@ -50,7 +50,7 @@ export const ENGLISH = {
   is_plain: "one token per pass",
   is_copying: "the context database",
   is_nano: "a tiny model",
-  for_price: "{tokens} tokens per pass, which takes {cost} × as long",
+  for_price: "{tokens} tokens per pass; a pass takes {cost} × as long",
   win: "You win with {yours:token} in {passes:pass}. Second: {name} with {theirs}.",
   tie: "A tie of you and {name}: {yours:token} in {passes:pass}.",
   lose: "{name} wins with {theirs:token} in {passes:pass}. You have {yours}.",

@@ -45,7 +45,7 @@ test("a pass costs its first token, a share for each more, and the drafting", ()
   ]);
 });
 
-test("what was filled in is no part of the score, but of the tokens and the speed", () => {
+test("what was filled in is a part of the tokens and the speed, not of the score", () => {
   const passes = [{ ...pass(4, 1), filled: [false, true, false] }];
   const [corner] = cornersOf(passes, PRICE);
   assert.deepEqual([corner.high, corner.all], [3, 4]);

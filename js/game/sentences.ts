@@ -98,6 +98,12 @@ export function filledWords({ passes }: Pick<Player, "passes">, says: Says): str
   return filled ? say(says.filled_for_you, { filled }) : "";
 }
 
+/** How many tokens were filled in for the visitor in a pass, on average; "": none. */
+export function filledPerPass({ passes }: Pick<Player, "passes">, says: Says): string {
+  const filled = filledIn(passes);
+  return filled ? say(says.plus_filled, { filled: (filled / passes.length).toFixed(1) }) : "";
+}
+
 /** How the best other player won or came close by copying, or that nothing could be copied. */
 export function rivalWords([, ...others]: readonly Player[], says: Says): string {
   const copying = others.find(({ source }) => source === COPYING);

@@ -38,7 +38,10 @@ test("what was filled in for the visitor is beside the score", () => {
     tokens: words.map((word, id) => token(1, "plain", { text: word, id })),
   });
   const game = start([{ ...text, plain: storeOf(run as any) } as unknown as GameText]);
-  assert.deepEqual(figures(readOne(game, "cat sat"))[0], ["You", "3", "+ 1 filled in"]);
+  const first = readOne(game, "cat sat");
+  assert.deepEqual(figures(first)[0], ["You", "3", "+ 1 filled in"]);
+  const result = advance(readOne(first, ""));
+  assert.deepEqual(figures(result)[0], ["You", "2.0", "+ 0.5 filled in"]);
 });
 
 test("between two texts the figures are of all texts, which then are beside this one's", () => {
@@ -58,7 +61,7 @@ test("the results are tokens per pass, then what they cost in plain passes", () 
   ]);
   const timed = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
   assert.deepEqual(figures(timed), [
-    ["You", "2.00 ×", "3.0 tokens per pass, which takes 1.50 × as long"],
-    ["Plain", "1.00 ×", "1.0 tokens per pass, which takes 1.00 × as long"],
+    ["You", "2.00 ×", "3.0 tokens per pass; a pass takes 1.50 × as long"],
+    ["Plain", "1.00 ×", "1.0 tokens per pass; a pass takes 1.00 × as long"],
   ]);
 });

@@ -5,7 +5,7 @@ import type { Look } from "./acts";
 import { hasBegun, onText, type Play, playersOf } from "./play";
 import type { Says } from "./says";
 import { filledIn, keptOf, keptPerPass, type Pass, passCost, perPass } from "./score";
-import { named, shownGain } from "./sentences";
+import { filledPerPass, named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 
 /** A player with its figure. */
@@ -62,7 +62,8 @@ function inAll({ play, phase, price }: Game, says: Says): Standing[] {
     const tokens = perPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(2);
     const isTimed = phase === "time";
-    const note = place ? noteOf(players[place].name, says) : yourNote(player.passes, says);
+    const yours = filledPerPass(player, says) || yourNote(player.passes, says);
+    const note = place ? noteOf(players[place].name, says) : yours;
     return {
       name: player.name,
       source: player.source,
