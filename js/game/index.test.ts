@@ -23,7 +23,7 @@ const PROPS = {
   languages: {},
 };
 
-test("keys of an input method are its own: no digit chooses, and Escape does not leave", async () => {
+test("keys of an input method are its own: a digit and Escape do nothing", async () => {
   const el = document.body.appendChild(document.createElement("div"));
   const leave = vi.fn();
   const close = openGame(el, { ...PROPS, leave, save: vi.fn() } as any);

@@ -191,7 +191,8 @@ function why(players: ReturnType<typeof player>[], more: number): string {
 test("a player with fewer passes who is slower is named with what a pass of it costs", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 2, 1), PLAIN], 0.5),
-    "You are slower than plain decoding: 3.0 tokens per pass, but a pass takes as long as 5.0 plain ones. " +
+    "You are slower than plain decoding: " +
+      "3.0 tokens per pass, but a pass takes as long as 5.0 plain ones. " +
       "Fewer passes are not always faster: you took 3.33 × as long as copying. " +
       "With 3.0 tokens per pass, you needed fewer passes, " +
       "but a pass took as long as 5.0 plain ones.",
@@ -206,12 +207,14 @@ test("a player with fewer passes who is slower is named with what a pass of it c
 test.each([
   [
     2,
-    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.5 plain ones.",
+    "You are faster than plain decoding: " +
+      "3.0 tokens per pass, and a pass takes as long as 1.5 plain ones.",
   ],
   [5, "You are as fast as plain decoding."],
   [
     9,
-    "You are slower than plain decoding: 3.0 tokens per pass, but a pass takes as long as 5.0 plain ones.",
+    "You are slower than plain decoding: " +
+      "3.0 tokens per pass, but a pass takes as long as 5.0 plain ones.",
   ],
 ])("beside a slower one, a visitor who reads %i tokens has the own speed", (width, words) => {
   const players = [player("you", 3, width), player("nano", 4, 1, 800), PLAIN];
@@ -232,7 +235,8 @@ test("a tie of the visitor in tokens per pass is said with the times", () => {
 test("without such a player, those with as many passes are compared first", () => {
   assert.equal(
     why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 5), PLAIN], 0.1),
-    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.8 plain ones. " +
+    "You are faster than plain decoding: " +
+      "3.0 tokens per pass, and a pass takes as long as 1.8 plain ones. " +
       "With 3.0 tokens per pass each, you took 1.38 × as long as copying: " +
       "a pass took as long as 1.80 plain ones, against 1.30.",
   );
@@ -241,7 +245,8 @@ test("without such a player, those with as many passes are compared first", () =
 test("where those with fewer passes are faster, it is said with the price", () => {
   assert.equal(
     why([player("you", 3, 2), player("nano", 2, 3), PLAIN], 0.01),
-    "You are faster than plain decoding: 3.0 tokens per pass, and a pass takes as long as 1.0 plain ones. " +
+    "You are faster than plain decoding: " +
+      "3.0 tokens per pass, and a pass takes as long as 1.0 plain ones. " +
       "Here fewer passes are faster: one more token in a pass costs only 1 % of it. " +
       "Above 50 %, nano would be slower than plain decoding, with fewer passes.",
   );
