@@ -145,7 +145,7 @@ class Formula:
 FORMULAS = [
     Formula(
         f"{COURSE}/7-latency-law.md",
-        "**G(α, γ) = 1 + α + α² + … + α<sup>γ</sup>**",
+        "G(α, γ) = 1 + α + α<sup>2</sup> + … + α<sup>γ</sup>",
         lambda: 1 + ALPHA + ALPHA**2 + ALPHA**3 + ALPHA**4,
         lambda: 1 / one_draft(0.0, 1.0),
     ),

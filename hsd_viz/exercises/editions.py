@@ -87,21 +87,33 @@ class Program(NamedTuple):
 
 @cache
 def solutions() -> dict[str, Program]:
-    """Return the solution of each exercise, after the imports of its notebook and the solutions
-    before it.
+    """Return the solution of each exercise, after the imports that it uses and the solutions before
+    it.
     """
     programs = {}
     for path in notebooks():
         code: list[str] = [
             text for kind, text in cells_of(path.read_text(encoding="utf-8")) if kind == "code"
         ]
-        cells = ["\n".join(re.findall(r"^(?:import|from) .*", code[0], re.M))]
+        imports = re.findall(r"^(?:import|from) .*", code[0], re.M)
+        definitions: list[str] = []
         for text in code:
             if checked := _CHECK.match(text):
-                programs[checked[1]] = Program(checked[2], cells[-1], "\n".join(cells[:-1]))
+                # What only tables and figures need is not imported to check an answer.
+                used = [line for line in imports if _is_used(line, "\n".join(definitions))]
+                before = "\n".join([*used, *definitions[:-1]])
+                programs[checked[1]] = Program(checked[2], definitions[-1], before)
             elif _SOLUTION.search(text):
-                cells.append(solved(text))
+                definitions.append(solved(text))
     return programs
+
+
+def _is_used(statement: str, code: str) -> bool:
+    """Return whether ``code`` has a name that an import statement binds."""
+    [imported] = ast.parse(statement).body
+    assert isinstance(imported, ast.Import | ast.ImportFrom)
+    names = [alias.asname or alias.name.partition(".")[0] for alias in imported.names]
+    return any(re.search(rf"\b{name}\b", code) for name in names)
 
 
 def notebook(master: Path, edition: str) -> dict[str, Any]:

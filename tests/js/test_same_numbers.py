@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.decoding import decode, verify
+from hsd_viz.decoding import base_loop, verify
 from hsd_viz.engine import live, tab
 from hsd_viz.latency import law
 from hsd_viz.measure.bench import block, output, report
@@ -34,7 +34,7 @@ def declared(file: str, name: str) -> str:
         ("lib/metrics.ts", "NOISE", block.NOISE),
         ("lib/metrics.ts", "REPETITIVE", report.LOW_REPETITION),
         ("elements/file.ts", "SCHEMA", SCHEMA_VERSION),
-        ("tab/decode.ts", "PREFILL_CHUNK", decode.PREFILL_CHUNK),
+        ("tab/decode.ts", "PREFILL_CHUNK", base_loop.PREFILL_CHUNK),
         ("host/plain.ts", "PLAIN_TOKENS", live.PLAIN_TOKENS),
         ("tab/manifest.ts", "FORMAT", tab.FORMAT),
         ("app/compare.ts", "WARM_UP", output.WARM_UP_TOKENS),

@@ -35,7 +35,7 @@ class Foreign:
 def test_an_interface_has_its_own_fields_and_extends_its_base():
     lines = interface(SettingSpec).splitlines()
     assert lines[1] == "export interface Setting extends Measured {"
-    assert "  /** Draft tokens. */" in lines
+    assert "  /** The number of draft tokens. */" in lines
     assert "  present: boolean;" in lines
     assert "  low: number | null;" not in lines
 
