@@ -126,8 +126,13 @@ function columnTemplate(
   const column = board.columns[k];
   const { accepted, surplus } = column;
   const { middle, foot, isTight, step } = scale;
-  const room = isTight ? 2 * step : step;
+  // The name of the last column ends with the picture.
+  const isLast = k === board.columns.length - 1;
+  const room = isTight ? (isLast ? 1.5 : 2) * step : step;
   const letters = Math.max(3, Math.floor(room / COLUMN.letter));
+  const label = cut(labelOf(names[k]), letters);
+  const end = middle(k) + step / 2;
+  const nameX = isLast ? Math.min(middle(k), end - (label.length * COLUMN.letter) / 2) : middle(k);
   const nameAt = foot + LINE + (isTight && k % 2 ? LINE : 0);
   const valueAt = foot + 2 * LINE + (isTight ? LINE : 0);
   const isOn = k === recorded?.token;
@@ -135,8 +140,8 @@ function columnTemplate(
     ${part(scale, k, 0, accepted, "hsd-dt-accepted")}
     ${part(scale, k, accepted, pOf(column), "hsd-dt-residual")}
     ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
-    <text x=${middle(k)} y=${nameAt} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
-      >${cut(labelOf(names[k]), letters)}</text>
+    <text x=${nameX} y=${nameAt} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
+      >${label}</text>
     <text x=${middle(k)} y=${valueAt} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
   </g>`;
 }
