@@ -145,7 +145,8 @@ def break_even(
     logarithms = np.log2(np.asarray(speeds))
     end = float(np.abs(logarithms).max())
     ticks = [0.25, 0.5, 1, 2, 4]
-    slower, faster = KINDS["models"].light, KINDS["database"].light
+    slower = KINDS["models"].light
+    faster = KINDS["database"].light
     figure = go.Figure()
     figure.add_heatmap(
         x=list(places),

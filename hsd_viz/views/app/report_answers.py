@@ -78,7 +78,8 @@ def report(asked: PageRequest) -> Answer:
     menu = [(title, path.name) for title, path in paths.items()]
     if asked.files:
         (name, content), *_ = asked.files
-        chosen, menu = "", [*menu, ("opened file", "")]
+        chosen = ""
+        menu = [*menu, ("opened file", "")]
     else:
         by_name = {path.name: path for path in paths.values()}
         first = FIRST_REPORT if FIRST_REPORT in by_name else next(iter(by_name), "")
