@@ -25,8 +25,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb, format_exception
 
-import msgspec
-
 #: Exit code of an interrupted command.
 INTERRUPTED = 130
 #: The environment variable that, with a value other than "" and 0, shows the traceback of a fault.
@@ -54,9 +52,6 @@ MALFORMED = (
 #: A key is missing or a value has another type. ``ValueError`` is not included: a value out of
 #: range has its own message, which must reach the user.
 OF_ANOTHER_FORM = (LookupError, TypeError, AttributeError)
-#: Exceptions of ``msgspec.convert`` for data of another type; a text with a lone surrogate is not
-#: valid Unicode.
-OF_ANOTHER_TYPE = (msgspec.ValidationError, UnicodeEncodeError)
 #: Exceptions of a compressed file that cannot be read or is truncated.
 CUT_SHORT = (OSError, EOFError)
 #: Exceptions of memory-mapping a file; an empty file raises ``ValueError``.

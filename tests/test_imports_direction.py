@@ -15,7 +15,7 @@ from tests.rows import column
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"drawing", "errors", "names", "settings", "text", "version"}
+BASE = {"conversion", "drawing", "errors", "names", "settings", "text", "version"}
 _ALLOWED_NAMES = {
     "settings": "errors names",
     "results": "disk stack terminal",

@@ -6,6 +6,8 @@ import ast
 import hashlib
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from functools import cache
@@ -112,6 +114,19 @@ def test_the_changelog_begins_with_the_version_or_what_follows_it():
     released = second if first == "Unreleased" else first
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert released == f"{__version__} - {citation['date-released']}"
+
+
+def test_a_build_imports_no_requirement_of_the_package():
+    """A build runs in an environment of its own, in which nothing of this package is installed."""
+    hook = ast.parse((ROOT / "hatch_build.py").read_text(encoding="utf-8"))
+    imports = [node for node in hook.body if isinstance(node, ast.ImportFrom)]
+    own = [ast.unparse(node) for node in imports if (node.module or "").startswith("hsd_viz")]
+    assert own
+    required = [re.match(r"[\w-]+", line)[0] for line in PYPROJECT["project"]["dependencies"]]
+    absent = [name.lower().replace("-", "_") for name in required]
+    script = "\n".join([f"import sys; sys.modules.update(dict.fromkeys({absent!r}))", *own])
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_sdist_has_what_a_build_reads_and_no_weights():

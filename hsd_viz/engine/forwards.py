@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
+from hsd_viz.errors import UserError
 from hsd_viz.latency.traced_costs import monotone
 from hsd_viz.models.families import CODE
 from hsd_viz.settings.engine_choices import MEASURED, SHIPPED

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import UserError
 
 T = TypeVar("T")
 #: The fields of a calibration that have a value per pair of names.

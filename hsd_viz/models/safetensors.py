@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hsd_viz.errors import INVALID_JSON, OF_ANOTHER_TYPE, UNMAPPED, BadFile
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import INVALID_JSON, UNMAPPED, BadFile
 from hsd_viz.models.blocks import widen_bfloat16
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.models.tensors import HEAD_OFFSETS, Tensor

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import BadFile
 from hsd_viz.records.fields import Number
 from hsd_viz.settings.ranges import check_range
 

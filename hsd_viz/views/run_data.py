@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at
-from hsd_viz.errors import INVALID_JSON, OF_ANOTHER_TYPE, Unsupported, UserError
+from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
 from hsd_viz.records.served import served_run
 from hsd_viz.settings.declare import settings_of
 from hsd_viz.settings.ranges import MOST_IDS

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at, parse_json
-from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
+from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import FIGURES, Figures, PromptFigures, StackFigures, stack_data
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data

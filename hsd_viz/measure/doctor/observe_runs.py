@@ -9,7 +9,8 @@ from statistics import mean, median
 
 import msgspec
 
-from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import BadFile
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe_records import from_series

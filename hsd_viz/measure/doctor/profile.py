@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.disk import read_json
-from hsd_viz.errors import OF_ANOTHER_TYPE, BadFile, UserError
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served

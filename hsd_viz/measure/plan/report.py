@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import UserError
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.text import counted
 

@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 import msgspec
 
+from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.decoding.options import decoding_settings
-from hsd_viz.errors import OF_ANOTHER_TYPE, UserError
+from hsd_viz.errors import UserError
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
