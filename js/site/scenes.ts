@@ -1,6 +1,7 @@
 // The scenes of the article: each decodes in this tab, and shows its runs with views of the page.
 import { html } from "lit-html";
 import { make } from "../lib/dom";
+import type { Token } from "../lib/tables";
 import { answers } from "./answers";
 import { type Article, decode, inTurns, TOKENS } from "./article";
 import { hierarchies } from "./hierarchies";
@@ -14,6 +15,8 @@ const DRAFTERS: [value: string, words: string][] = [
 ];
 const DATABASES = ["context", "model", "statistics"];
 const SEEDS = 1e6;
+/** How many runs are decoded to find one with a rejected token. */
+const MAX_TRIES = 5;
 
 /**
  * The scene "draft and verify": the text of a run, the round under its cursor, and its race against
@@ -49,6 +52,10 @@ function draftAndVerify(article: Article) {
   sceneElement("verify").replaceChildren(verify, chart);
 }
 
+/** Whether the token replaced a rejected one and its residual was recorded. */
+const hasResidual = (token: Token) =>
+  token.kind === "correction" && Boolean(token.residual_top?.length);
+
 /** The scene "why sampling stays exact": darts on the rows of a real correction. */
 function darts(article: Article) {
   const out = make("div");
@@ -59,15 +66,16 @@ function darts(article: Article) {
     button: "Take a rejected token of a real run",
     async act(_, work) {
       const store = article.page.createStore();
-      const hot = { temperature: 1, seed: Math.floor(Math.random() * SEEDS) };
-      await decode(article, "small:4 > target", TOKENS, store, work, hot);
-      const hasResidual = store.tokens.some(
-        (token) => token.kind === "correction" && token.residual_top?.length,
-      );
-      if (!hasResidual) throw new Error("No token was rejected in this run: try another prompt.");
-      own();
-      // Open on a round whose darts fall on both sides.
-      shown().store.adopt(store.snapshot());
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const sampled = { temperature: 1, seed: Math.floor(Math.random() * SEEDS) };
+        await decode(article, "small:4 > target", TOKENS, store, work, sampled);
+        if (!store.tokens.some(hasResidual)) continue;
+        own();
+        // Open on a round whose darts fall on both sides.
+        shown().store.adopt(store.snapshot());
+        return;
+      }
+      throw new Error("No token was rejected in these runs: try another prompt.");
     },
   });
 }
