@@ -42,7 +42,7 @@ BUDGETS = (4, 8, 16, 32, 64)
 TARGETS = {"code": ("target", "small"), "smollm2": ("target",)}
 CHAT = {"smollm2"}
 #: The largest budget of a family: a pass over a larger tree takes many times as long on a CPU.
-LARGEST = {"code": 64, "smollm2": 8}
+MAX_FAMILY_BUDGET = {"code": 64, "smollm2": 8}
 #: Drafters that are left out of a family: they decode, as they cannot be replayed, which takes long
 #: there.
 LEFT_OUT = {"code": (), "smollm2": ("db[context,model,statistics,logits]", "db[context,logits]")}
@@ -213,7 +213,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ValueError(f"unknown family '{family}': expected {' or '.join(TARGETS)}")
         chat = family in CHAT
         suite = prompts_of(options.suite, options.prompts, chat=chat)
-        budgets = [budget for budget in BUDGETS if budget <= LARGEST[family]]
+        budgets = [budget for budget in BUDGETS if budget <= MAX_FAMILY_BUDGET[family]]
         bottoms = [bottom for bottom in BOTTOMS if bottom not in LEFT_OUT[family]]
         rows = []
         for target in TARGETS[family]:

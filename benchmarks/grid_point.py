@@ -22,7 +22,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.hierarchies import join
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.law import MOST_CONSIDERED, Law, Prediction
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads
 from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.figures import figures
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 CHEAPER = (1.0, 0.5, 0.25, 0.0)
 CLOSER = (0.0, 0.1, 0.2, 0.3)
 _START = 4
-_LONGEST_TEXT = 256
+_MAX_TEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def picks(
     drafts: Sequence[str],
     *,
     bottom: str | None = DATABASE,
-    max_lookahead: int = MOST_CONSIDERED,
+    max_lookahead: int = MAX_PLANNED_LOOKAHEAD,
 ) -> Picks:
     """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with
     and without ``bottom``.
@@ -233,7 +233,7 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
     texts = []
     for prompt in suite.prompts:
-        ids = engine.tokenizer.encode(prompt.text)[:_LONGEST_TEXT]
+        ids = engine.tokenizer.encode(prompt.text)[:_MAX_TEXT]
         texts.append(torch.tensor([ids], device=engine.models.device))
 
     def rows(name: str) -> torch.Tensor:

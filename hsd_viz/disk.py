@@ -19,11 +19,11 @@ from hsd_viz.errors import BadFile, UserError
 PACKAGE = Path(__file__).resolve().parent
 #: The maximum size of a text file and of a JSON file, in bytes. Parsed JSON takes up to thirty
 #: times as much memory.
-MOST_TEXT = 64 * 2**20
-MOST_JSON = 8 * 2**20
+MAX_TEXT = 64 * 2**20
+MAX_JSON = 8 * 2**20
 #: The maximum ratio of unpacked to compressed size beyond :data:`FREE_BYTES`. Traces have a ratio
 #: below 10, decompression bombs about 1000.
-MOST_GROWTH = 100
+MAX_GROWTH = 100
 FREE_BYTES = 2_200_000
 #: The path argument of a command that stands for standard output.
 STDOUT = Path("-")
@@ -243,7 +243,7 @@ def rereadable(path: Path) -> Iterator[Path]:
             raise
 
 
-def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
+def read_text(path: Path, what: str, most: int = MAX_TEXT) -> str:
     """Return the text of an untrusted UTF-8 file, with ``\\n`` line ends.
 
     Messages call it the ``what`` file.
@@ -270,7 +270,7 @@ def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_json(path: Path, what: str, most: int = MOST_JSON) -> Any:
+def read_json(path: Path, what: str, most: int = MAX_JSON) -> Any:
     """Return the value of an untrusted JSON file; messages call it the ``what`` file.
 
     Raises:
@@ -308,7 +308,7 @@ def object_at(data: Any, name: str) -> Mapping[str, Any]:
 
 def most_unpacked(size: int) -> int:
     """Return the maximum unpacked size of a gzipped file of ``size`` bytes, in bytes."""
-    return max(FREE_BYTES, MOST_GROWTH * size)
+    return max(FREE_BYTES, MAX_GROWTH * size)
 
 
 class Unpacked(gzip.GzipFile):
@@ -325,6 +325,6 @@ class Unpacked(gzip.GzipFile):
             raise OSError(f"its gzip data is damaged: {error}") from None
         packed: Any = self.fileobj
         if self.tell() > most_unpacked(packed.tell()):
-            raise OSError(f"it unpacks to more than {MOST_GROWTH} times its size")
+            raise OSError(f"it unpacks to more than {MAX_GROWTH} times its size")
         buffer[: len(data)] = data
         return len(data)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.results.bootstrap import estimate, ratio, resample
-from hsd_viz.results.estimate import LEAST, UNKNOWN, Estimate
+from hsd_viz.results.estimate import MIN_UNITS, UNKNOWN, Estimate
 
 
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():
@@ -27,7 +27,7 @@ def test_what_is_not_defined():
     assert estimate(np.array([np.nan, 1.0]), 5) == UNKNOWN
     assert UNKNOWN.interval is None
     assert estimate(np.array([2.0, 2.0]), 1) == Estimate(2.0)
-    few, enough = (estimate(resample(n) @ np.arange(n) / n, n) for n in (LEAST - 1, LEAST))
+    few, enough = (estimate(resample(n) @ np.arange(n) / n, n) for n in (MIN_UNITS - 1, MIN_UNITS))
     assert few.interval is None
     assert few.ends is not None
     assert enough.interval == enough.ends

@@ -26,8 +26,8 @@ from benchmarks.harness import say
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 
-MOST_FILES = 8
-MOST_BYTES = 16 << 20
+MAX_FILES = 8
+MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +219,10 @@ def check_files(out: Path) -> list[str]:
     wrong = [
         f"{path.name} has {path.stat().st_size >> 20} MiB"
         for path in files
-        if path.stat().st_size > MOST_BYTES
+        if path.stat().st_size > MAX_BYTES
     ]
     return wrong + (
-        [f"{len(files)} files in {out}, at most {MOST_FILES} come back"]
-        if len(files) > MOST_FILES
+        [f"{len(files)} files in {out}, at most {MAX_FILES} come back"]
+        if len(files) > MAX_FILES
         else []
     )

@@ -17,7 +17,7 @@ from hsd_viz.cli.shared import Html, Json
 from hsd_viz.decoding.options import DEFAULT_RULE, decoding_settings
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
 from hsd_viz.settings.declare import CliOption, Setting
-from hsd_viz.settings.ranges import MOST_TOYS, Range
+from hsd_viz.settings.ranges import MAX_TOY_MODELS, Range
 from hsd_viz.terminal import status
 
 #: A function that runs an audit and returns its result.
@@ -60,7 +60,7 @@ def audit_functions(
     ],
     *,
     models: A[
-        int, Setting("toy models, the target included", CliOption("N"), Range(1, MOST_TOYS))
+        int, Setting("toy models, the target included", CliOption("N"), Range(1, MAX_TOY_MODELS))
     ] = 2,
     tolerance: Tolerance = 1e-9,
     json_: Json = None,

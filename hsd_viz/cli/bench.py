@@ -28,7 +28,7 @@ def bench(
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
-    from hsd_viz.disk import MOST_JSON, read_text
+    from hsd_viz.disk import MAX_JSON, read_text
     from hsd_viz.engine.local import LocalEngine
     from hsd_viz.measure.bench.api import run
     from hsd_viz.measure.bench.report import read_report
@@ -36,7 +36,7 @@ def bench(
     from hsd_viz.results.result import print_result
 
     if from_ is not None:
-        report = read_report(read_text(from_, "report", MOST_JSON), str(from_))
+        report = read_report(read_text(from_, "report", MAX_JSON), str(from_))
         return print_result(BenchResult(report, is_saved=True), json=json_, html=html)
 
     if not options.stacks:

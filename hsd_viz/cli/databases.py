@@ -11,7 +11,7 @@ from hsd_viz.decoding.options import MAX_NEW_TOKENS, defaults
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
-from hsd_viz.settings.ranges import MOST_LONGEST, Range
+from hsd_viz.settings.ranges import MAX_KEY_LENGTH, Range
 from hsd_viz.stack import TARGET
 from hsd_viz.terminal import status
 
@@ -114,7 +114,7 @@ def build(
         ),
     ] = None,
     max_key_length: A[
-        int, Setting("longest keys in tokens", CliOption("N"), Range(1, MOST_LONGEST))
+        int, Setting("longest keys in tokens", CliOption("N"), Range(1, MAX_KEY_LENGTH))
     ] = 6,
     min_count: A[
         int, Setting("keep keys that occur at least N times", CliOption("N"), Range(1, 10**9))

@@ -22,7 +22,7 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.errors import UserError
 
 #: The upper bound of a product of ratios: 64 ratios of float32 probabilities can overflow.
-LARGEST_RATIO = 1e300
+MAX_RATIO = 1e300
 
 
 class VerifiedDraft(NamedTuple):
@@ -111,7 +111,7 @@ def branch_rule(
     w = [1.0]
     for k, token in enumerate(tokens):
         # At the bound the ratio equals its cap, so clipping it does not change w.
-        ratio = min(LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
+        ratio = min(MAX_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
         cap = max(cap, ratio)
         w.append(ratio / cap)
     return _judge_whole(w, q, p, u)

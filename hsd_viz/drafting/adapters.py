@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hsd_viz.drafting.context_database import ContextDatabase, Database, Match
 from hsd_viz.drafting.proposals import DatabaseAnswer, Proposals, Spot
 from hsd_viz.drafting.semantic_database import Copy, SemanticDatabase
-from hsd_viz.drafting.trust import LONGEST_BUCKET
+from hsd_viz.drafting.trust import MAX_BUCKET
 
 #: The largest share of the remaining probability that a database can distribute.
 MAX_SHARE = 0.999
@@ -53,7 +53,7 @@ class DatabaseAdapter(ABC):
         """
         length, total, continuations = match
         discount = self.discount
-        bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
+        bucket = length if length < MAX_BUCKET else MAX_BUCKET
         seen = 0.0
         for _, count, _ in continuations:
             seen += count - discount

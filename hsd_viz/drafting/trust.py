@@ -5,9 +5,9 @@ from __future__ import annotations
 from hsd_viz.drafting.semantic_database import SEMANTIC
 
 #: The longest key length with its own estimate, which longer keys share.
-LONGEST_BUCKET = 8
+MAX_BUCKET = 8
 #: The upper bound of a rate. It exceeds 1, because a discount may be too cautious.
-MOST_RATE = 1.2
+MAX_RATE = 1.2
 #: The weight of the prior, in expected hits.
 PRIOR_WEIGHT = 6.0
 
@@ -74,4 +74,4 @@ class Trust:
         hits[n] = seen = hits[n] + hit
         totals[n] = total = totals[n] + expected
         rate = (PRIOR_WEIGHT * self._priors[database][n] + seen) / (PRIOR_WEIGHT + total)
-        self.rates[database][n] = min(rate, MOST_RATE)
+        self.rates[database][n] = min(rate, MAX_RATE)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
+from hsd_viz.drafting.index.build import DEFAULT_KEY_LENGTH, build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import Encode, find_texts, read_documents
 from hsd_viz.drafting.index.count import PART_TOKENS, Pruning
 from hsd_viz.drafting.index.format import SUFFIX
@@ -33,7 +33,7 @@ def build_model(
     max_new_tokens: int,
     stack: str,
     progress: Progress,
-    longest: int = LONGEST,
+    longest: int = DEFAULT_KEY_LENGTH,
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:
@@ -128,7 +128,7 @@ def build_text(
     out: str | Path,
     *,
     progress: Progress,
-    longest: int = LONGEST,
+    longest: int = DEFAULT_KEY_LENGTH,
     pruning: Pruning | None = None,
     part_tokens: int = PART_TOKENS,
 ) -> list[Path]:

@@ -22,7 +22,7 @@ Model = Callable[[Text], Row]
 Choose = Callable[[Sequence[Fraction]], int]
 Decoder = Callable[[Model, Model, int, int, Choose], Text]
 #: The sequences that :func:`law` tries: some seconds.
-MOST_SEQUENCES = 20_000
+MAX_SEQUENCES = 20_000
 
 
 def right_decoder(target: Model, draft: Model, length: int, lookahead: int, choose: Choose) -> Text:
@@ -74,7 +74,7 @@ def law(
         UserError: if there are too many sequences.
     """
     return enumeration.law(
-        lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES
+        lambda choices: decode(target, draft, length, lookahead, choices.branch), MAX_SEQUENCES
     )
 
 

@@ -22,7 +22,7 @@ STEP = 26
 #: Pixels of the plot of a figure that has no height, and of the narrowest page that has such a
 #: figure whole.
 _HEIGHT = 300
-LEAST_WIDTH = 300
+MIN_WIDTH = 300
 #: Colours of the lines and bars of a figure that names none.
 COLOURS = [KINDS[kind].light for kind in ("database", "models", "both", "baseline", "plain")]
 #: Hover text: the whole ``customdata`` of a point, and its first value (of plotly express).
@@ -89,7 +89,7 @@ def in_common_form(figure: go.Figure) -> go.Figure:
     title = figure.layout.title.text or ""
     height = figure.layout.height or _HEIGHT
     figure.layout.legend = None
-    figure.update_layout(colorway=COLOURS, meta={"least": LEAST_WIDTH})
+    figure.update_layout(colorway=COLOURS, meta={"least": MIN_WIDTH})
     return finish(figure, title, height=height)
 
 

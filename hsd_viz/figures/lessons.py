@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hsd_viz.figures.bars import bars
-from hsd_viz.figures.charts import INK, LEAST_WIDTH, Figure, between, finish, plain
+from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, between, finish, plain
 from hsd_viz.figures.palette import KINDS
 from hsd_viz.results.kinds import StackKind, kind_of
 
@@ -60,7 +60,7 @@ def lines(
         highest = max(highest, *line.values())
     _name_ends(figure, 1.06 * highest)
     longest = max(map(len, series))
-    figure.update_layout(margin_r=_CHARACTER * longest + 20, meta={"least": LEAST_WIDTH})
+    figure.update_layout(margin_r=_CHARACTER * longest + 20, meta={"least": MIN_WIDTH})
     figure.update_xaxes(title_text=x, showgrid=False)
     figure.update_yaxes(title_text=y, range=[0, 1.06 * highest])
     return finish(figure, title, text=text, note=note, height=_HEIGHT)
@@ -182,7 +182,7 @@ def break_even(
         xshift=-8,
         showarrow=False,
     )
-    figure.update_layout(meta={"least": LEAST_WIDTH})
+    figure.update_layout(meta={"least": MIN_WIDTH})
     figure.update_xaxes(title_text=x, range=[min(places), max(places)])
     figure.update_yaxes(title_text=y, range=[min(rows) - 0.5, max(rows) + 0.5])
     return finish(figure, title, height=_HEIGHT)

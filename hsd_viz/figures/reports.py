@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.disk import MAX_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.sentences import loss, tally, warnings
-from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.estimate import MIN_UNITS
 from hsd_viz.results.kinds import kind_of, stack_words
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
 from hsd_viz.text import counted
@@ -34,7 +34,7 @@ def report_of(report: BenchReport | Mapping[str, Any] | str | Path) -> BenchRepo
     if isinstance(report, BenchReport):
         return report
     if isinstance(report, str | Path):
-        return read_report(read_text(Path(report).expanduser(), "report", MOST_JSON), str(report))
+        return read_report(read_text(Path(report).expanduser(), "report", MAX_JSON), str(report))
     return read_report(json.dumps(report), "the data")
 
 
@@ -58,7 +58,7 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     words = frame["stack"].map(stack_words)
     rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
-    too_few = f"No interval is shown for fewer than {LEAST} prompts. The"
+    too_few = f"No interval is shown for fewer than {MIN_UNITS} prompts. The"
     opening = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else too_few
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()

@@ -15,7 +15,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.traced import MS, names_of, own_times
-from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.estimate import MIN_UNITS
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import observed
@@ -179,10 +179,10 @@ def read_json(path: str | Path) -> Any:
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     """Return the measured times of a plan, by stack.
 
-    Intervals over fewer prompts than :data:`~hsd_viz.results.estimate.LEAST` are left out.
+    Intervals over fewer prompts than :data:`~hsd_viz.results.estimate.MIN_UNITS` are left out.
     """
     prompts = str(plan.get("measured_on") or "").split(" ")[0]
-    is_few = prompts.isdecimal() and int(prompts) < LEAST
+    is_few = prompts.isdecimal() and int(prompts) < MIN_UNITS
     measured = {}
     for row in plan.get("hierarchies", ()):
         ms = row.get("measured_ms_per_token")

@@ -12,10 +12,10 @@ from hsd_viz.disk import read_text
 from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, parsing
 from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
 from hsd_viz.latency.shapes import MODELS, WEIGHTS, Shape
-from hsd_viz.settings.ranges import MOST_SIZE, check_range
+from hsd_viz.settings.ranges import MAX_SIZE, check_range
 
 #: The largest config.json that is read, in bytes.
-MOST_CONFIG = 2**20
+MAX_CONFIG = 2**20
 
 
 def shape_of(name: str) -> Shape:
@@ -37,7 +37,7 @@ def shape_of(name: str) -> Shape:
     if path.is_dir():
         path = path / "config.json"
     try:
-        config = json.loads(read_text(path, "config", MOST_CONFIG))
+        config = json.loads(read_text(path, "config", MAX_CONFIG))
     except INVALID_JSON as error:
         raise BadFile(f"{path} is not a readable config.json: {error}") from None
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
@@ -156,7 +156,7 @@ def _head_of(
     """Return the draft head with the layers of a config."""
     decoder = _decoder(name, {"num_hidden_layers": 1, **layer})
     for what, value in (("draft vocabulary", vocabulary), ("draft tokens", tokens)):
-        check_range(f"the {what} of {name}", value, 0, MOST_SIZE)
+        check_range(f"the {what} of {name}", value, 0, MAX_SIZE)
     return replace(decoder, output=vocabulary, is_head=True, lookahead=tokens, method=method)
 
 
@@ -166,9 +166,9 @@ def _decoder(name: str, config: dict[str, Any]) -> Shape:
     try:
         shape = _shape(name, config)
         for size in ("layers", "hidden", "heads", "kv_heads", "intermediate", "vocabulary"):
-            check_range(f"{size} of {name}", getattr(shape, size), 1, MOST_SIZE)
+            check_range(f"{size} of {name}", getattr(shape, size), 1, MAX_SIZE)
         for size in ("head_dim", "experts", "used", "shared", "window", "dense_layers"):
-            check_range(f"{size} of {name}", getattr(shape, size), 0, MOST_SIZE)
+            check_range(f"{size} of {name}", getattr(shape, size), 0, MAX_SIZE)
     except (KeyError, TypeError) as error:
         raise BadFile(
             f"the config of {name} lacks {error}: it is not a decoder of a known shape"

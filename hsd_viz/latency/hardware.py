@@ -26,7 +26,7 @@ from hsd_viz.latency.cards import Gpu
 from hsd_viz.latency.efficiency import PUBLISHED, Efficiency
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.shapes import CACHES, WEIGHTS, Shape
-from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS, check_range
+from hsd_viz.settings.ranges import MAX_CONTEXT, MAX_GPUS, check_range
 
 #: The share of the memory that weights and KV cache may take.
 USABLE = 0.9
@@ -208,7 +208,7 @@ def check_setting(
     Raises:
         UserError: if a setting is invalid or out of range.
     """
-    check_range("the number of GPUs", tp, 1, MOST_GPUS)
+    check_range("the number of GPUs", tp, 1, MAX_GPUS)
     if target.heads % tp:
         raise UserError(
             f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}"
@@ -219,4 +219,4 @@ def check_setting(
                 f"the format '{value}' of the {what} is unknown: use {', '.join(formats)}"
             )
     for tokens in context:
-        check_range("the context", tokens, 1, MOST_CONTEXT)
+        check_range("the context", tokens, 1, MAX_CONTEXT)

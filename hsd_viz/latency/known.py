@@ -16,7 +16,7 @@ PUBLISHED_FIGURES: dict[str, Any] = json.loads(
     Path(__file__).with_name("hardware.json").read_text(encoding="utf-8")
 )
 #: The largest number of names that a message lists.
-MOST_LISTED = 12
+MAX_LISTED = 12
 
 
 def by_name(
@@ -44,7 +44,7 @@ def by_name(
     close_names = difflib.get_close_matches(plain_name, every_name, 4, 0.4)
     listed = list(dict.fromkeys(every_name[text] for text in close_names))
     if not listed:
-        listed = list(values)[:MOST_LISTED]
+        listed = list(values)[:MAX_LISTED]
     original = name if written is None else written
     raise UserError(f"the {what} '{original}' is unknown: use {', '.join(listed)}{otherwise}")
 

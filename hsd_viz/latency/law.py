@@ -55,7 +55,7 @@ from hsd_viz.latency.inputs import (
 from hsd_viz.stack import ModelPart, Stack, parse
 
 #: The largest lookahead that is considered by default.
-MOST_CONSIDERED = 16
+MAX_PLANNED_LOOKAHEAD = 16
 #: A database or ``None``, and the draft models, smallest first: a stack without its lookaheads and
 #: its target.
 Hierarchy = tuple[str | None, tuple[str, ...]]

@@ -17,7 +17,7 @@ from itertools import product
 from hsd_viz.errors import UserError
 from hsd_viz.latency.hierarchies import FIRST_LOOKAHEAD, hierarchies, join, split
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy, Law, Prediction
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD, Hierarchy, Law, Prediction
 from hsd_viz.latency.shortest import shortest_path
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.settings.ranges import check_range
@@ -53,7 +53,10 @@ class StackChoice:
 
 
 def select(
-    calibration: Calibration, *, max_lookahead: int = MOST_CONSIDERED, max_levels: int | None = None
+    calibration: Calibration,
+    *,
+    max_lookahead: int = MAX_PLANNED_LOOKAHEAD,
+    max_levels: int | None = None,
 ) -> StackChoice:
     """Return the fastest stack by the law, and its alternatives.
 
@@ -86,7 +89,7 @@ def choose(
     *,
     costs: Mapping[str, float | Sequence[float] | LevelCost],
     acceptance: Mapping[str, float | Edge],
-    max_lookahead: int = MOST_CONSIDERED,
+    max_lookahead: int = MAX_PLANNED_LOOKAHEAD,
     max_levels: int | None = None,
 ) -> StackChoice:
     """Return the fastest stack for known costs and acceptance, and its alternatives.
@@ -128,7 +131,7 @@ def choose(
 
 
 def best_lookaheads(
-    law: Law, hierarchy: Hierarchy, max_lookahead: int = MOST_CONSIDERED
+    law: Law, hierarchy: Hierarchy, max_lookahead: int = MAX_PLANNED_LOOKAHEAD
 ) -> tuple[int, ...]:
     """Return the fastest lookaheads of a hierarchy below the calibrated target."""
     names = hierarchy[1]
@@ -147,7 +150,7 @@ def refine(
     database: str | None,
     start: tuple[ModelPart, ...],
     places: Sequence[int],
-    max_lookahead: int = MOST_CONSIDERED,
+    max_lookahead: int = MAX_PLANNED_LOOKAHEAD,
 ) -> tuple[ModelPart, ...]:
     """Improve lookaheads one at a time until no change improves the result.
 
@@ -189,7 +192,7 @@ def _best_at(
     return min(tried, key=lambda candidate: candidate[0])
 
 
-def with_confidences(law: Law, stack: Stack, max_lookahead: int = MOST_CONSIDERED) -> Stack:
+def with_confidences(law: Law, stack: Stack, max_lookahead: int = MAX_PLANNED_LOOKAHEAD) -> Stack:
     """Improve the lookahead and the confidence of draft models, one model at a time, until no
     change improves the result. Only measured confidences are tried.
     """

@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 from hsd_viz.latency.hierarchies import join
 from hsd_viz.latency.inputs import Calibration, LookupCost
-from hsd_viz.latency.law import MOST_CONSIDERED, Hierarchy
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD, Hierarchy
 from hsd_viz.stack import Stack
 
 
 def shortest_path(
     calibration: Calibration,
     *,
-    max_lookahead: int = MOST_CONSIDERED,
+    max_lookahead: int = MAX_PLANNED_LOOKAHEAD,
     max_levels: int | None = None,
     along: Hierarchy | None = None,
 ) -> Stack:

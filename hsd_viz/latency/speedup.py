@@ -25,7 +25,7 @@ Z = 1.959964
 #: The smallest difference from 1 that a measurement has to resolve.
 RESOLVED = 0.02
 #: The largest number of repetitions that is recommended.
-MOST_REPEATS = 10_000
+MAX_REPEATS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def repeats_to_decide(speedups: Sequence[float], value: float) -> int:
     spread = stdev(log(speedup) for speedup in speedups)
     distance = max(abs(log(value)), RESOLVED)
     repeats = len(speedups)
-    while repeats < MOST_REPEATS and student(repeats) * spread / sqrt(repeats) >= distance:
+    while repeats < MAX_REPEATS and student(repeats) * spread / sqrt(repeats) >= distance:
         repeats += 1 if repeats < 40 else ceil(repeats / 10)
     return max(1, repeats - len(speedups))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from hsd_viz.errors import BadFile, UserError
 
 #: Maximum number of listed files, and maximum size of a file that is read.
-MOST_FILES = 500
-MOST_BYTES = 256 * 2**20
+MAX_FILES = 500
+MAX_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Folder:
             status = None
         if status is None or not stat.S_ISREG(status.st_mode):
             raise BadFile(f"there is no file {name!r} in the folder of this server")
-        if status.st_size > MOST_BYTES:
-            raise BadFile(f"{name!r} is too large: the limit is {MOST_BYTES // 2**20} MiB")
+        if status.st_size > MAX_BYTES:
+            raise BadFile(f"{name!r} is too large: the limit is {MAX_BYTES // 2**20} MiB")
         return path
 
     def names(self) -> list[str]:
@@ -79,6 +79,6 @@ class Folder:
                 if not path.resolve().is_relative_to(self.root):
                     continue
                 names.append(path.relative_to(self.root).as_posix())
-                if len(names) == MOST_FILES:
+                if len(names) == MAX_FILES:
                     return names
         return names

@@ -22,7 +22,7 @@ from hsd_viz.version import __version__
 #: Supported versions of the protocol, newest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 #: Maximum length of a line in bytes.
-MOST_LINE = 4 * 2**20
+MAX_LINE = 4 * 2**20
 #: Error codes of JSON-RPC.
 NOT_JSON = -32700
 NOT_A_REQUEST = -32600
@@ -231,8 +231,8 @@ def _content(text: str, is_error: bool = False) -> Message:
 
 
 def _parsed(line: str | bytes) -> Message:
-    if len(line) > MOST_LINE:
-        raise ProtocolError(NOT_A_REQUEST, f"a message has at most {MOST_LINE} bytes")
+    if len(line) > MAX_LINE:
+        raise ProtocolError(NOT_A_REQUEST, f"a message has at most {MAX_LINE} bytes")
     try:
         message = json.loads(line)
     except INVALID_JSON:

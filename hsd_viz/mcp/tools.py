@@ -20,7 +20,7 @@ from hsd_viz.mcp.schemas import FILE, GPU, MODELS, figure, number, several, text
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
-from hsd_viz.settings.ranges import MOST_CONTEXT, MOST_GPUS
+from hsd_viz.settings.ranges import MAX_CONTEXT, MAX_GPUS
 from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import observed
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from hsd_viz.trace import Trace
 
 #: Maximum number of tokens of a decode, of characters of a prompt, and of requests of a replay.
-MOST_TOKENS = 256
-MOST_PROMPT = 20_000
-MOST_REQUESTS = 200
+MAX_TOKENS = 256
+MAX_PROMPT = 20_000
+MAX_REQUESTS = 200
 #: Maximum length of the first line of a log that is examined, in bytes.
-MOST_LINE = 2**20
+MAX_LINE = 2**20
 INSTRUCTIONS = (
     "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
     "target model verifies them in one forward pass. `doctor` explains a run that is not faster, "
@@ -124,7 +124,7 @@ class FolderTools:
         )
 
     def _prediction_tool(self) -> Tool:
-        counts = several(whole("", 1, MOST_CONTEXT), "", 16)
+        counts = several(whole("", 1, MAX_CONTEXT), "", 16)
         return Tool(
             "predict",
             "Predict other hardware",
@@ -135,7 +135,7 @@ class FolderTools:
                 "batch": {**counts, "description": "sequences decoded together"},
                 "context": {**counts, "description": "tokens cached per sequence"},
                 "acceptance": number("accepted / examined of all pairs", 0, 1),
-                "tensor_parallel": whole("GPUs that share each model", 1, MOST_GPUS),
+                "tensor_parallel": whole("GPUs that share each model", 1, MAX_GPUS),
                 "weights": text("the format of the weights", enum=list(get_args(Weights))),
             },
             ("gpu", "models"),
@@ -154,7 +154,7 @@ class FolderTools:
                     "the log's tokenizer: a file of the server's folder, or target (default)",
                     1000,
                 ),
-                "limit": whole("the most requests", 1, MOST_REQUESTS),
+                "limit": whole("the most requests", 1, MAX_REQUESTS),
             },
             ("file",),
             self.replay,
@@ -167,12 +167,12 @@ class FolderTools:
             "Continue a text with the small shipped models (code: Python; smollm2: English) "
             "and report which drafter supplied which tokens.",
             {
-                "prompt": text("the text to continue", MOST_PROMPT),
+                "prompt": text("the text to continue", MAX_PROMPT),
                 "stack": text(
                     "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
                     "'db > nano:6 > small:8 > target' (default: db > target)"
                 ),
-                "max_new_tokens": whole("the most new tokens (default 64)", 1, MOST_TOKENS),
+                "max_new_tokens": whole("the most new tokens (default 64)", 1, MAX_TOKENS),
                 "temperature": number("0 is greedy decoding (default)", 0, 2),
                 "seed": whole("of the random numbers", 0, 2**31 - 1),
                 "family": text("the family of models", enum=list(FAMILIES)),
@@ -251,7 +251,7 @@ class FolderTools:
         file: str,
         drafters: Sequence[str] = (),
         tokenizer: str = TARGET,
-        limit: int = MOST_REQUESTS,
+        limit: int = MAX_REQUESTS,
     ) -> ToolAnswer:
         """Replay a log."""
         from hsd_viz.measure.replay.api import DRAFTERS, replay
@@ -310,7 +310,7 @@ def is_log_of_texts(path: Path) -> bool:
     """Return whether the first line of a file is a request with text and without counts."""
     try:
         with path.open("rb") as file:
-            entry = json.loads(file.readline(MOST_LINE))
+            entry = json.loads(file.readline(MAX_LINE))
     except INVALID_JSON:
         return False
     if not isinstance(entry, dict):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 #: The longest text that a template may write, in characters.
-MOST_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 4_000_000
 
 
 def render(
@@ -47,8 +47,8 @@ def render(
         for piece in writing:
             pieces.append(piece)
             length += len(piece)
-            if length > MOST_CHARACTERS:
-                raise UserError(f"it writes more than {MOST_CHARACTERS} characters")
+            if length > MAX_CHARACTERS:
+                raise UserError(f"it writes more than {MAX_CHARACTERS} characters")
         return "".join(pieces)
     except Exception as error:  # a template is a program and may raise anything
         raise UserError(first_line(error)) from None

@@ -17,7 +17,7 @@ from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.sizes import check_form
 
 #: The largest ``config.json`` that is read; those of real models have a few kilobytes.
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 #: The ``quantization_config`` in folders that :mod:`hsd_viz` writes: 8-bit integers with a scale
 #: per row. It has no ``quant_method``, so that transformers refuses the folder rather than reading
 #: the integers as floats.
@@ -99,8 +99,8 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / "config.json"
     try:
         size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise BadFile(f"{path} has {size} bytes, expected at most {MOST_BYTES}")
+        if size > MAX_BYTES:
+            raise BadFile(f"{path} has {size} bytes, expected at most {MAX_BYTES}")
         config = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}") from None

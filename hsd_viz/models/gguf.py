@@ -22,9 +22,9 @@ from hsd_viz.models.tensors import Tensor
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
-MOST_DIMENSIONS = 4
+MAX_DIMENSIONS = 4
 #: The largest nesting depth of arrays. No known key has nested arrays.
-MOST_NESTING = 2
+MAX_NESTING = 2
 
 _STRING = 8
 _ARRAY = 9
@@ -98,7 +98,7 @@ class _Cursor:
             return self.scalar(_SCALARS[kind])
         if kind == _STRING:
             return self.string()
-        if kind == _ARRAY and nesting < MOST_NESTING:
+        if kind == _ARRAY and nesting < MAX_NESTING:
             return self._array(nesting + 1)
         raise BadFile(f"a metadata value has the unknown type {kind}")
 
@@ -213,7 +213,7 @@ class GGUFFile:
     def _entry(self, name: str, cursor: _Cursor) -> tuple[tuple[int, ...], BlockFormat, int, int]:
         """Read the description of a tensor: its shape, format, offset and size."""
         dimensions = cursor.scalar("I")
-        if not 1 <= dimensions <= MOST_DIMENSIONS:
+        if not 1 <= dimensions <= MAX_DIMENSIONS:
             raise BadFile(f"the tensor {name!r} has {dimensions} dimensions")
         lengths = [cursor.scalar("Q") for _ in range(dimensions)]
         kind = cursor.scalar("I")

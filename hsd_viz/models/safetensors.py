@@ -26,7 +26,7 @@ SINGLE = "model.safetensors"
 #: The names of weight files in the formats of torch, which run code when they are loaded.
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 #: The largest header in bytes that the format allows.
-MOST_HEADER = 100_000_000
+MAX_HEADER = 100_000_000
 #: The numpy types of weights, by type in a header.
 NUMBER_TYPES = {
     "F64": "<f8",
@@ -110,7 +110,7 @@ class SafetensorsFile:
         if size < 8:
             raise BadFile(f"it has {size} bytes")
         length = int.from_bytes(self._content[:8].tobytes(), "little")
-        if length > min(size - 8, MOST_HEADER):
+        if length > min(size - 8, MAX_HEADER):
             raise BadFile(f"its header has {length} bytes, the file {size}")
         begin = 8 + length
         try:

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import parse_json, read_text
 from hsd_viz.errors import MALFORMED, BadFile, Unsupported, no_panics
-from hsd_viz.settings.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MAX_IDS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 #: The largest file in bytes; files of the largest vocabularies (256 000 tokens) have 35 MB.
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 #: The largest number of tokens.
-MOST_TOKENS = 2**20
+MAX_TOKENS = 2**20
 #: The largest number of characters in an inserted text.
-MOST_INSERTED = 64
+MAX_INSERTED = 64
 #: The largest number of characters in a pattern.
-MOST_PATTERN = 4096
+MAX_PATTERN = 4096
 #: The largest factor by which the steps of a part may lengthen a text.
-MOST_GROWTH = 16
+MAX_GROWTH = 16
 #: The largest number of steps in a part, including nested ones, and of parts in a template.
-MOST_STEPS = 64
+MAX_STEPS = 64
 #: The allowed models.
 MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
 #: The allowed steps by part of the file.
@@ -64,7 +64,7 @@ def read_tokenizer_file(path: Path) -> dict[str, Any]:
         BadFile: if the file cannot be read or is not a tokenizer.
         Unsupported: if it contains a step or a value that is not allowed.
     """
-    text = read_text(path, "tokenizer", MOST_BYTES)
+    text = read_text(path, "tokenizer", MAX_BYTES)
     data = parse_json(text, f"{path} is not a valid tokenizer: it")
     try:
         return _checked(data)
@@ -96,14 +96,14 @@ def _checked(data: Any) -> dict[str, Any]:
     _check_added(data.get("added_tokens") or [])
     for part in STEPS:
         steps = [*_steps(part, data.get(part))]
-        if len(steps) > MOST_STEPS:
-            raise Unsupported(f"its {part} has {len(steps)} steps: at most {MOST_STEPS} are")
+        if len(steps) > MAX_STEPS:
+            raise Unsupported(f"its {part} has {len(steps)} steps: at most {MAX_STEPS} are")
         growth = 1
         for step in steps:
             growth *= _check_step(part, step)
-        if growth > MOST_GROWTH:
+        if growth > MAX_GROWTH:
             raise Unsupported(
-                f"its {part} may make a text {growth:,} times as long: at most {MOST_GROWTH} times"
+                f"its {part} may make a text {growth:,} times as long: at most {MAX_GROWTH} times"
             )
     model = {**data["model"], "dropout": None} if "dropout" in data["model"] else data["model"]
     return {**data, "model": model, "padding": None, "truncation": None}
@@ -114,8 +114,8 @@ def _check_model(model: Mapping[str, Any]) -> None:
     if kind not in MODELS:
         raise Unsupported(f"its model is {kind!r:.40}: expected {', '.join(MODELS)}")
     vocabulary = model["vocab"]
-    if len(vocabulary) > MOST_TOKENS:
-        raise Unsupported(f"it has {len(vocabulary):,} tokens: the maximum is {MOST_TOKENS:,}")
+    if len(vocabulary) > MAX_TOKENS:
+        raise Unsupported(f"it has {len(vocabulary):,} tokens: the maximum is {MAX_TOKENS:,}")
     if isinstance(vocabulary, dict):
         for token, number in vocabulary.items():
             _check_id(token, number)
@@ -124,8 +124,8 @@ def _check_model(model: Mapping[str, Any]) -> None:
 
 
 def _check_added(tokens: list[Mapping[str, Any]]) -> None:
-    if len(tokens) > MOST_TOKENS:
-        raise Unsupported(f"it adds {len(tokens):,} tokens: the maximum is {MOST_TOKENS:,}")
+    if len(tokens) > MAX_TOKENS:
+        raise Unsupported(f"it adds {len(tokens):,} tokens: the maximum is {MAX_TOKENS:,}")
     for token in tokens:
         _check_id(token["content"], token["id"])
         if not token["content"]:
@@ -133,7 +133,7 @@ def _check_added(tokens: list[Mapping[str, Any]]) -> None:
 
 
 def _check_id(token: str, number: Any) -> None:
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MOST_IDS:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MAX_IDS:
         raise Unsupported(f"its token {token!r:.40} has the number {number!r:.40}")
 
 
@@ -141,7 +141,7 @@ def _steps(part: str, step: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     """Yield a step and the steps nested in it."""
     if step is None:
         return
-    if depth > MOST_STEPS:
+    if depth > MAX_STEPS:
         raise Unsupported(f"its {part} is nested too deeply")
     kind = step["type"]
     if kind not in STEPS[part]:
@@ -166,7 +166,7 @@ def _check_step(part: str, step: Mapping[str, Any]) -> int:
         _check_template(step)
     if kind == "Strip":
         for name in ("start", "stop"):
-            if not -1 < int(step.get(name) or 0) <= MOST_INSERTED:
+            if not -1 < int(step.get(name) or 0) <= MAX_INSERTED:
                 raise Unsupported(f"its {part} strips {step[name]!r:.40} characters")
     if kind != "Replace":
         return 1
@@ -178,22 +178,22 @@ def _check_step(part: str, step: Mapping[str, Any]) -> int:
 
 def _check_pattern(part: str, *items: tuple[str, str]) -> None:
     ((way, pattern),) = items
-    if way not in ("String", "Regex") or not pattern or len(pattern) > MOST_PATTERN:
+    if way not in ("String", "Regex") or not pattern or len(pattern) > MAX_PATTERN:
         raise Unsupported(
-            f"its {part} has the pattern {pattern!r:.40}: expected 1 to {MOST_PATTERN} characters"
+            f"its {part} has the pattern {pattern!r:.40}: expected 1 to {MAX_PATTERN} characters"
         )
 
 
 def _check_inserted(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what} is not a text")
-    if len(text) > MOST_INSERTED:
-        raise Unsupported(f"{what} has {len(text):,} characters: at most {MOST_INSERTED}")
+    if len(text) > MAX_INSERTED:
+        raise Unsupported(f"{what} has {len(text):,} characters: at most {MAX_INSERTED}")
 
 
 def _check_template(step: Mapping[str, Any]) -> None:
     special = sum(len(token["ids"]) for token in step["special_tokens"].values())
-    if max(len(step["single"]), len(step["pair"]), special) > MOST_STEPS:
-        raise Unsupported(f"its template has more than {MOST_STEPS} parts")
+    if max(len(step["single"]), len(step["pair"]), special) > MAX_STEPS:
+        raise Unsupported(f"its template has more than {MAX_STEPS} parts")
     if sum("Sequence" in piece for piece in step["single"]) > 1:
         raise Unsupported("its template repeats the text")

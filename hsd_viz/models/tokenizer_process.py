@@ -19,18 +19,18 @@ from typing import IO, Any
 
 from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.models.tokenizer_file import open_tokenizer
-from hsd_viz.settings.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MAX_IDS
 
 #: The largest memory in bytes.
-MOST_MEMORY = 2 * 2**30
+MAX_MEMORY = 2 * 2**30
 #: The largest processor time in seconds for opening the file, and for each text.
-MOST_SECONDS = 20
+MAX_SECONDS = 20
 #: The elapsed time in seconds after which the process is killed.
-MOST_WAITING = 120
+MAX_ELAPSED = 120
 #: The largest number of characters in a text.
-MOST_CHARACTERS = 2**22
+MAX_CHARACTERS = 2**22
 #: The largest number of tokens in a text.
-MOST_TOKENS = 2**22
+MAX_TOKENS = 2**22
 #: The seconds to wait for the process to end.
 _ENDING = 5
 
@@ -78,9 +78,9 @@ class TokenizerProcess:
             BadFile: if the limits are exceeded.
             UserError: if the text is too long or not valid Unicode.
         """
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             raise UserError(
-                f"a text of {len(text):,} characters is too long: at most {MOST_CHARACTERS:,}"
+                f"a text of {len(text):,} characters is too long: at most {MAX_CHARACTERS:,}"
             )
         try:
             content = text.encode()
@@ -113,7 +113,7 @@ class TokenizerProcess:
         Raises:
             BadFile: if the answer is an error, or if the process has ended.
         """
-        deadline = threading.Timer(MOST_WAITING, self._process.kill)
+        deadline = threading.Timer(MAX_ELAPSED, self._process.kill)
         deadline.daemon = True
         deadline.start()
         try:
@@ -126,7 +126,7 @@ class TokenizerProcess:
         if kind != expected or len(content) != int(size):
             raise BadFile(
                 f"the tokenizer {self._name} cannot be used: it takes more than "
-                f"{MOST_MEMORY // 2**30} GiB of memory or {MOST_SECONDS} seconds"
+                f"{MAX_MEMORY // 2**30} GiB of memory or {MAX_SECONDS} seconds"
             )
         return content
 
@@ -141,14 +141,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _limit(seconds: int) -> None:
-    """Limit this process to ``seconds`` more processor time and to :data:`MOST_MEMORY`."""
+    """Limit this process to ``seconds`` more processor time and to :data:`MAX_MEMORY`."""
     if os.name != "posix":
         return
     import resource
 
     cpu_seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     limits = {
-        resource.RLIMIT_AS: MOST_MEMORY,
+        resource.RLIMIT_AS: MAX_MEMORY,
         resource.RLIMIT_CPU: int(cpu_seconds) + seconds,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
@@ -170,22 +170,22 @@ def _send(kind: str, content: bytes) -> None:
 def _ids(tokenizer: Any, content: bytes) -> bytes:
     with no_panics("the tokenizer does not take this text"):
         encoding = tokenizer.encode(content.decode(), add_special_tokens=False)
-        if len(encoding) > MOST_TOKENS:
-            raise UserError(f"a text becomes {len(encoding):,} tokens: at most {MOST_TOKENS:,}")
+        if len(encoding) > MAX_TOKENS:
+            raise UserError(f"a text becomes {len(encoding):,} tokens: at most {MAX_TOKENS:,}")
         return array("I", encoding.ids).tobytes()
 
 
 def _vocabulary(tokenizer: Any) -> bytes:
     with no_panics("the tokenizer has no vocabulary"):
         vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-        if not vocabulary or max(vocabulary.values()) >= MOST_IDS:
-            raise UserError(f"the tokenizer has no tokens, or numbers of {MOST_IDS:,} and more")
+        if not vocabulary or max(vocabulary.values()) >= MAX_IDS:
+            raise UserError(f"the tokenizer has no tokens, or numbers of {MAX_IDS:,} and more")
         return json.dumps(vocabulary).encode()
 
 
 def main(path: str) -> None:
     """Write the vocabulary, then the token ids of each text in the input, to standard output."""
-    _limit(MOST_SECONDS)
+    _limit(MAX_SECONDS)
     try:
         tokenizer = open_tokenizer(Path(path))
         _send("vocabulary", _vocabulary(tokenizer))
@@ -198,7 +198,7 @@ def main(path: str) -> None:
     source = sys.stdin.buffer
     while head := source.read(8):
         content = source.read(int.from_bytes(head, "little"))
-        _limit(MOST_SECONDS)
+        _limit(MAX_SECONDS)
         try:
             _send("ids", _ids(tokenizer, content))
         except UserError as error:

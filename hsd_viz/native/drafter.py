@@ -18,11 +18,11 @@ import numpy as np
 from hsd_viz.drafting.adapters import MAX_SHARE
 from hsd_viz.drafting.context_database import ContextDatabase
 from hsd_viz.drafting.db import DISCOUNTS, DatabaseDrafter
-from hsd_viz.drafting.index.read import MOST_IN_BUCKET, Index
+from hsd_viz.drafting.index.read import MAX_IN_BUCKET, Index
 from hsd_viz.drafting.semantic_database import SEMANTIC, SemanticDatabase, watched_layer
 from hsd_viz.drafting.shared import OF_THE_TEXT
 from hsd_viz.drafting.tree import Drafter, DraftTree, Origin
-from hsd_viz.drafting.trust import LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
+from hsd_viz.drafting.trust import MAX_BUCKET, MAX_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.native.library import Library
 from hsd_viz.native.model import integers, owned
 from hsd_viz.native.structures import (
@@ -34,7 +34,7 @@ from hsd_viz.native.structures import (
 from hsd_viz.settings.ranges import MAX_BUDGET
 
 #: The largest key length in tokens that the library supports.
-LONGEST = 16
+MAX_KEY_LENGTH = 16
 
 
 def drafter_settings(longest: int) -> DrafterSettings:
@@ -42,11 +42,11 @@ def drafter_settings(longest: int) -> DrafterSettings:
     return DrafterSettings(
         surest=MAX_SHARE,
         prior_weight=PRIOR_WEIGHT,
-        most_rate=MOST_RATE,
+        most_rate=MAX_RATE,
         longest=longest,
         recent=ContextDatabase.recent,
         most=ContextDatabase.most,
-        longest_bucket=LONGEST_BUCKET,
+        longest_bucket=MAX_BUCKET,
     )
 
 
@@ -65,7 +65,7 @@ def native_drafter(drafter: Drafter | None, library: Library) -> Drafter | None:
     """Return the native equivalent of a drafter that has not begun a run, or the drafter itself if
     there is none.
     """
-    if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
+    if type(drafter) is not DatabaseDrafter or drafter.longest > MAX_KEY_LENGTH:
         return drafter
     for source in drafter.sources:
         if source not in OF_THE_TEXT and not _is_readable(drafter.databases[source]):
@@ -217,7 +217,7 @@ def _file(index: Index) -> IndexArrays:
         wide=index.wide,
         shift=index.bits,
         longest=index.longest,
-        most_in_bucket=MOST_IN_BUCKET,
+        most_in_bucket=MAX_IN_BUCKET,
     )
 
 

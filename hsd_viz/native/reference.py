@@ -27,25 +27,25 @@ from hsd_viz.native.weights import Weights, angles
 
 ONE = np.float32(1)
 #: A row whose numbers are all smaller than this is quantised to zeros.
-SMALLEST = np.float32(1e-30)
+MIN_MAGNITUDE = np.float32(1e-30)
 #: The largest integers of rows quantised to 8, 12, 14 and 16 bits.
-MOST_8 = 127
-MOST_12 = 2047
-MOST_14 = 16383
-MOST_16 = 32767
+MAX_INT8 = 127
+MAX_INT12 = 2047
+MAX_INT14 = 16383
+MAX_INT16 = 32767
 
 
-def quantised(x: np.ndarray, most: int = MOST_8) -> tuple[np.ndarray, np.ndarray]:
+def quantised(x: np.ndarray, most: int = MAX_INT8) -> tuple[np.ndarray, np.ndarray]:
     """Quantise rows ``[..., k]`` to integers up to ``most``, with scales ``[..., 1]``."""
     largest = np.abs(x).max(-1, keepdims=True)
     most_float = np.float32(most)
-    some = largest >= SMALLEST
+    some = largest >= MIN_MAGNITUDE
     factor = np.where(some, most_float / np.where(some, largest, ONE), np.float32(0))
     scale = np.where(some, largest / most_float, np.float32(0))
     return np.rint(x * factor), scale
 
 
-def products(a: np.ndarray, b: np.ndarray, most: int = MOST_8 * MOST_8) -> np.ndarray:
+def products(a: np.ndarray, b: np.ndarray, most: int = MAX_INT8 * MAX_INT8) -> np.ndarray:
     """Return the matrix product of integers in float32. Each sum is exact before it is rounded.
 
     A product of two numbers is at most ``most``. Integers are exact up to 24 bits in float32 and 53
@@ -71,7 +71,7 @@ def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
     For each group in order: y += scale * float32(integer sum) and, with minima, y += minimum *
     float32(sum of the row's integers). At the end y *= scale of the row.
     """
-    numbers, row_scales = quantised(x, MOST_16)
+    numbers, row_scales = quantised(x, MAX_INT16)
     numbers = padded(numbers)
     # Split into two parts of 8 bits, so that the sums of a group fit into 24 bits.
     high = np.floor(numbers / np.float32(256))
@@ -131,15 +131,15 @@ def attention(
         value_scales: their scales ``[heads, places]``.
         in_groups: whether the model has a scale per group.
     """
-    most = MOST_12 if in_groups else MOST_8
+    most = MAX_INT12 if in_groups else MAX_INT8
     numbers, scale = quantised(q, most)
     sums = products(keys, numbers[:, :, None], most * most)[:, :, 0]
     scores = sums * (key_scales * scale)
     weights = exponential(scores - scores.max(-1, keepdims=True))
     total = lane_sums(weights)
-    numbers, scale = quantised(weights * value_scales, MOST_14)
+    numbers, scale = quantised(weights * value_scales, MAX_INT14)
     if in_groups:
-        products_of_values = products(numbers[:, None], values, MOST_14 * MOST_12)[:, 0]
+        products_of_values = products(numbers[:, None], values, MAX_INT14 * MAX_INT12)[:, 0]
         return (products_of_values * scale) * (ONE / total)
     high = np.floor(numbers / np.float32(128))
     low = numbers - high * np.float32(128)
@@ -280,7 +280,7 @@ class ReferenceSession(Session):
         form = self._model.weights.form
         q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
         in_groups = self._model.weights.in_groups
-        most = MOST_12 if in_groups else MOST_8
+        most = MAX_INT12 if in_groups else MAX_INT8
         numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2), most)
         fed = slice(self.length, self.length + len(x))
         self._numbers[:, at, :, fed] = numbers

@@ -10,9 +10,9 @@ from hsd_viz.models.matrix import GroupedMatrix
 #: The number of weights along the depth that share a scale in the native runtime.
 GROUP = 32
 #: The largest 8-bit integer.
-LARGEST_BYTE = np.float32(127)
+MAX_INT8 = np.float32(127)
 #: The largest float16 number.
-LARGEST_HALF = 65504.0
+MAX_FLOAT16 = 65504.0
 
 
 def rounded_rows(matrix: np.ndarray) -> GroupedMatrix:
@@ -21,9 +21,9 @@ def rounded_rows(matrix: np.ndarray) -> GroupedMatrix:
     s = max |w| / 127, q = w / s rounded to nearest, ties to even. A row of zeros has s = 0.
     """
     matrix = matrix.astype(np.float32, copy=False)
-    scales = np.abs(matrix).max(1, keepdims=True) / LARGEST_BYTE
+    scales = np.abs(matrix).max(1, keepdims=True) / MAX_INT8
     divisors = np.where(scales > 0, scales, np.float32(1))
-    numbers = np.rint(matrix / divisors).clip(-LARGEST_BYTE, LARGEST_BYTE)
+    numbers = np.rint(matrix / divisors).clip(-MAX_INT8, MAX_INT8)
     return GroupedMatrix(numbers.astype(np.int8), scales)
 
 
@@ -39,11 +39,11 @@ def rounded_groups(matrix: np.ndarray) -> GroupedMatrix:
     matrix = padded(matrix.astype(np.float32, copy=False))
     groups = matrix.reshape(len(matrix), -1, GROUP)
     largest = np.abs(groups).max(-1)
-    if not largest.max(initial=0) <= LARGEST_BYTE * LARGEST_HALF:
+    if not largest.max(initial=0) <= MAX_INT8 * MAX_FLOAT16:
         raise BadFile(f"a weight is {largest.max()}, expected a magnitude up to 8 million")
-    scales = _rounded_up(largest / LARGEST_BYTE)
+    scales = _rounded_up(largest / MAX_INT8)
     divisors = np.where(scales > 0, scales, np.float32(1))
-    numbers = np.rint(groups / divisors[:, :, None]).clip(-LARGEST_BYTE, LARGEST_BYTE)
+    numbers = np.rint(groups / divisors[:, :, None]).clip(-MAX_INT8, MAX_INT8)
     return GroupedMatrix(numbers.astype(np.int8).reshape(matrix.shape), scales)
 
 
@@ -57,7 +57,7 @@ def padded(matrix: np.ndarray) -> np.ndarray:
 
 def are_halves(values: np.ndarray) -> bool:
     """Return whether float16 represents all values exactly."""
-    if np.abs(values).max(initial=0) > LARGEST_HALF:
+    if np.abs(values).max(initial=0) > MAX_FLOAT16:
         return False
     return bool((values.astype(np.float16) == values).all())
 

@@ -13,12 +13,12 @@ from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
 
 #: Minimum number of samples on each side of a change.
-LEAST = 3
+MIN_SAMPLES = 3
 #: Minimum difference between the two sides in standard errors, and relative to their mean.
 CERTAIN = 4.5
 RELATIVE = 0.25
 #: Maximum number of reported changes per figure.
-MOST_CHANGES = 4
+MAX_CHANGES = 4
 #: Median of the squared difference of two draws from a normal distribution, over its variance.
 _MEDIAN_OF_DIFFERENCES = 0.9099
 
@@ -87,7 +87,7 @@ def changes(series: Series) -> list[Change]:
     changed = []
     for figure, values in figures.items():
         known = [k for k, value in enumerate(values) if value is not None]
-        if len(known) < 2 * LEAST:
+        if len(known) < 2 * MIN_SAMPLES:
             continue
         numbers = np.array([values[k] for k in known], float)
         noise = np.array([_noise(series.samples[k], figure) for k in known])
@@ -142,7 +142,7 @@ def splits(values: np.ndarray, noise: np.ndarray) -> list[Split]:
     variance = max(variance, float(np.mean(noise)), 1e-12)
     cuts: list[int] = []
     parts = [(0, len(values))]
-    while parts and len(cuts) < MOST_CHANGES:
+    while parts and len(cuts) < MAX_CHANGES:
         start, stop = parts.pop(0)
         cut = _best_cut(values[start:stop], variance)
         if cut is not None:
@@ -167,9 +167,9 @@ def _differs(before: float, after: float) -> bool:
 def _best_cut(values: np.ndarray, variance: float) -> int | None:
     """Return the index at which to split a part; ``None``: there is no certain change."""
     number = len(values)
-    if number < 2 * LEAST:
+    if number < 2 * MIN_SAMPLES:
         return None
-    places = np.arange(LEAST, number - LEAST + 1)
+    places = np.arange(MIN_SAMPLES, number - MIN_SAMPLES + 1)
     sums = np.cumsum(values)
     before = sums[places - 1] / places
     after = (sums[-1] - sums[places - 1]) / (number - places)
@@ -188,7 +188,7 @@ def _best_cut(values: np.ndarray, variance: float) -> int | None:
 def _refined(values: np.ndarray, cut: int) -> int:
     """Return the index near ``cut`` with the smallest sum of squares, also for short parts."""
     squares = {}
-    for k in range(max(1, cut - LEAST), min(len(values) - 1, cut + LEAST) + 1):
+    for k in range(max(1, cut - MIN_SAMPLES), min(len(values) - 1, cut + MIN_SAMPLES) + 1):
         before = values[:k]
         after = values[k:]
         squares[k] = np.var(before) * len(before) + np.var(after) * len(after)

@@ -28,7 +28,7 @@ METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suf
 NGRAMS = ("lookup", "suffix")
 PARALLEL = (*NGRAMS, "dflash", "medusa")
 #: Largest batch of a schedule.
-LARGEST = 512
+MAX_BATCH = 512
 #: For a drafter that copies text, the draft length is that which one in this many rounds reaches.
 USUAL = 20
 _SAME = {
@@ -103,13 +103,13 @@ def _with_schedule(
 
 def _schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return ``[[from, to, draft tokens], ...]`` from (batch size, draft tokens). Each holds from
-    its batch size on, the last one up to :data:`LARGEST`.
+    its batch size on, the last one up to :data:`MAX_BATCH`.
     """
     parts: list[list[int]] = []
     for batch, tokens in sorted(by_batch):
         if not parts or parts[-1][2] != tokens:
             parts.append([batch if parts else 1, 0, tokens])
-        parts[-1][1] = max(batch, LARGEST)
+        parts[-1][1] = max(batch, MAX_BATCH)
     for part, following in pairwise(parts):
         part[1] = following[0] - 1
     return parts

@@ -17,7 +17,7 @@ from hsd_viz.disk import Unpacked
 from hsd_viz.errors import INVALID_JSON, BadFile
 
 #: Maximum size of a line or array element in bytes; memory use is about ten times that.
-MOST_BYTES = 8 * 2**20
+MAX_BYTES = 8 * 2**20
 _BETWEEN = frozenset(" \t\r\n,")
 _BEFORE = (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf")
 
@@ -126,12 +126,12 @@ class EntryReader:
         ``start``.
         """
         number = 0
-        while line := start + self._file.readline(MOST_BYTES):
+        while line := start + self._file.readline(MAX_BYTES):
             number += 1
             start = b""
-            if len(line) >= MOST_BYTES and not line.endswith(b"\n"):
+            if len(line) >= MAX_BYTES and not line.endswith(b"\n"):
                 self._skip_line()
-                yield number, BrokenEntry(number, f"longer than {MOST_BYTES // 2**20} MiB")
+                yield number, BrokenEntry(number, f"longer than {MAX_BYTES // 2**20} MiB")
             elif line.strip():
                 yield number, line
 
@@ -152,7 +152,7 @@ class EntryReader:
         self._file = io.BufferedReader(_Resumed(content, self._file))
 
     def _skip_line(self) -> None:
-        while rest := self._file.readline(MOST_BYTES):
+        while rest := self._file.readline(MAX_BYTES):
             if rest.endswith(b"\n"):
                 return
 
@@ -178,7 +178,7 @@ def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
             except INVALID_JSON as error:
                 text = text[at:]
                 at = 0
-                if isinstance(error, RecursionError) or ended or len(text) > MOST_BYTES:
+                if isinstance(error, RecursionError) or ended or len(text) > MAX_BYTES:
                     yield number + 1, BrokenEntry(number + 1, "the rest of the array is not JSON")
                     return
                 # Doubling keeps the work linear in the size of an element.

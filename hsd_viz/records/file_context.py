@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records.forms import Form
-from hsd_viz.records.sample import MOST_COUNT, Sample
+from hsd_viz.records.sample import MAX_COUNT, Sample
 
 #: Pattern of a number in a line of a log.
 NUMBER = r"([\d.]+|nan)"
 Notes = TypeVar("Notes")
 #: Maximum length of a damaged number in a message, in characters.
-MOST_DIGITS = 40
+MAX_DIGITS = 40
 
 
 @dataclass(slots=True)
@@ -173,9 +173,9 @@ def figure(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise BadFile(f"damaged: {text[:MOST_DIGITS]!r} is not a number") from None
-    if not -MOST_COUNT <= value <= MOST_COUNT:
-        raise BadFile(f"damaged: the number {text[:MOST_DIGITS]!r} is out of range")
+        raise BadFile(f"damaged: {text[:MAX_DIGITS]!r} is not a number") from None
+    if not -MAX_COUNT <= value <= MAX_COUNT:
+        raise BadFile(f"damaged: the number {text[:MAX_DIGITS]!r} is out of range")
     return value
 
 

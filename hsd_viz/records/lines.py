@@ -18,9 +18,9 @@ from hsd_viz.errors import CUT_SHORT, INVALID_JSON
 from hsd_viz.records.entries import BrokenEntry, EntryReader
 
 #: Maximum size of a JSON object over several lines, in bytes.
-MOST_OBJECT = 64 * 2**20
+MAX_OBJECT = 64 * 2**20
 #: Maximum number of successive array elements that are not objects, before the array is skipped.
-MOST_OTHERS = 10_000
+MAX_OTHERS = 10_000
 #: Fields of a wrapped line that hold the text, and those that hold its time: Docker, CRI-O, Loki,
 #: Fluent Bit, Google Cloud, journald, structlog.
 TEXT_FIELDS = ("log", "message", "msg", "line", "textPayload", "MESSAGE", "event", "body", "text")
@@ -89,7 +89,7 @@ def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
             yield from _array_or_lines(reader)
             return
         if start == b"{":
-            content = start + reader.rest(MOST_OBJECT)
+            content = start + reader.rest(MAX_OBJECT)
             whole = _whole_object(content)
             if whole is not None:
                 yield Document(1, value=whole)
@@ -117,8 +117,8 @@ def _array_or_lines(reader: EntryReader) -> Iterator[Document | BrokenEntry]:
                 yield value
                 continue
             others = 0 if isinstance(value, dict) else others + 1
-            if others > MOST_OTHERS:
-                yield BrokenEntry(number, f"after {MOST_OTHERS} elements other than objects")
+            if others > MAX_OTHERS:
+                yield BrokenEntry(number, f"after {MAX_OTHERS} elements other than objects")
                 return
             yield Document(number, value=value)
         return

@@ -10,8 +10,8 @@ from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import RecordedRequest, Sample
 
 #: Maximum length of a category in characters, and largest accepted number of a request.
-MOST_NAME = 40
-LARGEST_NUMBER = 1e12
+MAX_NAME = 40
+MAX_NUMBER = 1e12
 #: Numeric fields of a request, with their paths in records.
 REQUEST_NUMBERS = {
     "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
@@ -79,7 +79,7 @@ def request_of(entry: Mapping[str, Any]) -> RecordedRequest:
     for name, places in REQUEST_NUMBERS.items():
         for place in places:
             value = _at(entry, place)
-            if isinstance(value, int | float) and 0 <= value < LARGEST_NUMBER:
+            if isinstance(value, int | float) and 0 <= value < MAX_NUMBER:
                 numbers.setdefault(name, value)
     context = numbers.get("context")
     if context is not None and "timings" in entry:
@@ -98,7 +98,7 @@ def _category(entry: Mapping[str, Any]) -> str:
     for place in CATEGORY:
         name = _at(entry, place)
         if isinstance(name, str) and name:
-            return name[:MOST_NAME]
+            return name[:MAX_NAME]
     return ""
 
 

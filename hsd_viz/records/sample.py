@@ -18,8 +18,8 @@ from hsd_viz.records.fields import Number
 from hsd_viz.settings.ranges import check_range
 
 #: Limits of a record; one that exceeds them is damaged.
-MOST_DRAFT = 1024
-MOST_COUNT = 10**15
+MAX_DRAFT = 1024
+MAX_COUNT = 10**15
 #: Allowed amount by which emitted tokens are fewer than forward passes: the first token comes from
 #: the prefill, and the last round may have been cut.
 SLACK = 1.0
@@ -169,11 +169,11 @@ def _check_numbers(sample: Sample) -> None:
             if number is None:
                 continue
             usable = isinstance(number, int | float) and not isinstance(number, bool)
-            if not usable or not isfinite(number) or not 0 <= number <= MOST_COUNT:
+            if not usable or not isfinite(number) or not 0 <= number <= MAX_COUNT:
                 raise BadFile(f"damaged: {one.name} is {number!r}")
     for row in sample.verifications:
         for number in (row.drafted, row.accepted):
-            if type(number) is not int or not 0 <= number <= MOST_DRAFT:
+            if type(number) is not int or not 0 <= number <= MAX_DRAFT:
                 raise BadFile(f"damaged: a verification of {number!r} tokens")
 
 
@@ -188,7 +188,7 @@ def _check_counts(sample: Sample) -> None:
     if sample.engine_rate is not None and sample.engine_rate > 1:
         raise BadFile(f"impossible: an acceptance rate of {sample.engine_rate:.1%}")
     for rows, name in ((sample.by_position, "position"), (sample.histogram, "accepted tokens")):
-        if rows is not None and len(rows) > MOST_DRAFT + 1:
+        if rows is not None and len(rows) > MAX_DRAFT + 1:
             raise BadFile(f"the longest draft {len(rows)} is out of range: {name} up to 1024")
     for row in sample.verifications:
         if row.accepted > row.drafted:
@@ -209,7 +209,7 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
     Raises:
         UserError: if the longest draft is out of range.
     """
-    check_range("the longest draft", len(histogram) - 1, 0, MOST_DRAFT)
+    check_range("the longest draft", len(histogram) - 1, 0, MAX_DRAFT)
     return tuple(at_least(histogram))
 
 
@@ -231,7 +231,7 @@ def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
     Raises:
         UserError: if the longest draft is out of range.
     """
-    check_range("the longest draft", longest, 0, MOST_DRAFT)
+    check_range("the longest draft", longest, 0, MAX_DRAFT)
     reached = []
     for k in range(1, longest + 1):
         reached.append(float(sum(count >= k for count in counts)))

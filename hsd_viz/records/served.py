@@ -15,7 +15,7 @@ import msgspec
 
 from hsd_viz.errors import Unsupported
 from hsd_viz.records.fields import typed
-from hsd_viz.records.sample import MOST_DRAFT
+from hsd_viz.records.sample import MAX_DRAFT
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import TARGET
 from hsd_viz.text import counted
@@ -73,7 +73,7 @@ def served_run(trace: Trace) -> Trace:
             "use `hsd-viz doctor`"
         )
     for row in trace.round_rows:
-        check_range("the draft of a round", row.drafted, 0, MOST_DRAFT)
+        check_range("the draft of a round", row.drafted, 0, MAX_DRAFT)
         check_range("the accepted tokens of a round", row.accepted, 0, row.drafted)
     times, clock = _times(trace, about.decode_ns)
     prefill = about.prefill_ns or 0

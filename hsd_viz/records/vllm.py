@@ -18,7 +18,7 @@ from hsd_viz.records.fields import Number, completion_tokens, typed
 from hsd_viz.records.file_context import Finisher
 from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import (
-    MOST_DRAFT,
+    MAX_DRAFT,
     RecordedRequest,
     RecordedVerification,
     Sample,
@@ -275,7 +275,7 @@ def _histogram(
     """Return the number of verifications that accepted exactly j draft tokens, j = 0, 1, ..."""
     if isinstance(histogram, dict):
         longest = max(histogram, default=0)
-        check_range("the longest draft", longest, 0, MOST_DRAFT)
+        check_range("the longest draft", longest, 0, MAX_DRAFT)
         return tuple(histogram.get(j, 0) for j in range(longest + 1))
     return tuple(histogram) if histogram else None
 

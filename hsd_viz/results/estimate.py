@@ -10,7 +10,7 @@ from hsd_viz.errors import UserError
 
 #: Minimum number of units (prompts, requests, runs) of a shown interval; fewer units have too few
 #: different resamples.
-LEAST = 5
+MIN_UNITS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval; ``None`` with fewer units than :data:`LEAST`."""
-        if self.units is not None and self.units < LEAST:
+        """The 95 % interval; ``None`` with fewer units than :data:`MIN_UNITS`."""
+        if self.units is not None and self.units < MIN_UNITS:
             return None
         return self.ends
 

@@ -21,7 +21,7 @@ NumberFormat = tuple[str, float]
 AS_IT_IS: NumberFormat = ("{}", 1.0)
 NOT_MEASURED = "-"
 #: Maximum number of positions in a table of acceptance.
-MOST_POSITIONS = 8
+MAX_POSITIONS = 8
 
 
 @dataclass(frozen=True, slots=True)

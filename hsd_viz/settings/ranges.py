@@ -11,17 +11,17 @@ from hsd_viz.errors import UserError
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
 #: Token ids are below this, the end of Unicode: databases and look-up store them as characters.
-MOST_IDS = 0x110000
+MAX_IDS = 0x110000
 #: Most tokens of a key of a database.
-MOST_LONGEST = 32
+MAX_KEY_LENGTH = 32
 #: The largest plausible size of a layer or a vocabulary: beyond it, a file of a model is damaged.
-MOST_SIZE = 10_000_000
+MAX_SIZE = 10_000_000
 #: Most GPUs that share a model, requests of a batch, and cached tokens of a request.
-MOST_GPUS = 64
-MOST_BATCH = 4096
-MOST_CONTEXT = 10_000_000
+MAX_GPUS = 64
+MAX_BATCH = 4096
+MAX_CONTEXT = 10_000_000
 #: Most toy models of an exact audit.
-MOST_TOYS = 4
+MAX_TOY_MODELS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from torch._functorch import config as autograd_config
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
 #: The least recompile limit. Each width and capacity is compiled as a function of its own.
-_MOST_COMPILED = 256
+_MIN_RECOMPILE_LIMIT = 256
 
 
 class Graph:
@@ -41,7 +41,7 @@ class CompiledGraph(Graph):
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
+        limit = max(torch._dynamo.config.recompile_limit, _MIN_RECOMPILE_LIMIT)
         torch._dynamo.config.recompile_limit = limit
         compiled = torch.compile(
             _own_code(function),

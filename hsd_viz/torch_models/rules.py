@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.verify import LARGEST_RATIO
+from hsd_viz.decoding.verify import MAX_RATIO
 from hsd_viz.torch_models.sampling import total
 
 
@@ -94,7 +94,7 @@ def _branch_weights(ratios: Tensor) -> Tensor:
     cap = torch.ones_like(ratios[0])
     w = [joint]
     for ratio in ratios.unbind():
-        joint = (joint * ratio).clamp(max=LARGEST_RATIO)
+        joint = (joint * ratio).clamp(max=MAX_RATIO)
         cap = torch.maximum(cap, joint)
         w.append(joint / cap)
     return torch.stack(w)

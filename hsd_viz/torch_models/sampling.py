@@ -22,7 +22,7 @@ _DIGIT = 11
 #: 2**-39 on.
 _PARTS = 2.0**62
 #: The argument below which an exponential is 0, by type.
-_LOWEST_EXPONENT = {torch.float32: -87.3, torch.float64: -708.0}
+_MIN_EXPONENT = {torch.float32: -87.3, torch.float64: -708.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def distribution(
         keys = largest - _bits(x.abs())
         kth = largest_reaching(keys, torch.ones_like(keys), top_k)
         x = torch.where(keys < kth[:, None], -torch.inf, x)
-    p = torch.where(x < _LOWEST_EXPONENT[x.dtype], 0, x.exp())
+    p = torch.where(x < _MIN_EXPONENT[x.dtype], 0, x.exp())
     p = p * (1 / fixed_sum(p))[:, None]
     if shaping.top_p:
         # The nucleus ends with the first token at which the sum reaches top-p.
@@ -231,7 +231,7 @@ def describe(scores: Tensor, tokens: Tensor, count: int) -> Tensor:
         the most likely tokens, and their probabilities.
     """
     x = scores - scores.amax(-1, keepdim=True)
-    w = torch.where(x < _LOWEST_EXPONENT[x.dtype], 0, x.exp())
+    w = torch.where(x < _MIN_EXPONENT[x.dtype], 0, x.exp())
     normalizer = total(w)
     finite = x.clamp(min=torch.finfo(x.dtype).min)
     entropy = normalizer.log() - total(w * finite) / normalizer

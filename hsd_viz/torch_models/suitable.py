@@ -25,7 +25,7 @@ MODULE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeErro
 #: The number of tokens in the text with which a model is tested.
 _PROBE = 8
 #: The largest plausible sizes of a model; the libraries would try to build a model of any size.
-_MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
+_LIMITS = {"num_hidden_layers": 10_000} | dict.fromkeys(
     (
         "hidden_size",
         "intermediate_size",
@@ -46,8 +46,8 @@ def check_sizes(config: dict[str, Any]) -> None:
     for name, value in config.items():
         if isinstance(value, dict):
             check_sizes(value)
-        elif isinstance(value, int | float) and name in _MOST and not value <= _MOST[name]:
-            raise UserError(f"{name} is {value} in its config: expected at most {_MOST[name]}")
+        elif isinstance(value, int | float) and name in _LIMITS and not value <= _LIMITS[name]:
+            raise UserError(f"{name} is {value} in its config: expected at most {_LIMITS[name]}")
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:

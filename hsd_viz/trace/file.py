@@ -27,7 +27,7 @@ FORMAT = "hsd_viz trace"
 #: The schema that is written. Files of schema 1, with plain columns, are still read.
 SCHEMA_VERSION = 2
 #: The largest file that is read, in bytes of JSON, which is about 500 000 tokens.
-MOST_BYTES = 2_000_000_000
+MAX_BYTES = 2_000_000_000
 #: The required keys of a trace's meta; other keys depend on the engine.
 REQUIRED_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 _GZIP = b"\x1f\x8b"
@@ -132,7 +132,7 @@ def to_bytes(content: Content, packed: bool = True) -> bytes:
     return gzip.compress(text, mtime=0) if packed else text
 
 
-def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MOST_BYTES) -> Content:
+def from_bytes(payload: bytes, name: str = "trace", max_bytes: int = MAX_BYTES) -> Content:
     """Read the bytes of a trace file, gzipped or not.
 
     Args:
@@ -195,7 +195,7 @@ def load(path: str | os.PathLike) -> Content:
     """
     try:
         with Path(path).open("rb") as stream:  # a device may have no end
-            return from_bytes(stream.read(MOST_BYTES + 1), name=Path(path).name)
+            return from_bytes(stream.read(MAX_BYTES + 1), name=Path(path).name)
     except OSError as error:
         raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
 

@@ -26,7 +26,7 @@ from hsd_viz.trace.tables import Columns
 #: The length of the repetitions that :func:`repetition_share` counts, in tokens.
 NGRAM = 8
 #: The largest plausible number of accepted tokens in a round; a record with more is damaged.
-MOST_ACCEPTED = 1024
+MAX_ACCEPTED = 1024
 #: The kinds of calls that find drafts without a forward pass.
 _FINDING = ("lookup", "update")
 
@@ -246,7 +246,7 @@ def level_metrics(rounds: Columns) -> list[LevelMetrics]:
     """Return the metrics of each verifying level, bottom first.
 
     Raises:
-        UserError: if a round accepted more than :data:`MOST_ACCEPTED` tokens.
+        UserError: if a round accepted more than :data:`MAX_ACCEPTED` tokens.
     """
     rows_by_level: dict[int, list[_RoundCounts]] = {}
     columns = (rounds["level"], rounds["drafted"], rounds["examined"], rounds["accepted"])
@@ -271,8 +271,8 @@ def _level(level: int, rows: list[_RoundCounts]) -> LevelMetrics:
     accepted = sum(row.accepted for row in rows)
     rounds_by_accepted = Counter(row.accepted for row in rows)
     largest = max(rounds_by_accepted, default=-1)
-    if largest > MOST_ACCEPTED:
-        raise UserError(f"a round accepted {largest} tokens: the maximum is {MOST_ACCEPTED}")
+    if largest > MAX_ACCEPTED:
+        raise UserError(f"a round accepted {largest} tokens: the maximum is {MAX_ACCEPTED}")
     return LevelMetrics(
         level=level,
         rounds=len(rows),

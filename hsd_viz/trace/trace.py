@@ -288,7 +288,7 @@ class Trace(TraceTables):
 
     @classmethod
     def from_bytes(
-        cls, payload: bytes, name: str = "trace", max_bytes: int = file.MOST_BYTES
+        cls, payload: bytes, name: str = "trace", max_bytes: int = file.MAX_BYTES
     ) -> Trace:
         """Read a trace from the bytes of its file, gzipped or not.
 

@@ -28,7 +28,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Maximum number of runs of a comparison, as on the page.
-MOST_RUNS = 3
+MAX_RUNS = 3
 _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
@@ -39,8 +39,8 @@ def run_page(trace: Given, *others: Given) -> str:
     Raises:
         UserError: if there are more than three runs.
     """
-    if len(others) >= MOST_RUNS:
-        raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
+    if len(others) >= MAX_RUNS:
+        raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MAX_RUNS}")
     traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
     shown = []
     for name, trace in traces.items():

@@ -15,7 +15,7 @@ from hsd_viz.disk import object_at
 from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
 from hsd_viz.records.served import served_run
 from hsd_viz.settings.declare import settings_of
-from hsd_viz.settings.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MAX_IDS
 from hsd_viz.stack import DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError
@@ -25,13 +25,13 @@ from hsd_viz.trace.trace import TraceTables
 #: Maximum decompressed size of an opened trace in bytes: twenty times the page's longest run.
 MAX_UNPACKED = 64_000_000
 #: Maximum number of tokens, prompt included, because some views draw one mark per token.
-MOST_TOKENS = 10_000
+MAX_TOKENS = 10_000
 #: Largest integer up to which JavaScript represents all integers exactly.
-MOST_EXACT = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 #: Names of the numeric sampling settings.
 _NUMBERS = tuple(name for name in settings_of(Sampling) if name != "rule")
 #: Maximum length of a file name in a message, in characters.
-MOST_NAME = 60
+MAX_NAME = 60
 
 
 def tables(record: TraceTables) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _sampling_of(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the sampling of a run; a seed too large for a JavaScript number becomes text."""
     sampling = dict(meta.get("sampling") or {})
     seed = sampling.get("seed")
-    if isinstance(seed, int) and seed > MOST_EXACT:
+    if isinstance(seed, int) and seed > MAX_SAFE_INTEGER:
         sampling["seed"] = str(seed)
     return sampling
 
@@ -121,8 +121,8 @@ def trace_from(run: Any) -> Trace:
 
 
 def shown_name(name: str) -> str:
-    """Return the name of a file for messages, cut to :data:`MOST_NAME` characters."""
-    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    """Return the name of a file for messages, cut to :data:`MAX_NAME` characters."""
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
 def read_trace(content: bytes, name: str) -> Trace:
@@ -155,16 +155,16 @@ def checked(trace: Trace, name: str) -> Trace:
             *trace.columns["tokens"]["token_id"],
             *trace.columns["drafts"]["token_id"],
         ]
-        if not all(0 <= token < MOST_IDS for token in ids):
+        if not all(0 <= token < MAX_IDS for token in ids):
             raise UserError("a token id is invalid")
         check(trace)
         _check_sendable(trace)
     except UserError as error:
         raise TraceError(f"{name} is not a valid trace: {error}") from error
     tokens = len(meta.prompt_ids) + len(trace)
-    if tokens > MOST_TOKENS:
+    if tokens > MAX_TOKENS:
         raise TraceError(
-            f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}"
+            f"{name} has {tokens} tokens, prompt included; the maximum is {MAX_TOKENS}"
         )
     if not len(trace):
         raise TraceError(f"{name} has no emitted tokens")

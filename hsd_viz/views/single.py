@@ -10,7 +10,7 @@ import traitlets
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.latency.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.law import MOST_CONSIDERED
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD
 from hsd_viz.latency.select import select
 from hsd_viz.stack import DATABASE, DATABASES, read_source
 from hsd_viz.views.view import View
@@ -52,7 +52,7 @@ class OneDraftWhatIf(View):
     view = traitlets.Unicode("one_draft").tag(sync=True)
     acceptance = traitlets.Float(0.7, min=0, max=0.99).tag(sync=True)
     cost = traitlets.Float(0.15, min=0, max=1).tag(sync=True)
-    lookahead = traitlets.Int(4, min=1, max=MOST_CONSIDERED).tag(sync=True)
+    lookahead = traitlets.Int(4, min=1, max=MAX_PLANNED_LOOKAHEAD).tag(sync=True)
     slope = traitlets.Float(0.02, min=0, max=0.5).tag(sync=True)
     presets = traitlets.List(traitlets.Dict()).tag(sync=True)
     source = traitlets.Unicode().tag(sync=True)

@@ -22,7 +22,7 @@ const STEPS = ["trace", "tab"];
  * Maximum lengths in characters: of a query that is read, of a prompt in an address, and of an
  * invalid value in a message.
  */
-const [MOST_QUERY, MOST_PROMPT, MOST_SHOWN] = [8000, 1500, 40];
+const [MAX_QUERY, MAX_PROMPT, MAX_SHOWN] = [8000, 1500, 40];
 
 export const slug = (title: string) => title.toLowerCase().split(/\s+/).join("-");
 
@@ -37,10 +37,10 @@ export function read(
   tabs: readonly string[],
   stops: readonly string[],
 ) {
-  const fields = new URLSearchParams(query.slice(0, MOST_QUERY));
+  const fields = new URLSearchParams(query.slice(0, MAX_QUERY));
   const ignored: string[] = [];
   const short = (value: string) =>
-    `'${value.slice(0, MOST_SHOWN)}'${value.length > MOST_SHOWN ? " …" : ""}`;
+    `'${value.slice(0, MAX_SHOWN)}'${value.length > MAX_SHOWN ? " …" : ""}`;
   const readChoice = (key: string, all: readonly string[], words: string) => {
     const value = fields.get(key) ?? "";
     if (!value || all.includes(value)) return value;
@@ -67,7 +67,7 @@ export function read(
 
 /** Return the parameters for fields of a form; none if the prompt is too long for an address. */
 export function parameters(form: Partial<Form>): Record<string, string> {
-  if ((form.prompt?.length ?? 0) > MOST_PROMPT) return {};
+  if ((form.prompt?.length ?? 0) > MAX_PROMPT) return {};
   return Object.fromEntries(
     FORM.flatMap(([key, name]) => (form[name] === undefined ? [] : [[key, String(form[name])]])),
   );

@@ -8,7 +8,7 @@ import { paletteOf } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import { brief, cut } from "../lib/words";
-import { bestOf, fastestOf, letterOf, MOST, refusalOf, storesOf } from "../versus/compare";
+import { bestOf, fastestOf, letterOf, MAX_RUNS, refusalOf, storesOf } from "../versus/compare";
 import { familyOf } from "../versus/race_controls";
 import { type Mounted, mount } from "../views";
 import { elsewhere } from "./answer";
@@ -213,7 +213,7 @@ class Comparison {
   };
   private async decode(stacks: string[], signal: AbortSignal): Promise<Snapshot[]> {
     const { host, store } = this.context;
-    if (stacks.length < 2 || stacks.length > MOST)
+    if (stacks.length < 2 || stacks.length > MAX_RUNS)
       throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
     const request = requestOf(store.state.form, host.about.limits);
     const runs: Snapshot[] = [];
@@ -235,7 +235,7 @@ class Comparison {
       const act = () => {
         const next = toggled(lines, stack);
         // A fourth stack takes the place of the third.
-        this.write((next.length > MOST ? [...lines.slice(0, 2), stack] : next).join("\n"));
+        this.write((next.length > MAX_RUNS ? [...lines.slice(0, 2), stack] : next).join("\n"));
       };
       return chip(label, lines.includes(stack), act, `${this.titles[stack] ?? ""}: ${stack}`);
     });

@@ -6,13 +6,13 @@ import { save } from "../lib/save";
 import { megabytes } from "../lib/words";
 
 /** Maximum size of a file sent to a kernel, in bytes: the web server refuses messages of 10 MiB. */
-export const MOST_BYTES = 8_000_000;
+export const MAX_BYTES = 8_000_000;
 
 export async function read(file: globalThis.File): Promise<File> {
-  if (file.size > MOST_BYTES)
+  if (file.size > MAX_BYTES)
     throw new Error(
       `${file.name} has ${megabytes(file.size, 1)} MB; ` +
-        `the maximum here is ${megabytes(MOST_BYTES)} MB: use the command`,
+        `the maximum here is ${megabytes(MAX_BYTES)} MB: use the command`,
     );
   return { name: file.name, type: file.type, bytes: await file.arrayBuffer() };
 }

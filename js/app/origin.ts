@@ -20,7 +20,7 @@ export interface Chip {
 /** Names of the shipped target in traces. */
 const OWN_TARGETS = ["target", "ladder-target"];
 /** Maximum length of a text's name, in characters. */
-const MOST = 36;
+const MAX_PROMPT_NAME = 36;
 
 /** The family of the shipped models, and of recordings without a family. */
 const OWN_FAMILY = "code";
@@ -102,7 +102,7 @@ interface FigureFacts {
 export function chipsOf(run: Run, text: string, kind: Kind, known: FigureFacts = {}): Chip[] {
   const { timed = true, families } = known;
   const isOther = timed && Boolean(text) && !text.startsWith("your ");
-  const textName = isOther ? `this prompt: ${cut(text, MOST)}` : text;
+  const textName = isOther ? `this prompt: ${cut(text, MAX_PROMPT_NAME)}` : text;
   const names = [modelWords(run.meta, families), textName, madeWords(run.meta, kind)];
   const origin = { words: names.filter(Boolean).join(" · ") };
   if (!timed) return [origin];

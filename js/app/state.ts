@@ -174,7 +174,7 @@ export function requestOf(form: Form, limits: { prompt: number; tokens: number }
 
 const [FORM, RUN] = ["hsd_viz.form", "hsd_viz.run"];
 /** Maximum length of a stored run in characters: browsers store about 5 MB per page. */
-const MOST_RUN = 4_000_000;
+const MAX_RUN_CHARACTERS = 4_000_000;
 
 /** Call a function that uses storage; return `otherwise` if storage is blocked or full. */
 export function withStorage<T>(read: () => T, otherwise: T): T {
@@ -195,7 +195,9 @@ export function keepRun(run: Snapshot) {
   const text = JSON.stringify(run);
   withStorage(
     () =>
-      text.length <= MOST_RUN ? sessionStorage.setItem(RUN, text) : sessionStorage.removeItem(RUN),
+      text.length <= MAX_RUN_CHARACTERS
+        ? sessionStorage.setItem(RUN, text)
+        : sessionStorage.removeItem(RUN),
     undefined,
   );
 }

@@ -5,11 +5,11 @@ import type { File } from "../host";
 import { make } from "../lib/dom";
 import { area, field, menu } from "../lib/fields";
 import { AnswerView, elsewhere } from "./answer";
-import { dropField, MOST_BYTES, read } from "./files";
+import { dropField, MAX_BYTES, read } from "./files";
 import LEDES from "./ledes.json";
 import type { Context, Section } from "./section";
 
-const MEGABYTES = MOST_BYTES / 1e6;
+const MEGABYTES = MAX_BYTES / 1e6;
 const RECORDS =
   "Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, " +
   "SGLang, llama.cpp, TensorRT-LLM and others, or a trace; " +

@@ -13,7 +13,7 @@ const TICKS = 3;
 /** Maximum width of a column in pixels, its share of the step, and the width of a letter. */
 const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
 /** Minimum range of the vertical axis, as a probability. */
-const LEAST = 0.02;
+const MIN_RANGE = 0.02;
 /**
  * Number of darts from which the piles are shown, and their noise in standard deviations. With
  * four, one of six columns exceeds the noise by chance once in 2 600 throws.
@@ -90,7 +90,7 @@ function scaleOf({ board, names }: BoardPicture, width: number): Scale {
   const heights = columns.map((c, k) =>
     Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(broken[k])),
   );
-  const highest = Math.min(1, Math.max(...heights, LEAST));
+  const highest = Math.min(1, Math.max(...heights, MIN_RANGE));
   const step = (width - SIZE.left) / columns.length;
   const isTight = names.some((name) => labelOf(name).length * COLUMN.letter > step);
   const foot = SIZE.height - SIZE.bottom - (isTight ? LINE : 0);

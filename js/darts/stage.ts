@@ -9,7 +9,7 @@ const MANY = 1000;
 /** Number of animation frames over which many darts are thrown. */
 const FRAMES = 60;
 /** Minimum width of the picture, and its width before the host has a layout, in pixels. */
-const LEAST = 240;
+const MIN_WIDTH = 240;
 const USUAL = 480;
 /** Width from which the key is beside the picture, and the width of the key with its gap. */
 const BESIDE = { from: 760, key: 264 };
@@ -122,7 +122,7 @@ class Darts {
   private paint() {
     const { host, shown, darts, says } = this;
     if (!shown) return render(nothing, host);
-    const room = Math.max(LEAST, host.clientWidth || USUAL);
+    const room = Math.max(MIN_WIDTH, host.clientWidth || USUAL);
     const isBeside = room >= BESIDE.from;
     const width = isBeside ? room - BESIDE.key : room;
     const key = keyTemplate(shown, darts, says);

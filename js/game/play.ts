@@ -5,7 +5,7 @@ import { YOU } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Played } from "./run";
 import { type Pass, type Player, passesOf } from "./score";
-import { bare, isFilled, MOST_WORDS, placeAfter, readWords, wordAt } from "./words";
+import { bare, isFilled, MAX_WORDS, placeAfter, readWords, wordAt } from "./words";
 
 /** A text of the game with its recorded runs. */
 export interface GameText {
@@ -43,7 +43,7 @@ export function begin(texts: readonly GameText[]): Play {
 /** Let the model read some words in one pass. */
 export function read(play: Play, words: readonly string[]): { play: Play; pass: Played } {
   const { tokens } = textOf(play).plain;
-  const proposal = words.slice(0, MOST_WORDS);
+  const proposal = words.slice(0, MAX_WORDS);
   const pass: Played = { ...readWords(tokens, play.at, proposal), at: play.at, words: proposal };
   const passes = play.passes.map((all, k) => (k === play.act ? [...all, pass] : all));
   return { play: { ...play, at: pass.own + 1, passes }, pass };
@@ -121,7 +121,7 @@ export function copiedWords(play: Play): string[] {
   while (from >= 2 && !same(from)) from -= 1;
   if (at < 2 || from < 2) return [];
   const words: string[] = [];
-  for (let k = from; k < at && words.length < MOST_WORDS; k++) {
+  for (let k = from; k < at && words.length < MAX_WORDS; k++) {
     const starts = !isFilled(tokens[k]) && !/^\p{L}/u.test(tokens[k].text.slice(0, 1));
     const word = bare(tokens[k].text);
     if (starts || !words.length || isFilled(tokens[k - 1])) {

@@ -11,10 +11,10 @@ import { fateWords, filledWords, mostTokens, named, rivalWords, verdictOf } from
 import { sheet } from "./sheet";
 import { standings } from "./standings";
 import { type Game, proposalOf } from "./state";
-import { choicesAfter, MOST_WORDS } from "./words";
+import { choicesAfter, MAX_WORDS } from "./words";
 
 /** The fewest words that are offered for copying. */
-const FEWEST_COPIED = 3;
+const MIN_COPIED = 3;
 
 const textOf = ({ play }: Game) => play.texts[play.act];
 
@@ -59,7 +59,7 @@ function choices(game: Game, says: Says, acts: Acts) {
   const isBusy = phase === "reading";
   const words = isBusy ? [] : choicesAfter(tokens, pieces, play.at, proposal);
   const copied = isBusy || proposal.length ? [] : copiedWords(play);
-  const isFull = proposal.length >= MOST_WORDS;
+  const isFull = proposal.length >= MAX_WORDS;
   const head = html`<span class="hsd-note" aria-hidden="true">${says.choose}</span>`;
   const choice = (word: string, k: number) =>
     html`<button
@@ -79,7 +79,7 @@ function choices(game: Game, says: Says, acts: Acts) {
   </button>`;
   return html`<div class="hsd-gm-choices" role="group" aria-label=${says.choose}>
     ${words.length ? head : nothing}${words.map(choice)}${
-      copied.length >= FEWEST_COPIED ? copy : nothing
+      copied.length >= MIN_COPIED ? copy : nothing
     }
   </div>`;
 }

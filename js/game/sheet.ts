@@ -9,7 +9,7 @@ import type { Played } from "./run";
 import type { Says } from "./says";
 import { gainWords, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
-import { MOST_WORDS } from "./words";
+import { MAX_WORDS } from "./words";
 
 /** The question, and the place in the passes of the text. */
 function head({ play, phase }: Game, says: Says) {
@@ -68,7 +68,7 @@ const readingWords = ({ words }: Played, says: Says) =>
 function status(game: Game, says: Says) {
   const last = lastPass(game);
   if (game.reading) return html`<strong>${readingWords(game.reading.pass, says)}</strong>`;
-  if (!last) return say(says.hint, { words: MOST_WORDS });
+  if (!last) return say(says.hint, { words: MAX_WORDS });
   const { tokens } = game.play.texts[game.play.act].plain;
   return html`<strong>${gainWords(last, tokens, says)}</strong>
     <span>${summaryOf(last, tokens, says)}</span>`;

@@ -10,7 +10,7 @@ import { type Game, isPlaying } from "./state";
 /** Pixels: the height of the stairs, the width of a narrow page, and the least width. */
 const HEIGHT = { wide: 216, narrow: 206 };
 const NARROW = 480;
-const LEAST = 260;
+const MIN_WIDTH = 260;
 /** The results have as much more room. */
 const TALLER = 1.35;
 /**
@@ -27,7 +27,7 @@ export function stairsOf(
   family: (source: string) => string,
 ): Stairs {
   const { play, price, morph } = game;
-  const width = Math.max(LEAST, room);
+  const width = Math.max(MIN_WIDTH, room);
   const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
   const isToCome = (act: number) =>
     isPlaying(game) && (act > play.act || (act === play.act && game.phase !== "lesson"));

@@ -24,7 +24,7 @@ import {
   turnStairs,
   write,
 } from "./state";
-import { MOST_WORDS } from "./words";
+import { MAX_WORDS } from "./words";
 
 const WORDS = ["The", " cat", " sat", " on", " the", " mat", " and", " slept", "."];
 const textOf = (name: string): GameText => ({
@@ -47,7 +47,7 @@ const readAll = (game: typeof GAME, draft: string) => settle(propose(write(game,
 
 test("a proposal is the words of the field, no more than a pass takes", () => {
   assert.deepEqual(proposalOf({ draft: "  cat … sat, 1. " }), ["cat", "sat,"]);
-  assert.equal(proposalOf({ draft: "a ".repeat(20) }).length, MOST_WORDS);
+  assert.equal(proposalOf({ draft: "a ".repeat(20) }).length, MAX_WORDS);
 });
 
 test("a chosen word follows those of the field", () => {

@@ -4,7 +4,7 @@ import type { Snapshot } from "../lib/run_data";
 import { begin, type GameText, givenOf, isLast, isOver, next, type Play, read } from "./play";
 import { type Played, runOf } from "./run";
 import { type Price, priceOf } from "./score";
-import { bare, MOST_WORDS } from "./words";
+import { bare, MAX_WORDS } from "./words";
 
 /**
  * What is on the page: the field, a pass that the model reads, the lesson after a text; after the
@@ -45,7 +45,7 @@ export function start(texts: readonly GameText[]): Game {
 
 /** The words of the field, as many as a proposal has. */
 export const proposalOf = ({ draft }: Pick<Game, "draft">): string[] =>
-  draft.split(/\s+/).filter(bare).slice(0, MOST_WORDS);
+  draft.split(/\s+/).filter(bare).slice(0, MAX_WORDS);
 
 /** Whether a text is on the page, rather than the results. */
 export const isPlaying = ({ phase }: Pick<Game, "phase">): boolean =>

@@ -3,7 +3,7 @@
 import type { Token } from "../lib/tables";
 
 /** Words of a proposal, and words to choose from, at most. */
-export const MOST_WORDS = 8;
+export const MAX_WORDS = 8;
 const CHOICES = 5;
 
 type Text = Pick<Token, "token_id" | "text">;

@@ -3,7 +3,7 @@ import { advance, lasts, type Speed } from "./events";
 import type { Store } from "./run";
 
 /** Maximum time that a frame counts, and limits of the time between two steps; milliseconds. */
-const LONGEST_FRAME = 1000;
+const MAX_FRAME = 1000;
 const TICK = { least: 16, most: 200 };
 
 /** The shown event, which a playback moves. */
@@ -34,7 +34,7 @@ export class Playback {
       const now = performance.now();
       const here = this.stepper.step();
       // When a hidden page is shown again, continue from the event shown before.
-      const passed = remaining + Math.min(now - before, LONGEST_FRAME);
+      const passed = remaining + Math.min(now - before, MAX_FRAME);
       const [step, rest] = advance(this.store, here, passed, this.speed);
       before = now;
       remaining = rest;

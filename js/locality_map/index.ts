@@ -16,7 +16,7 @@ const STRIP = 14;
 const WIDEST = 24;
 /** Number of tokens shown around a passage, and maximum number of rows of the table. */
 const AROUND = 8;
-const MOST_ROWS = 60;
+const MAX_ROWS = 60;
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function longestOf(passages: readonly Passage[]): Passage | null {
@@ -143,13 +143,13 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     render(drawing(), plot);
     const passage = shownPassage();
     const rows = copied
-      .slice(0, MOST_ROWS)
+      .slice(0, MAX_ROWS)
       .map((p) => [
         html`<button @click=${() => choose(p, true)}>${p.at}</button>`,
         ...[p.from, p.length, palette.words(p.source)],
         html`<code>${white(text.pieces.slice(p.at, p.at + p.length).join(""))}</code>`,
       ]);
-    const first = copied.length > rows.length ? `, the first ${MOST_ROWS}` : "";
+    const first = copied.length > rows.length ? `, the first ${MAX_ROWS}` : "";
     const title = `Passages as a table${first}`;
     render(
       html`<h3>Copied passages</h3>

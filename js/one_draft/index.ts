@@ -4,7 +4,15 @@ import { html, nothing, svg } from "lit-html";
 import { axisY, type Frame, frameOf } from "../lib/chart";
 import { menu, slider } from "../lib/fields";
 import { templated } from "../lib/widget";
-import { bestOf, type Costs, LOOKAHEADS, leastAcceptance, MOST, speedOf, tokensOf } from "./law";
+import {
+  bestOf,
+  type Costs,
+  LOOKAHEADS,
+  leastAcceptance,
+  MAX_LOOKAHEAD,
+  speedOf,
+  tokensOf,
+} from "./law";
 
 type Setting = keyof Costs | "lookahead";
 type Settings = Record<Setting, number>;
@@ -42,7 +50,14 @@ const SLIDERS: Slider[] = [
     step: 0.005,
     write: (value) => value.toFixed(3),
   },
-  { name: "lookahead", words: "Lookahead, tokens", from: 1, to: MOST, step: 1, write: String },
+  {
+    name: "lookahead",
+    words: "Lookahead, tokens",
+    from: 1,
+    to: MAX_LOOKAHEAD,
+    step: 1,
+    write: String,
+  },
   {
     name: "slope",
     words: "Added cost per verified token, in forward passes",
@@ -127,7 +142,7 @@ function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
 function picture(settings: Settings, room: number) {
   const width = Math.min(WIDTH, room || WIDTH);
   const speeds = LOOKAHEADS.map((lookahead) => speedAt(settings, lookahead));
-  const f = frameOf({ ...BOX, width }, MOST, Math.max(1.25, ...speeds) * 1.1);
+  const f = frameOf({ ...BOX, width }, MAX_LOOKAHEAD, Math.max(1.25, ...speeds) * 1.1);
   const best = bestOf(settings);
   const points = speeds.map((speed, k) => `${f.x(k + 0.5)} ${f.y(speed)}`);
   return html`<svg

@@ -9,8 +9,8 @@ export interface Costs {
 }
 
 /** Largest lookahead, and all lookaheads. */
-export const MOST = 16;
-export const LOOKAHEADS = Array.from({ length: MOST }, (_, k) => k + 1);
+export const MAX_LOOKAHEAD = 16;
+export const LOOKAHEADS = Array.from({ length: MAX_LOOKAHEAD }, (_, k) => k + 1);
 
 /** Return the expected number of emitted tokens per round with a draft of n tokens. */
 export const tokensOf = (acceptance: number, n: number): number =>

@@ -4,7 +4,7 @@ import type { Store } from "../lib/run";
 
 export type FindingWay = "both" | "tokens" | "state" | "missed" | "absent";
 /** Maximum key length of the context database, and number of occurrences that it considers. */
-const LONGEST = 8;
+const MAX_KEY_LENGTH = 8;
 const RECENT = 4;
 
 /** Return the tokens after the latest earlier occurrences of the longest repeated suffix. */
@@ -16,7 +16,7 @@ function followers(text: readonly number[]): number[] {
   };
   let places: number[] = [];
   for (let at = last - 1; at >= 0; at--) if (text[at] === text[last]) places.push(at);
-  for (let length = 2; length <= LONGEST; length++) {
+  for (let length = 2; length <= MAX_KEY_LENGTH; length++) {
     const longer = places.filter((at) => at >= length - 1 && isSame(at, length));
     if (!longer.length) break;
     places = longer;

@@ -34,7 +34,7 @@ const keyOfBars = () =>
 /** Parts of a bar without a source. */
 const UNSOURCED = ["rejected", "unreached", "rounds"];
 /** Minimum width of the ribbons, and their width before the view has a layout, in pixels. */
-const LEAST = 280;
+const MIN_WIDTH = 280;
 const USUAL = 640;
 
 /** The parts of a row as a bar; a total of `most` fills the width. */
@@ -90,7 +90,7 @@ function panelsView({ model, root, group, store, palette, redrawn, resized }: Vi
   }
   function panel(name: string, id: string) {
     if (name === "ribbons") {
-      const room = Math.max(LEAST, root.clientWidth || USUAL);
+      const room = Math.max(MIN_WIDTH, root.clientWidth || USUAL);
       return ribbons(stagesOf(store, databases), palette, room, light);
     }
     const panels = panelsOf(store, palette, databases);

@@ -44,7 +44,7 @@ const WAYS: Record<FindingWay, [words: string, source: string]> = {
 /** Minimum number of draft tokens for a rate. */
 const FEW = 5;
 /** Maximum number of rows of a table; for more, neighbouring values are binned. */
-const MOST_ROWS = 20;
+const MAX_ROWS = 20;
 export const share = (over: number, under: number) =>
   under ? `${Math.round((100 * over) / under)}%` : "–";
 
@@ -54,7 +54,7 @@ export function ranges(values: Iterable<number>): [first: number, last: number][
   if (!distinct.length) return [];
   const first = Math.min(...distinct);
   const last = Math.max(...distinct);
-  const width = Math.ceil((last - first + 1) / MOST_ROWS);
+  const width = Math.ceil((last - first + 1) / MAX_ROWS);
   const bins: [number, number][] = [];
   for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);
   return bins;

@@ -24,7 +24,7 @@ interface Layout {
  * Minimum width in pixels of a figure that states none and has no bars or panels; narrower pages
  * scroll it.
  */
-const LEAST = 640;
+const MIN_WIDTH = 640;
 /** Height of plotly's buttons above a drawing, in pixels. */
 const TOOLBAR = 30;
 
@@ -33,7 +33,7 @@ export function fitted(layout: Layout, width: number): Layout {
   const head = layout.meta?.head;
   const top = layout.margin?.t ?? 0;
   // Add the width of texts to the right of bars.
-  const least = layout.meta?.least ?? Math.max(LEAST, 400 + (layout.margin?.r ?? 0));
+  const least = layout.meta?.least ?? Math.max(MIN_WIDTH, 400 + (layout.margin?.r ?? 0));
   layout.width = Math.max(least, width);
   if (head !== undefined) {
     const t = Math.max(TOOLBAR, top - head);
@@ -179,7 +179,7 @@ class Chart {
     const figure = structuredClone(this.isDark && hasDark ? (dark as Figure) : this.figure);
     const { layout } = figure;
     fitted(layout, this.width);
-    if (this.width < LEAST) {
+    if (this.width < MIN_WIDTH) {
       narrow(figure as Bars, this.width);
       stack(layout as Panels, this.width);
     }

@@ -14,14 +14,14 @@ const BETWEEN = 6;
 /** Padding and borders of the box around the stage. */
 const BOX = { height: 18, width: 28 };
 /** Minimum width of a column of chips, and of a beam. */
-const LEAST = { column: 40, beam: 24 };
+const MIN_WIDTH = { column: 40, beam: 24 };
 /** Typical width of a column of chips. */
 const USUAL_COLUMN = 96;
 /** Distance below its place at which a chip waits before it appears. */
 const UNBORN = 22;
 /** Widths below which a view is narrow, and below which its chips are small. */
 const NARROW = 620;
-const SMALLEST = 480;
+const SMALL_CHIPS = 480;
 
 /** Widths of a character, of a chip's padding, of its mark, and of the gap between chips. */
 interface Size {
@@ -74,7 +74,7 @@ function columnsOf(
   for (let column = 0; column < scene.columns; column++) {
     const chips = scene.chips.filter((chip) => chip.column === column);
     const widths = chips.map((chip) => widthOf(token(chip.text), markOf(chip)));
-    lefts.push(lefts[column] + Math.max(LEAST.column, ...widths) + gap);
+    lefts.push(lefts[column] + Math.max(MIN_WIDTH.column, ...widths) + gap);
   }
   return lefts;
 }
@@ -93,7 +93,7 @@ function floorsOf({ rows }: Scene) {
 /** Lay out a scene in a view and a box of these widths; `before`: the text before the round. */
 export function layoutOf(scene: Scene, before: string, view: number, box: number): Layout {
   const narrow = isNarrow(view);
-  const size = view < SMALLEST ? SMALL : USUAL;
+  const size = view < SMALL_CHIPS ? SMALL : USUAL;
   // A narrow view has no room for the text before the round.
   const start = narrow ? "" : `…${token(before).slice(-BEFORE)}`;
   const fullColumns = columnsOf(scene, start, size, { narrow, most: CHARACTERS.wide });
@@ -179,7 +179,7 @@ export function beamBox(
   return {
     left: lefts[left],
     top: line - 2,
-    width: Math.max(LEAST.beam, lefts[right] - lefts[left] - gap),
+    width: Math.max(MIN_WIDTH.beam, lefts[right] - lefts[left] - gap),
     height: tops[floor - 1] - line + ROW,
   };
 }

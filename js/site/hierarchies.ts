@@ -16,7 +16,7 @@ const RACERS = [
 ];
 const OPENING = ["db > target", "db > small:4 > target"];
 /** Maximum number of stacks in a race, besides plain decoding. */
-const MOST = 2;
+const MAX_STACKS = 2;
 const HEADS = ["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"];
 
 /** Speeds of the runs here and with the costs of `gpu`, relative to plain decoding. */
@@ -62,7 +62,7 @@ export function hierarchies(article: Article) {
     button: "Race in this tab",
     async act(given, work) {
       const stacks = given.getAll("stack").map(String);
-      if (stacks.length < 1 || stacks.length > MOST)
+      if (stacks.length < 1 || stacks.length > MAX_STACKS)
         throw new Error("Choose one or two stacks; plain decoding races, too.");
       const runs = await inTurns(article, ["target", ...stacks], work);
       markOwn();

@@ -3,8 +3,8 @@ import type { Frame } from "../lib/chart";
 import type { Tread } from "./stairs";
 
 /** Minimum number of tokens of a labelled step, and maximum number of labels. */
-const FEWEST = 3;
-const MOST = 6;
+const MIN_TOKENS = 3;
+const MAX_LABELS = 6;
 /** Size of a label, and its gap to the riser, in pixels. */
 const SIZE = { width: 20, height: 14, gap: 5 };
 
@@ -26,9 +26,9 @@ export function stepLabels(
   const hasRoom = ({ to, low, high }: Tread) =>
     y(low) - y(high) >= SIZE.height && x(to) - SIZE.gap - SIZE.width >= left;
   return treads
-    .filter((tread) => tread.high - tread.low >= FEWEST && hasRoom(tread))
+    .filter((tread) => tread.high - tread.low >= MIN_TOKENS && hasRoom(tread))
     .toSorted((a, b) => b.high - b.low - (a.high - a.low))
-    .slice(0, MOST)
+    .slice(0, MAX_LABELS)
     .map(({ to, low, high }) => ({
       words: `+${high - low}`,
       x: x(to) - SIZE.gap,

@@ -14,7 +14,7 @@ const MARGIN = 3;
 /** Gap between two bars in pixels, and its maximum share of a round's width. */
 const GAP = { pixels: 2, share: 0.3 };
 /** Maximum height of a token in pixels. */
-const HIGHEST = 9;
+const MAX_TOKEN_HEIGHT = 9;
 
 /** Tokens of one source family within the bar of a round. */
 export interface Piece {
@@ -57,7 +57,7 @@ export function stripOf(store: Store, palette: Palette, width: number, height: n
   const unit = width / Math.max(1, rounds.length);
   const wide = unit - Math.min(GAP.pixels, GAP.share * unit);
   const foot = height - MARGIN;
-  const tall = Math.min(HIGHEST, (foot - MARGIN) / longest);
+  const tall = Math.min(MAX_TOKEN_HEIGHT, (foot - MARGIN) / longest);
   const x = (round: number) => round * unit;
   const y = (tokens: number) => foot - tokens * tall;
   const bars = pathsOf(piecesOf(store, palette.family), x, y).map(([family, d]) => mark(family, d));

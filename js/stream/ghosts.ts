@@ -3,13 +3,13 @@ import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 
 /** Maximum number of ghosts per round; the card lists all. */
-const MOST = 2;
+const MAX_GHOSTS = 2;
 
 /** Return the first rejected branch of a round, and the number of other tokens not accepted. */
 export function ghostsOf(drafts: readonly Draft[]): { shown: Draft[]; others: number } {
   const branch: Draft[] = [];
   let node = drafts.find((draft) => draft.verdict === "rejected");
-  while (node && branch.length < MOST) {
+  while (node && branch.length < MAX_GHOSTS) {
     const { node: parent }: Draft = node;
     branch.push(node);
     node = drafts.find((draft) => draft.parent === parent && draft.verdict !== "accepted");

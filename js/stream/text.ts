@@ -42,7 +42,7 @@ function decoded(bytes: ArrayLike<number>) {
   }
 }
 /** Maximum number of tokens that are combined into one character. */
-const MOST_TOGETHER = 12;
+const MAX_COMBINED = 12;
 
 /**
  * Return the drawn texts of prompt tokens. Pieces of incomplete characters have escaped bytes. If
@@ -58,7 +58,7 @@ export function promptPieces(pieces: string[], prompt: string) {
       continue;
     }
     const bytes: number[] = [];
-    for (let j = i; j < Math.min(pieces.length, i + MOST_TOGETHER); j++) {
+    for (let j = i; j < Math.min(pieces.length, i + MAX_COMBINED); j++) {
       for (const part of pieces[j].split(/(\\x[0-9a-f]{2})/)) {
         bytes.push(
           ...(/^\\x[0-9a-f]{2}$/.test(part)

@@ -13,7 +13,7 @@ type Fields = Record<string, number | bigint>;
 type Call = (...args: (number | bigint)[]) => number;
 
 /** Size of the message buffer of hsd_error() in bytes, with the final 0. */
-const MOST_REASON = 200;
+const MAX_REASON = 200;
 const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64: 8 };
 
 /**
@@ -92,7 +92,7 @@ export class Module {
   /** Take the message from hsd_error(); "": no message, as when memory ran out. */
   private takeReason(): string {
     const at = (this.exports.hsd_error as Call)();
-    const bytes = this.array(Uint8Array, at, MOST_REASON);
+    const bytes = this.array(Uint8Array, at, MAX_REASON);
     const reason = new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
     bytes[0] = 0;
     return reason === "memory" ? "" : reason;

@@ -20,7 +20,7 @@ const ROOM_BYTES = 64e6;
  * Minimum memory of the device in GB, which some browsers report. With less, the browser may end
  * the page without a message.
  */
-const LEAST_GB = 2;
+const MIN_GB = 2;
 /** Patience in seconds: a slow worker sends no message during a prefill of hundreds of tokens. */
 const PATIENCE_S = 120;
 
@@ -61,10 +61,10 @@ export class FamilyTab {
    * one-line error.
    */
   load(): Promise<void> {
-    const { deviceMemory = LEAST_GB } = navigator as { deviceMemory?: number };
-    if (deviceMemory < LEAST_GB) {
+    const { deviceMemory = MIN_GB } = navigator as { deviceMemory?: number };
+    if (deviceMemory < MIN_GB) {
       const has = `This device has ${deviceMemory} GB of memory`;
-      const needed = `${has}: ${this.name} needs one of ${LEAST_GB} GB or more.`;
+      const needed = `${has}: ${this.name} needs one of ${MIN_GB} GB or more.`;
       this.set("failed", needed);
       return Promise.reject(new Error(needed));
     }

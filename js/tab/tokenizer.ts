@@ -29,7 +29,7 @@ function alphabet(): string[] {
 }
 const CHARACTERS = alphabet();
 const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
-const MOST_KEPT = 20_000; // words
+const MAX_CACHED_WORDS = 20_000; // words
 
 export class Tokenizer {
   readonly size: number;
@@ -139,7 +139,7 @@ export class Tokenizer {
       parts = merged;
     }
     const ids = parts.map((part) => this.vocab.get(part) as number);
-    if (this.kept.size < MOST_KEPT && word.length < 64) this.kept.set(word, ids);
+    if (this.kept.size < MAX_CACHED_WORDS && word.length < 64) this.kept.set(word, ids);
     return ids;
   }
 }

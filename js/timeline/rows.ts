@@ -23,7 +23,7 @@ const NUMBER = { letter: 7, room: 9 };
 const WORDS = { letter: 6.6, room: 8 };
 /** Width from which a bar is separated from its neighbour, and minimum width of a bar. */
 const SEPARATE = 4;
-const LEAST = 0.75;
+const MIN_BAR_WIDTH = 0.75;
 /** Minimum width and opacity of a call or a gap. */
 const SEEN = { width: 1.5, shade: 0.6 };
 
@@ -71,7 +71,7 @@ export const NO_STRIP: Strip = {
 
 const byStart = (a: TimeSpan, b: TimeSpan) => a.start_ns - b.start_ns;
 const endOf = ({ start_ns, duration_ns }: TimeSpan) => start_ns + duration_ns;
-const barWidth = (width: number) => Math.max(LEAST, width - (width > SEPARATE ? 1 : 0));
+const barWidth = (width: number) => Math.max(MIN_BAR_WIDTH, width - (width > SEPARATE ? 1 : 0));
 
 const bars = (spans: TimeSpan[], { from, to, scale }: Sight) =>
   barsOf(spans, from, to, (to - from) * scale);

@@ -51,7 +51,7 @@ const ABOVE = { upper: 40, lower: 22 };
 const AXIS = 30;
 /** Share of the available width that a column uses, and its maximum width in pixels. */
 const SHARE = 0.66;
-const MOST = 64;
+const MAX_COLUMN_WIDTH = 64;
 
 /** Return the sorted draft lengths of both rows. */
 function lengthsOf(settings: readonly Setting[], positions: number): number[] {
@@ -71,7 +71,7 @@ export function columnsOf(
   const gutter = isNarrow ? GUTTER.narrow : GUTTER.wide;
   const lengths = lengthsOf(settings, acceptance.length);
   const step = Math.max(1, width - gutter) / Math.max(1, lengths.length);
-  const wide = Math.min(MOST, SHARE * step);
+  const wide = Math.min(MAX_COLUMN_WIDTH, SHARE * step);
   const middle = (tokens: number) => gutter + (lengths.indexOf(tokens) + 0.5) * step;
   const highest = Math.max(1, ...settings.map(({ value, high }) => Math.max(value, high ?? 0)));
   const upperFoot = settings.length ? ABOVE.upper + ROW.upper : 0;

@@ -10,7 +10,7 @@ import { duration, glyphs, listed, plural, signed } from "../lib/words";
 
 /** The result of comparing the text of a run with that of another one. */
 export type Agreement = { state: "same" | "apart" | "broken"; words: string };
-export const MOST = 3;
+export const MAX_RUNS = 3;
 /** Meta fields that affect times and rounding. */
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;
 
@@ -26,7 +26,7 @@ export const countRefusal = (n: number) => `${amountOf(n)}: select two or three 
 
 /** Return why runs cannot be compared; "" if they can. */
 export function refusalOf(runs: Store[]): string {
-  if (runs.length < 2 || runs.length > MOST) return countRefusal(runs.length);
+  if (runs.length < 2 || runs.length > MAX_RUNS) return countRefusal(runs.length);
   const empty = runs.find((run) => !run.tokens.length || !run.order.size);
   if (empty)
     return (

@@ -18,7 +18,7 @@ EXCESS_WIDTH = """() => {
 HEIGHT = "document.querySelector('.hsd-app').getBoundingClientRect().height"
 #: Pixels that the page is high at most with each tab, on a screen of 1440 × 900: what a reader
 #: needs first is open.
-HIGHEST = {
+MAX_HEIGHTS = {
     "Watch": 1300,
     "Why": 1500,
     "Databases": 1650,
@@ -66,7 +66,7 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, scheme, widths):
         for name in TABS:
             check_tab(page, name)
             if widths[0] == width == 1440:  # before parts are opened
-                assert page.evaluate(HEIGHT) <= HIGHEST[name], f"{name} is out of proportion"
+                assert page.evaluate(HEIGHT) <= MAX_HEIGHTS[name], f"{name} is out of proportion"
             check_last_part(page, name, width)
         tab(page, "Watch")
         heights = page.evaluate(COUNT_HEIGHTS)

@@ -9,7 +9,7 @@ from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
-from hsd_viz.drafting.trust import MOST_RATE
+from hsd_viz.drafting.trust import MAX_RATE
 from tests.drafting.corpora import bottom, check
 from tests.rows import column
 
@@ -210,7 +210,7 @@ def test_a_drafter_learns_from_what_was_emitted():
 def test_nothing_is_certain(answers):
     drafter = started({"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
     for rates in drafter._trust.rates:
-        rates[:] = [MOST_RATE] * 9
+        rates[:] = [MAX_RATE] * 9
     tree = drafter.draft([1], 30)
     assert len(tree) == 30
     for score, parent in zip(column(tree.origins, "score"), tree.parents, strict=True):

@@ -182,7 +182,7 @@ def test_wrong_answers_are_refused_in_words(number, answer, words):
 
 
 def test_a_law_of_too_many_outcomes_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr(hunt, "MOST_SEQUENCES", 500)
+    monkeypatch.setattr(hunt, "MAX_SEQUENCES", 500)
     result = check("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 4, 4))
     assert not result
     assert "more than 500 outcomes: use fewer" in repr(result)

@@ -79,7 +79,7 @@ def test_a_row_can_be_changed_without_changing_the_model():
 
 
 def test_laws_that_are_too_long_are_refused(monkeypatch):
-    monkeypatch.setattr(hunt, "MOST_SEQUENCES", 50)
+    monkeypatch.setattr(hunt, "MAX_SEQUENCES", 50)
 
     with pytest.raises(ValueError, match="more than 50 outcomes: use fewer tokens"):
         hunt.law(hunt.right_decoder, TARGET, DRAFT, 3, 2)

@@ -30,8 +30,8 @@ from tests.exercises import lessons
 from tests.rows import column
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
-MOST_LINES = 15
-MOST_SVG = 64_000
+MAX_LINES = 15
+MAX_SVG = 64_000
 each_lesson = pytest.mark.parametrize("lesson", lessons.MASTERS)
 each_notebook = pytest.mark.parametrize("lesson", lessons.ALL)
 
@@ -122,7 +122,7 @@ def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
     nbformat.validate(nbformat.reads(json.dumps(notebook), as_version=4))
     code = lessons.code_cells(lesson, edition)
     for source in code:
-        assert len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader"))
+        assert len(source.splitlines()) <= MAX_LINES + 2 * (edition in ("otter", "nbgrader"))
     assert ("SOLUTION" in "".join(code)) == (edition in ("otter", "nbgrader"))
 
 
@@ -148,7 +148,7 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     for figure in figures:
         [picture] = figure["image/svg+xml"]
         assert picture.startswith("<svg")
-        assert len(picture) < MOST_SVG
+        assert len(picture) < MAX_SVG
 
 
 @each_notebook

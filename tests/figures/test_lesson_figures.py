@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from hsd_viz.figures.charts import LEAST_WIDTH, Figure, in_common_form
+from hsd_viz.figures.charts import MIN_WIDTH, Figure, in_common_form
 from hsd_viz.figures.lessons import break_even, intervals, lines
 from hsd_viz.figures.theme import dark_of
 
@@ -60,7 +60,7 @@ def test_a_figure_of_plotlys_template_gets_the_common_form_and_another_stays():
     figure = in_common_form(plain)
 
     assert figure.layout.meta["title"] == "t"
-    assert figure.layout.meta["least"] == LEAST_WIDTH
+    assert figure.layout.meta["least"] == MIN_WIDTH
     assert figure.layout.template.layout.title.x == 0
     assert in_common_form(figure) is figure
     other = go.Figure(layout={"template": "plotly_dark"})

@@ -39,7 +39,7 @@ def declared(file: str, name: str) -> str:
         ("tab/manifest.ts", "FORMAT", tab.FORMAT),
         ("app/compare.ts", "WARM_UP", output.WARM_UP_TOKENS),
         ("app/traffic.ts", "DRAFTERS", [name for name in DRAFTERS if name != "db[context]"]),
-        ("one_draft/law.ts", "MOST", law.MOST_CONSIDERED),
+        ("one_draft/law.ts", "MAX_LOOKAHEAD", law.MAX_PLANNED_LOOKAHEAD),
         ("site/passes.ts", "MODELS", [*reversed(LEVELS)]),
         ("lib/facts.ts", "RULES", list(verify.RULES)),
     ],
@@ -49,5 +49,5 @@ def test_a_number_of_the_page_is_that_of_python(file, name, value):
 
 
 def test_a_seed_is_text_from_the_same_size_on():
-    assert run_data.MOST_EXACT == 2**53 - 1  # Number.MAX_SAFE_INTEGER of js/lib/seed.ts
+    assert run_data.MAX_SAFE_INTEGER == 2**53 - 1  # Number.MAX_SAFE_INTEGER of js/lib/seed.ts
     assert declared("lib/seed.ts", "END") == "2n ** 63n"

@@ -79,7 +79,7 @@ def test_what_is_no_name_is_one_line(root, name):
 
 
 def test_a_large_file_is_refused(root, monkeypatch):
-    monkeypatch.setattr(folders, "MOST_BYTES", 1)
+    monkeypatch.setattr(folders, "MAX_BYTES", 1)
     with pytest.raises(BadFile, match="too large"):
         Folder.of(root).find("a.jsonl")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.mcp.protocol import MOST_LINE, VERSIONS
+from hsd_viz.mcp.protocol import MAX_LINE, VERSIONS
 from hsd_viz.mcp.tools import make_server
 from hsd_viz.version import __version__
 from tests.rows import column
@@ -208,7 +208,7 @@ def test_the_session_of_the_page_is_as_it_says(server, request_, lines):
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/run"}', -32601),
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}', None),
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}', -32602),
-        (" " * (MOST_LINE + 1), -32600),
+        (" " * (MAX_LINE + 1), -32600),
     ],
 )
 def test_a_message_that_is_not_a_request_is_an_error(server, line, code):

@@ -22,7 +22,7 @@ from tests.models.small_models import make_model, save_form
 
 MUTATIONS = 30
 #: A mutated file may ask for this much more memory than it has bytes, in bytes.
-MOST_MEMORY = 30_000_000
+MAX_MEMORY = 30_000_000
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def check_one_line(path) -> bool:
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < MOST_MEMORY
+        assert peak < MAX_MEMORY
 
 
 def test_mutated_gguf_files_are_one_line_each(gguf, tmp_path):

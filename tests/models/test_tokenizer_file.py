@@ -141,7 +141,7 @@ def test_a_process_encodes_as_the_library_does():
         with pytest.raises(UserError, match="not valid Unicode"):
             process.encode("\ud800")
         with pytest.raises(UserError, match="is too long"):
-            process.encode("x" * (tokenizer_process.MOST_CHARACTERS + 1))
+            process.encode("x" * (tokenizer_process.MAX_CHARACTERS + 1))
         assert process.encode("x") == own.encode("x").ids
     finally:
         process.close()
@@ -159,7 +159,7 @@ def test_expressions_that_backtrack_end_in_one_line(written):
     assert time.monotonic() - begun < 60
 
 
-@pytest.mark.parametrize(("name", "value"), [("MOST_MEMORY", 40 * 2**20), ("MOST_SECONDS", 0)])
+@pytest.mark.parametrize(("name", "value"), [("MAX_MEMORY", 40 * 2**20), ("MAX_SECONDS", 0)])
 def test_a_process_beyond_its_limits_is_one_line(name, value, written, monkeypatch, tmp_path):
     """The limits are so low that the process cannot finish."""
     package = tmp_path / "package"

@@ -16,7 +16,7 @@ SOURCES = Path(build.__file__).parent / "src"
 @pytest.mark.parametrize(
     ("file", "pattern", "value"),
     [
-        pytest.param("rules.hpp", r"std::min\((\S+), ratio", verify.LARGEST_RATIO, id="ratio"),
+        pytest.param("rules.hpp", r"std::min\((\S+), ratio", verify.MAX_RATIO, id="ratio"),
         pytest.param("sample.hpp", r"BLOCK_OF_SUM = (\d+);", sampling.BLOCK, id="block"),
     ],
 )

@@ -12,7 +12,7 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.records.engines import PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS
-from hsd_viz.records.lines import MOST_OTHERS, documents
+from hsd_viz.records.lines import MAX_OTHERS, documents
 from hsd_viz.records.read import read
 from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.records.series import pooled
@@ -307,7 +307,7 @@ def test_the_draft_length_of_sglang_follows_from_length_and_rate(tmp_path):
 def test_an_array_of_numbers_is_not_read_to_its_end(tmp_path):
     numbers = write(tmp_path, "[" + "0," * 20_000 + "0]")
     entries = list(documents(numbers))
-    assert len(entries) == MOST_OTHERS + 1
+    assert len(entries) == MAX_OTHERS + 1
     assert entries[-1] == BrokenEntry(10_001, "after 10000 elements other than objects")
 
 

@@ -15,9 +15,9 @@ from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import ArrayTensors, Weights
 from training.smollm2 import write as write_module
 from training.smollm2.prompts import KINDS, prose_in, request
-from training.smollm2.rows import MOST, likeliest, load_rows, rows_of, save_rows
+from training.smollm2.rows import MAX_TOKENS, likeliest, load_rows, rows_of, save_rows
 from training.smollm2.text import Conversation, is_kept_aside, load, save, shard_path, shards
-from training.smollm2.write import MOST_REPLY, Dialogue, draw, write
+from training.smollm2.write import MAX_REPLY, Dialogue, draw, write
 
 PROSE = (
     "A paragraph of plain prose has several sentences and no markup. It is long enough to be "
@@ -130,7 +130,7 @@ def test_the_next_turn_is_fed_after_a_reply():
 
 def test_a_reply_that_is_cut_ends_the_conversation():
     talk = dialogue("hi", "more")
-    for _ in range(MOST_REPLY):
+    for _ in range(MAX_REPLY):
         talk.next(ord("x"))
 
     assert talk.done
@@ -191,7 +191,7 @@ def tokens_of(shard):
 def few(monkeypatch):
     """Five short conversations of two turns in a shard."""
     monkeypatch.setattr(write_module, "SHARD", 5)
-    monkeypatch.setattr(write_module, "MOST_REPLY", 12)
+    monkeypatch.setattr(write_module, "MAX_REPLY", 12)
     monkeypatch.setattr(
         write_module, "request", lambda number, _: asking(number, "ab" * number, "c")
     )
@@ -230,4 +230,4 @@ def test_a_row_has_the_likeliest_tokens_and_their_probabilities(tmp_path):
         400: pytest.approx(np.exp(11.0) / total, rel=1e-3),
     }
     assert np.isneginf(logs[0, 2:]).all()
-    assert sorted(tokens[1].tolist()) == list(range(1000 - MOST, 1000))
+    assert sorted(tokens[1].tolist()) == list(range(1000 - MAX_TOKENS, 1000))

@@ -12,7 +12,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
-from hsd_viz.views.app.dashboard import MOST_REQUESTS, App
+from hsd_viz.views.app.dashboard import MAX_REQUESTS, App
 from hsd_viz.views.app.messages import decode_request
 from hsd_viz.views.page_data import offered
 from tests.rows import column
@@ -200,7 +200,7 @@ def test_every_request_is_answered_and_what_is_none_is_no_fault(page, content):
 
 def test_a_page_answers_so_many_requests_at_a_time(page):
     page.engine.go.clear()
-    for number in range(MOST_REQUESTS):
+    for number in range(MAX_REQUESTS):
         page.send("decode", key=str(number), request=REQUEST)
     message, _ = page.ask("knows", key="more", run="x")
     assert message["kind"] == "failed"

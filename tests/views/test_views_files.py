@@ -125,7 +125,7 @@ def test_a_file_that_is_too_large_is_refused(page, monkeypatch):
         message["message"]
         == "bomb.json.gz is too large: the maximum for a file of its size is 1 MB unpacked"
     )
-    monkeypatch.setattr(run_data, "MOST_TOKENS", 2)
+    monkeypatch.setattr(run_data, "MAX_TOKENS", 2)
     with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         run_data.read_trace(make_trace().to_bytes(), "long.json.gz")
 

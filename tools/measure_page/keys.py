@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.views.run_data import MOST_TOKENS
+from hsd_viz.views.run_data import MAX_TOKENS
 from tools.browser import serving
 from tools.measure_page.live_kernel import long_trace
 from tools.measure_page.opening import arrival
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The trace that is opened and that keys step through: the longest that the page shows; sampled, so
 #: that drafts are often rejected.
-TOKENS = MOST_TOKENS
+TOKENS = MAX_TOKENS
 STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
 KEYS = (

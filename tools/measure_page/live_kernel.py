@@ -20,7 +20,7 @@ from hsd_viz.trace import Event, Finished, Started, Trace
 PLACE = "HSD_VIZ_MEASURED"
 PROMPT = "def main("
 #: The longest run of the page.
-MOST = 2000
+MAX_TOKENS = 2000
 #: Seconds of quiet between the two decodes of a pair.
 BETWEEN = 0.5
 
@@ -42,9 +42,9 @@ class LiveRun:
 
 
 RUNS = (
-    LiveRun("target", 0.0, MOST),
-    LiveRun("nano:4 > target", 0.0, MOST),
-    LiveRun("nano:4 > small:8 > target", 0.0, MOST),
+    LiveRun("target", 0.0, MAX_TOKENS),
+    LiveRun("nano:4 > target", 0.0, MAX_TOKENS),
+    LiveRun("nano:4 > small:8 > target", 0.0, MAX_TOKENS),
 )
 
 
@@ -113,13 +113,13 @@ def long_trace(stack: str, tokens: int) -> Trace:
     another, because the models' context is shorter.
     """
     engine = load_engine(threads=1)
-    trace = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
+    trace = engine.run(PROMPT, stack, max_new_tokens=MAX_TOKENS, temperature=1.0)
     start = len(trace.meta["prompt_ids"])
     seed = 0
     while remaining := tokens - start - len(trace):
         seed += 1
         run = engine.run(
-            PROMPT, stack, max_new_tokens=min(MOST, remaining), temperature=1.0, seed=seed
+            PROMPT, stack, max_new_tokens=min(MAX_TOKENS, remaining), temperature=1.0, seed=seed
         )
         rounds = 1 + max(trace.columns["rounds"]["id"])
         wall = trace.meta["wall_ns"]

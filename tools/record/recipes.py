@@ -60,7 +60,7 @@ class Selected:
 
 SAMPLED = {"temperature": TEMPERATURE, "seed": 1}
 #: Most turns of interleaved runs, as a multiple of their number on an idle machine.
-MOST_TURNS = 4
+MAX_TURNS = 4
 #: Seeds of the candidates.
 SEEDS = range(16)
 #: The candidates of a recording that are timed again.

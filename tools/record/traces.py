@@ -30,8 +30,8 @@ from hsd_viz.trace.identities import check
 from tools.record.recipes import (
     FINALISTS,
     GROUPS,
+    MAX_TURNS,
     MIXED,
-    MOST_TURNS,
     PARTS,
     PRESETS,
     RECIPES,
@@ -199,7 +199,7 @@ def fastest(
 
     turn()  # a warm-up
     fastest = turn()
-    for done in range(1, MOST_TURNS * repeats + 1):
+    for done in range(1, MAX_TURNS * repeats + 1):
         if done > 1:
             pairs = zip(fastest, turn(), strict=True)
             fastest = [min(pair, key=_seconds) for pair in pairs]

@@ -22,7 +22,7 @@ from typing import Any
 from hsd_viz.decoding.base_loop import LIKELIEST, PREFILL_CHUNK
 from hsd_viz.native import interface, structures
 from hsd_viz.native.build import SOURCES
-from hsd_viz.native.drafter import LONGEST
+from hsd_viz.native.drafter import MAX_KEY_LENGTH
 from hsd_viz.native.weights import GROUPS_STORAGE, SLOTS, STORAGE
 from hsd_viz.trace import tables
 
@@ -127,7 +127,7 @@ def _numbers() -> str:
             f"constexpr int PREFILL_CHUNK = {PREFILL_CHUNK};",
             "",
             "// The most tokens of a key that a database of the drafter has.",
-            f"constexpr int MOST_KEY = {LONGEST};",
+            f"constexpr int MAX_KEY_LENGTH = {MAX_KEY_LENGTH};",
             "",
         ]
     )

@@ -14,7 +14,7 @@ from hsd_viz.views.page_data import page_palette
 #: Columns of a line of TypeScript.
 COLUMNS = 100
 #: The largest whole number that JavaScript represents exactly.
-MOST_WHOLE = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 
 
 _TYPESCRIPT = {"int": "number", "float": "number", "str": "string", "ints": "number[]"}
@@ -105,7 +105,7 @@ def typescript_settings() -> str:
         if limits is None or form is None:
             continue
         high = limits.high
-        if high is not None and high > MOST_WHOLE:
+        if high is not None and high > MAX_SAFE_INTEGER:
             high = None
         form_low = limits.low if form.low is None else form.low
         form_high = limits.high if form.high is None else form.high

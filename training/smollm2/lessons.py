@@ -26,8 +26,8 @@ class Lesson:
         number: The number of its request.
         tokens: Token ids ``[n]``.
         places: The places ``[m]`` after which the target wrote.
-        row_tokens: The likeliest tokens there ``[m, MOST]``.
-        row_logs: The logarithms of their probabilities ``[m, MOST]``; -inf: no token.
+        row_tokens: The likeliest tokens there ``[m, MAX_TOKENS]``.
+        row_logs: The logarithms of their probabilities ``[m, MAX_TOKENS]``; -inf: no token.
     """
 
     number: int
@@ -96,8 +96,8 @@ class LessonBatch:
         tokens: Token ids ``[texts, longest]``.
         texts: The text of each place ``[m]`` after which the target wrote.
         places: The places ``[m]``.
-        row_tokens: The likeliest tokens there ``[m, MOST]``.
-        row_logs: The logarithms of their probabilities ``[m, MOST]``.
+        row_tokens: The likeliest tokens there ``[m, MAX_TOKENS]``.
+        row_logs: The logarithms of their probabilities ``[m, MAX_TOKENS]``.
     """
 
     tokens: Tensor

@@ -19,7 +19,7 @@ from hsd_viz.native.model import NativeModel
 from training.smollm2.text import Conversation
 
 #: Tokens of a row at the most; those whose logit is further below the largest are left out.
-MOST = 64
+MAX_TOKENS = 64
 REACH = 10.0
 
 
@@ -41,8 +41,8 @@ def likeliest(logits: np.ndarray) -> LikeliestRow:
     largest = logits.max()
     total = np.exp(logits - largest).sum(dtype=np.float64)
     candidates = np.flatnonzero(logits > largest - np.float32(REACH))
-    if len(candidates) > MOST:
-        candidates = candidates[np.argpartition(logits[candidates], -MOST)[-MOST:]]
+    if len(candidates) > MAX_TOKENS:
+        candidates = candidates[np.argpartition(logits[candidates], -MAX_TOKENS)[-MAX_TOKENS:]]
     logs = logits[candidates].astype(np.float64) - largest - np.log(total)
     return LikeliestRow(candidates.astype(np.uint16), logs.astype(np.float16))
 
@@ -80,13 +80,15 @@ def save_rows(path: Path, rows: Sequence[LikeliestRow]) -> None:
 
 
 def load_rows(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return tokens ``[n, MOST]`` (int32) and logarithms ``[n, MOST]`` (float32; -inf: none)."""
+    """Return tokens ``[n, MAX_TOKENS]`` (int32) and logarithms of the same shape (float32; -inf:
+    none).
+    """
     with np.load(path) as arrays:
         ends = arrays["ends"].astype(np.int64)
         lengths = np.diff(ends, prepend=0)
-        tokens = np.zeros((len(ends), MOST), np.int32)
-        logs = np.full((len(ends), MOST), -np.inf, np.float32)
-        filled = np.arange(MOST)[None] < lengths[:, None]
+        tokens = np.zeros((len(ends), MAX_TOKENS), np.int32)
+        logs = np.full((len(ends), MAX_TOKENS), -np.inf, np.float32)
+        filled = np.arange(MAX_TOKENS)[None] < lengths[:, None]
         tokens[filled] = arrays["tokens"]
         logs[filled] = arrays["logs"]
     return tokens, logs

@@ -29,8 +29,8 @@ from training.smollm2.rows import LikeliestRow, likeliest, rows_path, save_rows
 from training.smollm2.text import FOLDER, SHARD, Conversation, save, shard_path, shards
 
 #: The longest reply, and the longest conversation, in tokens.
-MOST_REPLY = 256
-MOST_TOKENS = 1024
+MAX_REPLY = 256
+MAX_TOKENS = 1024
 TEMPERATURES = (1.0, 0.7)
 SOURCES = Path(__file__).parent / "sources.json"
 #: Probabilities are added up in blocks of so many tokens.
@@ -89,9 +89,9 @@ class Dialogue:
             return token
         self._append(sampled, written=True)
         self._reply.append(sampled)
-        if sampled in self._ends or len(self._reply) >= MOST_REPLY:
+        if sampled in self._ends or len(self._reply) >= MAX_REPLY:
             self._end_of_reply()
-        if len(self.tokens) >= MOST_TOKENS:
+        if len(self.tokens) >= MAX_TOKENS:
             self.done = True
         return sampled
 
@@ -196,7 +196,7 @@ def write(
                 break
             shard, number = following
             dialogue = Dialogue(request(number, prose), tokenizer, ends)
-            if len(dialogue.tokens) >= MOST_TOKENS - MOST_REPLY:
+            if len(dialogue.tokens) >= MAX_TOKENS - MAX_REPLY:
                 remaining[shard] -= 1
                 continue
             writer = DialogueWriter(dialogue, shard, model, keeps_rows)

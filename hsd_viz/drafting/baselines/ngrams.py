@@ -52,7 +52,7 @@ class Retrieval(Baseline):
 
 
 #: The longest n-grams of the context and dynamic caches, in tokens.
-LONGEST = 4
+MAX_ORDER = 4
 #: The length of the n-grams in the static cache, in tokens.
 STATIC = 2
 #: The thresholds of the context and static caches by n-gram length 1, 2, 3, 4: the minimum sample
@@ -116,13 +116,13 @@ class NgramCache(Baseline):
 
     def extend(self, tokens: Sequence[int]) -> None:
         for token in tokens:
-            for n in range(1, min(LONGEST, len(self._text)) + 1):
+            for n in range(1, min(MAX_ORDER, len(self._text)) + 1):
                 self._context[self._text[-n:]][token] += 1
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()
-        tail = spell(text[-LONGEST:])
+        tail = spell(text[-MAX_ORDER:])
         seen = False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
         caches = (self._context, self.dynamic.counts)
@@ -145,13 +145,13 @@ class NgramCache(Baseline):
             tree.add(token, len(tree) - 1, self.name, key_length=length, count=count)
             if token in self.eos:
                 break
-            tail = (tail + chr(token))[-LONGEST:]
+            tail = (tail + chr(token))[-MAX_ORDER:]
         return tree.or_reason(budget, "not worth it" if seen else "no match")
 
 
 def _has_end(counts: Mapping[str, Counter[int]], tail: str) -> bool:
     """Return whether any n-gram at the end of the text has counts."""
-    return any(tail[-n:] in counts for n in range(1, LONGEST + 1))
+    return any(tail[-n:] in counts for n in range(1, MAX_ORDER + 1))
 
 
 def _pick(
@@ -165,7 +165,7 @@ def _pick(
     Returns:
         The token, the length of the n-gram, and the count; ``None`` if no n-gram passes.
     """
-    for n in range(min(LONGEST, len(tail)), 0, -1):
+    for n in range(min(MAX_ORDER, len(tail)), 0, -1):
         if followers := counts.get(tail[-n:]):
             token = max(
                 followers,

@@ -18,11 +18,11 @@ from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
 from hsd_viz.drafting.tree import spell
-from hsd_viz.settings.ranges import MOST_LONGEST, check_range
+from hsd_viz.settings.ranges import MAX_KEY_LENGTH, check_range
 from hsd_viz.terminal import Progress, ignore_progress
 
 #: The longest keys of the shipped databases, in tokens.
-LONGEST = 6
+DEFAULT_KEY_LENGTH = 6
 #: The default pruning by kind of database.
 PRUNING = {
     "statistics": Pruning(least=4, max_bytes=5_900_000),
@@ -43,7 +43,7 @@ def build_database(
     kind: str,
     vocabulary_size: int,
     vocabulary_hash: str,
-    longest: int = LONGEST,
+    longest: int = DEFAULT_KEY_LENGTH,
     pruning: Pruning | None = None,
     meta: Mapping[str, Any] | None = None,
     part_tokens: int = PART_TOKENS,
@@ -70,7 +70,7 @@ def build_database(
     Raises:
         UserError: if there are no tokens, or if ``longest`` is out of range.
     """
-    check_range("the longest key", longest, 1, MOST_LONGEST)
+    check_range("the longest key", longest, 1, MAX_KEY_LENGTH)
     pruning = pruning or PRUNING[kind]
     path = Path(path)
     per_document = kind == "model"

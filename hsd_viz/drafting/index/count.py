@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from hsd_viz.drafting.index.corpus import Corpus
-from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, KeyTable, marks
+from hsd_viz.drafting.index.format import KEY_BYTES, MAX_CONTINUATIONS, KeyTable, marks
 from hsd_viz.errors import UserError
 from hsd_viz.terminal import Progress, ignore_progress
 
@@ -321,7 +321,7 @@ def select_continuations(
     likely = counts >= pruning.least_share * totals[owners]
     is_best = rank == 0
     is_stored = is_best | (often & likely)[order]
-    has_space = rank < min(pruning.most, MOST_CONTINUATIONS)
+    has_space = rank < min(pruning.most, MAX_CONTINUATIONS)
     return order[is_stored & has_space], order[is_best]
 
 

@@ -31,15 +31,15 @@ from hsd_viz.errors import BadFile
 VERSION = "2"
 SUFFIX = ".hsdb"
 #: The largest number of continuations per key, which is stored in three bits.
-MOST_CONTINUATIONS = 7
+MAX_CONTINUATIONS = 7
 #: The largest number of values in a file, whose indices have 29 bits.
-MOST_VALUES = 2**29
+MAX_VALUES = 2**29
 #: The bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
 #: The largest number of bits that select a bucket; a mark has 32 bits.
-MOST_BITS = 28
+MAX_BITS = 28
 #: The largest size of a header in bytes.
-MOST_HEADER = 2**20
+MAX_HEADER = 2**20
 #: The names of the tensors in a file, in their order.
 TENSORS = ("starts", "marks", "places", "values")
 #: The placeholder of the checksum while the checksum of a header is computed.

@@ -11,24 +11,24 @@ from typing import Any, Literal, Self
 
 from hsd_viz.drafting.context_database import Match
 from hsd_viz.drafting.index.format import (
-    MOST_BITS,
-    MOST_CONTINUATIONS,
-    MOST_HEADER,
-    MOST_VALUES,
+    MAX_BITS,
+    MAX_CONTINUATIONS,
+    MAX_HEADER,
+    MAX_VALUES,
     NO_CHECKSUM,
     TENSORS,
     VERSION,
     DatabaseError,
 )
 from hsd_viz.errors import MALFORMED
-from hsd_viz.settings.ranges import MOST_IDS, MOST_LONGEST
+from hsd_viz.settings.ranges import MAX_IDS, MAX_KEY_LENGTH
 
 #: The largest file in bytes whose tensors are checked when it is opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
 #: The largest number of keys that are examined in a bucket. Of 2**28 buckets of random marks none
 #: reaches twenty.
-MOST_IN_BUCKET = 32
-_NO_POSITIONS = (None,) * MOST_CONTINUATIONS
+MAX_IN_BUCKET = 32
+_NO_POSITIONS = (None,) * MAX_CONTINUATIONS
 _TYPES: Mapping[str, Literal["H", "I"]] = {"U16": "H", "U32": "I"}
 
 
@@ -61,7 +61,7 @@ class _Header:
         A file of another format raises one of the exceptions :data:`hsd_viz.errors.MALFORMED`.
         """
         begin = 8 + int.from_bytes(contents[:8], "little")
-        if begin > MOST_HEADER:
+        if begin > MAX_HEADER:
             raise ValueError("no header is so long")
         if begin > len(contents):
             raise ValueError("the header is longer than the file")
@@ -99,10 +99,10 @@ def _wrong_fact(facts: Mapping[str, Any]) -> str | None:
         if not isinstance(facts.get(name), kind):
             return f"the {name} {facts.get(name)!r:.40}"
     numbers = {
-        "vocabulary_size": (1, MOST_IDS),
-        "bits": (1, MOST_BITS),
-        "longest": (1, MOST_LONGEST),
-        "continuations": (0, MOST_VALUES),
+        "vocabulary_size": (1, MAX_IDS),
+        "bits": (1, MAX_BITS),
+        "longest": (1, MAX_KEY_LENGTH),
+        "continuations": (0, MAX_VALUES),
     }
     for name, (low, high) in numbers.items():
         value = facts.get(name)
@@ -251,8 +251,8 @@ class Index:
             bucket = wanted >> bits
             i = starts[bucket]
             end = starts[bucket + 1]
-            if end > keys or end - i > MOST_IN_BUCKET:  # damaged
-                end = min(keys, i + MOST_IN_BUCKET)
+            if end > keys or end - i > MAX_IN_BUCKET:  # damaged
+                end = min(keys, i + MAX_IN_BUCKET)
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:

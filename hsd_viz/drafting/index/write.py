@@ -10,7 +10,7 @@ import numpy as np
 
 from hsd_viz.disk import write_inside
 from hsd_viz.drafting.index.format import (
-    MOST_VALUES,
+    MAX_VALUES,
     NO_CHECKSUM,
     TENSORS,
     VERSION,
@@ -42,7 +42,7 @@ def write_index(
         UserError: if there are too many values.
     """
     total = len(table.marks) + 2 * len(table.tokens)
-    if total >= MOST_VALUES:
+    if total >= MAX_VALUES:
         raise UserError(
             f"{total} values are too many for one file: reduce its bytes or raise the minimum count"
         )

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from hsd_viz.measure.audit.endpoint import LEAST_PROBABILITY, Completion, Text
+from hsd_viz.measure.audit.endpoint import MIN_PROBABILITY, Completion, Text
 
 #: Prior weights of "no difference" in the bets by token, in observations of a prefix.
 SHRINKAGE = (4.0, 16.0, 64.0)
@@ -99,7 +99,7 @@ def _tilts_of_row(row: tuple[float, tuple[float, ...]] | None) -> tuple[float, .
     if row is None:
         return (0.0,) * len(EXPONENTS)
     probability, whole = row
-    log = math.log(max(LEAST_PROBABILITY, probability))
+    log = math.log(max(MIN_PROBABILITY, probability))
     tilts = []
     for exponent in EXPONENTS:
         mass = sum(p**exponent for p in whole)

@@ -19,7 +19,7 @@ OWN_PARAMETERS = frozenset(
     ("model", "prompt", "max_tokens", "temperature", "logprobs", "seed", "stream", "n")
 )
 #: Value for probabilities that were rounded to 0.
-LEAST_PROBABILITY = 1e-12
+MIN_PROBABILITY = 1e-12
 
 
 Text = tuple[str, ...]
@@ -49,7 +49,7 @@ class Completion:
                 yield None
                 continue
             known = {name: math.exp(min(0.0, log)) for name, log in row.items()}
-            rest = max(LEAST_PROBABILITY, 1 - sum(known.values()))
+            rest = max(MIN_PROBABILITY, 1 - sum(known.values()))
             yield known.get(token, rest), (*known.values(), rest)
 
 

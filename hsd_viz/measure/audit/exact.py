@@ -23,7 +23,7 @@ from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
 from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
-from hsd_viz.settings.ranges import MOST_TOYS, check_range
+from hsd_viz.settings.ranges import MAX_TOY_MODELS, check_range
 
 TOLERANCE = 1e-9
 Decoder = Callable[["Task"], Sequence[int]]
@@ -184,7 +184,7 @@ def exact(
     Raises:
         UserError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
-    check_range("the number of models", models, 1, MOST_TOYS)
+    check_range("the number of models", models, 1, MAX_TOY_MODELS)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
     check_range("the number of instances", instances, 1, 20)

@@ -14,7 +14,7 @@ Part = tuple[Row, Row]
 #: Largest sine of the angle between deviations of the same direction.
 _SAME_DIRECTION = 1e-5
 #: Smallest product of the lengths of two deviations that have a direction.
-_SHORTEST = 1e-18
+_MIN_LENGTH_PRODUCT = 1e-18
 #: The faults that :func:`recognise` recognizes.
 FAULTS = {
     1: "after a rejection the token is drawn from the verifier's row, not from "
@@ -98,7 +98,7 @@ def _is_part_of(deviation: Row, whole: Row) -> bool:
     """Return whether a deviation has the direction of another one, and is at most as long."""
     length = float(np.linalg.norm(deviation))
     most = float(np.linalg.norm(whole))
-    if length * most < _SHORTEST:
+    if length * most < _MIN_LENGTH_PRODUCT:
         return False
     cosine = float(deviation @ whole) / (length * most)
     is_parallel = cosine > 0 and 1 - cosine**2 < _SAME_DIRECTION**2

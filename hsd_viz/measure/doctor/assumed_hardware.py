@@ -8,7 +8,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine, check_setting
-from hsd_viz.latency.law import MOST_CONSIDERED
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.options import Hardware
@@ -76,7 +76,7 @@ def with_hardware(seen: Observation, hardware: Hardware) -> Observation:
         if seen.round is not None:
             # The rest of an observed round is overhead.
             overhead = max(0.0, seen.round - verify - draft)
-    longest = 1 + max(MOST_CONSIDERED, seen.deepest)
+    longest = 1 + max(MAX_PLANNED_LOOKAHEAD, seen.deepest)
     return replace(
         seen,
         curve=tuple(step_ms(target, tokens) for tokens in range(1, longest + 1)),

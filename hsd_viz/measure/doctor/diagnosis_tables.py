@@ -11,11 +11,11 @@ from hsd_viz.measure.doctor.profile import cells_of
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.changes import Change
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.table import MOST_POSITIONS, Table, as_text, rates_as_text
+from hsd_viz.results.table import MAX_POSITIONS, Table, as_text, rates_as_text
 from hsd_viz.text import counted
 
 #: Maximum number of rows of the table of settings.
-MOST_OPTIONS = 6
+MAX_OPTIONS = 6
 #: Number of positions in the table by category.
 CELL_POSITIONS = 4
 
@@ -46,13 +46,13 @@ def shares_table(
 def positions_table(seen: Observation) -> Table | None:
     """Return acceptance by position in the draft."""
     if seen.varied:
-        rates = list(seen.rates)[:MOST_POSITIONS]
+        rates = list(seen.rates)[:MAX_POSITIONS]
         note = (
             "of all drafts, as the engine reports it: drafts have several lengths, which are "
             "unknown, and a draft shorter than k counts as rejected at position k"
         )
     else:
-        rates = seen.rates_by_position()[:MOST_POSITIONS]
+        rates = seen.rates_by_position()[:MAX_POSITIONS]
         note = "of the rounds that drafted k, those that accepted k"
     if not rates:
         return None
@@ -155,7 +155,7 @@ def options_table(
     ranked = sorted(options, key=lambda option: -option.speedup)
     shown = []
     for place, option in enumerate(ranked):
-        if place < MOST_OPTIONS or option in (observed, advised):
+        if place < MAX_OPTIONS or option in (observed, advised):
             shown.append(option)
     drafting = [option for option in shown if option.tokens]
     if len({option.method for option in drafting}) == 1:

@@ -21,7 +21,7 @@ from hsd_viz.records.changes import Change
 from hsd_viz.records.engine_settings import NGRAMS
 
 #: Minimum number of rounds of a record, at which the error of a rate is below 7 points.
-LEAST_ROUNDS = 50
+MIN_ROUNDS = 50
 #: Draft tokens per forward pass below which a drafter counts as drafting rarely.
 RARELY = 0.5
 
@@ -38,7 +38,7 @@ def findings(
         changes: the changes of figures within the record.
     """
     yield from _collapse(changes)
-    if 0 < seen.total < LEAST_ROUNDS:
+    if 0 < seen.total < MIN_ROUNDS:
         return
     yield from _all_accepted(seen)
     if seen.method in NGRAMS:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from hsd_viz.errors import UserError
-from hsd_viz.records.sample import MOST_DRAFT, rates_at
-from hsd_viz.settings.ranges import MOST_BATCH, check_range
+from hsd_viz.records.sample import MAX_DRAFT, rates_at
+from hsd_viz.settings.ranges import MAX_BATCH, check_range
 from hsd_viz.stack import Stack
 
 TIMES = ("step", "verify", "draft", "overhead", "round")
 #: Maximum number of rounds of a record; one with more is damaged.
-MOST_ROUNDS = 10**12
+MAX_ROUNDS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class Observation:
         has_draft = any(depth for depth, _ in self.rounds)
         if not self.rates and not has_draft and self.totals is None:
             raise UserError(f"{self.source} has no round with a draft: there is nothing to explain")
-        check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
-        check_range("the number of rounds", self.total, 0, MOST_ROUNDS)
+        check_range("the longest draft", self.deepest, 1, MAX_DRAFT)
+        check_range("the number of rounds", self.total, 0, MAX_ROUNDS)
         for name in TIMES:
             if (value := getattr(self, name)) is not None:
                 check_range(f"the {name} time", value, 0.0)
-        check_range("the batch", self.batch, 1, MOST_BATCH)
+        check_range("the batch", self.batch, 1, MAX_BATCH)
         if self.step == 0 or self.round == 0:
             raise UserError("the time of a step and of a round must be more than 0")
 
@@ -241,7 +241,7 @@ def even_rates(accepted: float, depth: int) -> tuple[float, ...]:
     """Return P(the first k of ``depth`` tokens are accepted), k = 1, 2, ..., for the constant
     conditional acceptance that accepts ``accepted`` tokens on average.
     """
-    check_range("the longest draft", depth, 1, MOST_DRAFT)
+    check_range("the longest draft", depth, 1, MAX_DRAFT)
     low = 0.0
     high = 1.0
     for _ in range(60):

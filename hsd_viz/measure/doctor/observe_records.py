@@ -15,7 +15,7 @@ from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series, position_drafts
 
 #: Smallest share of forward passes without a draft that is distinguished from prefills.
-LEAST_IDLE = 0.02
+MIN_IDLE = 0.02
 
 
 def from_series(series: Series, source: str) -> Observation:
@@ -242,7 +242,7 @@ def _idle(series: Series, whole: Sample) -> float:
     if passes <= whole.drafts:
         return 0.0
     share = 1 - whole.drafts / passes
-    return share if share >= LEAST_IDLE else 0.0
+    return share if share >= MIN_IDLE else 0.0
 
 
 def _rounds(samples: Sequence[Sample]) -> Counter[tuple[int, int]]:

@@ -17,7 +17,7 @@ from hsd_viz.measure.given_types import Trace
 from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
 from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings, option_group
 from hsd_viz.settings.keywords import documented
-from hsd_viz.settings.ranges import MOST_BATCH, MOST_CONTEXT, MOST_GPUS, Range
+from hsd_viz.settings.ranges import MAX_BATCH, MAX_CONTEXT, MAX_GPUS, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
 
 #: Formats of weights.
@@ -39,7 +39,7 @@ class Known:
         Setting(
             "requests per batch of the run (default: as recorded, else 1)",
             CliOption("N"),
-            Range(1, MOST_BATCH),
+            Range(1, MAX_BATCH),
             noun="the batch",
         ),
     ] = None
@@ -145,7 +145,7 @@ class Hardware:
         Setting(
             "GPUs that share each model",
             CliOption("N"),
-            Range(1, MOST_GPUS),
+            Range(1, MAX_GPUS),
             noun="the number of GPUs",
         ),
     ] = 1
@@ -154,7 +154,7 @@ class Hardware:
         Setting(
             "tokens cached per request, as in 8k",
             CliOption("N", in_k=True, shows_range=False),
-            Range(1, MOST_CONTEXT),
+            Range(1, MAX_CONTEXT),
             noun="the context",
         ),
     ] = 2048

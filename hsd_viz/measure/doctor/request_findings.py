@@ -12,11 +12,11 @@ from hsd_viz.measure.doctor.signs import Finding, Sign
 from hsd_viz.records.changes import trend
 
 #: Minimum number of requests of a compared group, at which the error of the mean is known.
-LEAST_REQUESTS = 10
+MIN_REQUESTS = 10
 #: Minimum difference of two groups in standard errors; chance exceeds it in 1 of 700 records.
 CERTAIN_ERRORS = 3.0
 #: Largest remaining share of the acceptance; a smaller fall may be due to the text.
-MOST_LEFT = 0.7
+MAX_REMAINING = 0.7
 
 FALLS_WITH_CACHED_PREFIXES = Sign(
     name="falls with cached prefixes",
@@ -68,12 +68,12 @@ FALLS_WITH_CONTEXT = Sign(
 
 
 #: Minimum ratio of the contexts of the longest third to those of the shortest third.
-LEAST_RATIO = 2
+MIN_RATIO = 2
 
 
 def _context(requests: Sequence[Served]) -> Iterator[Finding]:
     """Detect that acceptance falls with the context, along a line fitted to all requests."""
-    if len(requests) < 3 * LEAST_REQUESTS:
+    if len(requests) < 3 * MIN_REQUESTS:
         return
     contexts = [request.context or 0.0 for request in requests]
     rates = [request.accepted / request.rounds for request in requests]
@@ -82,7 +82,7 @@ def _context(requests: Sequence[Served]) -> Iterator[Finding]:
     long = requests[len(requests) - len(requests) // 3 :]
     most = short[-1].context or 0
     least = long[0].context or 0
-    if line is None or least < LEAST_RATIO * most:
+    if line is None or least < MIN_RATIO * most:
         return
     left = _left(short, long)
     near, far, errors = line
@@ -99,13 +99,13 @@ def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
     """Return the acceptance of the second group of requests relative to the first; ``None`` if it
     has not certainly fallen.
     """
-    if min(len(before), len(after)) < LEAST_REQUESTS:
+    if min(len(before), len(after)) < MIN_REQUESTS:
         return None
     first = [request.accepted / request.rounds for request in before]
     second = [request.accepted / request.rounds for request in after]
     high = fmean(first)
     low = fmean(second)
     error = (variance(first) / len(first) + variance(second) / len(second)) ** 0.5
-    if high - low > CERTAIN_ERRORS * error and low <= MOST_LEFT * high:
+    if high - low > CERTAIN_ERRORS * error and low <= MAX_REMAINING * high:
         return low / high
     return None

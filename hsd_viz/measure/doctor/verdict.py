@@ -41,7 +41,7 @@ from hsd_viz.measure.doctor.findings import EVERYTHING_ACCEPTED, findings
 from hsd_viz.measure.doctor.loss import IDLE, shares_of_loss, what_limits
 from hsd_viz.measure.doctor.observation import TIMES, Observation
 from hsd_viz.measure.doctor.what_if import (
-    LEAST_GAIN,
+    MIN_GAIN,
     MODELLED,
     Curves,
     Option,
@@ -211,7 +211,7 @@ def _advised(
         return observed
     _, high = diagnosis.speedup.ends or (1.0, 1.0)
     if diagnosis.decided and high < 1:
-        return better if better.speedup > 1 + LEAST_GAIN else off
+        return better if better.speedup > 1 + MIN_GAIN else off
     return better
 
 

@@ -12,7 +12,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from hsd_viz.latency.law import MOST_CONSIDERED
+from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD
 from hsd_viz.latency.speedup import Z, speed_up
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.records.engine_settings import PARALLEL
@@ -22,7 +22,7 @@ from hsd_viz.results.kinds import structure_of
 from hsd_viz.text import counted
 
 #: Smallest gain for which another setting is advised.
-LEAST_GAIN = 0.05
+MIN_GAIN = 0.05
 #: Relative standard error of the times of a hardware model.
 MODELLED = 0.18
 #: Relative error of the ratio of two draft lengths with times of a hardware model.
@@ -30,7 +30,7 @@ RATIO_MODELLED = 0.05
 #: Drafters that can draft more tokens than were observed.
 EXTENDS = ("draft", "eagle", "eagle3")
 #: Minimum number of lines with about the same number of running requests to report a speed.
-LEAST_LINES = 3
+MIN_LINES = 3
 #: Batch sizes for predictions of a hardware model.
 WHAT_IF_BATCHES = (1, 4, 16, 64, 256)
 
@@ -124,7 +124,7 @@ def _further_positions(seen: Observation) -> int:
     extends = seen.deepest > 1 and not seen.by_mean and seen.method in EXTENDS
     if not extends:
         return 0
-    return max(0, min(MOST_CONSIDERED, 2 * seen.deepest) - seen.deepest)
+    return max(0, min(MAX_PLANNED_LOOKAHEAD, 2 * seen.deepest) - seen.deepest)
 
 
 def _resampled_rounds(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +181,7 @@ def tokens_by_length(seen: Observation, curves: Curves | None) -> tuple[Lengths,
     if curves is None or seen.by_mean or has_fixed_length(seen):
         return ()
     lengths = []
-    for length in range(1, min(seen.deepest, MOST_CONSIDERED) + 1):
+    for length in range(1, min(seen.deepest, MAX_PLANNED_LOOKAHEAD) + 1):
         lengths.append(Lengths(length, estimate(curves.tokens[:, length], seen.total)))
     return tuple(lengths)
 
@@ -191,7 +191,7 @@ def other_lengths(
 ) -> Iterator[tuple[Option, bool]]:
     """Yield other draft lengths of the drafter, and whether each is certainly faster.
 
-    A length is certainly faster if it gains :data:`LEAST_GAIN` (plus :data:`RATIO_MODELLED` with
+    A length is certainly faster if it gains :data:`MIN_GAIN` (plus :data:`RATIO_MODELLED` with
     times of a hardware model) in 95 % of the resamples. The times of drafting, and of verification
     beyond a step, grow with the draft; those of verification follow the hardware model if there is
     one.
@@ -210,7 +210,7 @@ def other_lengths(
         longer = grown / np.maximum(grown[:, [seen.deepest]], 1e-12)
     speeds = curves.tokens / (1 + drafted + verification * longer + overhead)
     gains = speeds / speeds[:, [seen.deepest]]
-    least = 1 + LEAST_GAIN + (RATIO_MODELLED if modelled else 0.0)
+    least = 1 + MIN_GAIN + (RATIO_MODELLED if modelled else 0.0)
     certain = (gains[0] >= least) & (np.quantile(gains, 0.05, axis=0) > 1)
     for length in range(1, gains.shape[1]):
         if length == seen.deepest:
@@ -241,7 +241,7 @@ def recorded_batches(seen: Observation) -> Iterator[BatchGain]:
         power = ceil(log2(max(1.0, running)) - 1e-9)
         speeds_by_power.setdefault(power, []).append(speed)
     for power, speeds in sorted(speeds_by_power.items()):
-        if len(speeds) < LEAST_LINES:
+        if len(speeds) < MIN_LINES:
             continue
         most = 2**power
         least = most // 2 + 1 if power else 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hsd_viz.measure.plan.report import Compared, PlannedStack, PlanReport
-from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.estimate import MIN_UNITS
 from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -71,7 +71,7 @@ def _stacks_table(plan: PlanReport) -> Table:
     head = ["stack", "ms/token", "error", "acceptance length"]
     head += [f"{name} forwards/token" for name in plan.models]
     rows: list[list[Value]] = [list(head)]
-    has_intervals = plan.measured_prompts is not None and plan.measured_prompts >= LEAST
+    has_intervals = plan.measured_prompts is not None and plan.measured_prompts >= MIN_UNITS
     for place, stack in enumerate(plan.hierarchies):
         if place < SHOWN or stack.error is not None:
             rows.append(_cells(stack, plan.models, has_intervals))

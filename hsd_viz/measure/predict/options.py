@@ -16,7 +16,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.measure.given_types import Edge
 from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
 from hsd_viz.settings.declare import CliOption, Setting, check_settings
-from hsd_viz.settings.ranges import MOST_BATCH, Range, check_range
+from hsd_viz.settings.ranges import MAX_BATCH, Range, check_range
 
 #: The kind of text, for assumed acceptances.
 Text = Literal["mixed", "chat", "code", "math", "documents"]
@@ -108,7 +108,7 @@ class PredictOptions:
     def __post_init__(self) -> None:
         check_settings(self)
         for sequences in self.batch:
-            check_range("the batch", sequences, 1, MOST_BATCH)
+            check_range("the batch", sequences, 1, MAX_BATCH)
         if self.calibrate is not None and len(self.calibrate) != 2:
             raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
         sources = (self.has_acceptance, self.profile is not None, self.records is not None)

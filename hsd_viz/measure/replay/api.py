@@ -41,7 +41,7 @@ from hsd_viz.settings.ranges import MAX_BUDGET
 from hsd_viz.terminal import Progress, ignore_progress, progress_bar
 
 #: Broken entries before the first request from which a file is not a log.
-MOST_BROKEN = 100_000
+MAX_BROKEN = 100_000
 #: Seconds between two reports of progress.
 SHOW = 0.2
 
@@ -103,7 +103,7 @@ def run(options: ReplayOptions, progress: Progress = ignore_progress) -> ReplayR
 
 def _no_request(log: str | Path, facts: LogFacts) -> BadFile:
     """Return the error of a log without a usable request."""
-    where = f" in its first {MOST_BROKEN:,} records" if facts.broken >= MOST_BROKEN else ""
+    where = f" in its first {MAX_BROKEN:,} records" if facts.broken >= MAX_BROKEN else ""
     why = ""
     if facts.examples:
         number, reason = facts.examples[0]
@@ -126,7 +126,7 @@ def _replay_all(
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
                 facts.add_broken(request)
-                if not facts.requests and facts.broken >= MOST_BROKEN:
+                if not facts.requests and facts.broken >= MAX_BROKEN:
                     break
                 continue
             if facts.requests == options.limit:

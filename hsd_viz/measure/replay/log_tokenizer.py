@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.disk import MAX_JSON, read_text
 from hsd_viz.errors import UserError, no_panics
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer_process import TokenizerProcess
-from hsd_viz.settings.ranges import MOST_IDS
+from hsd_viz.settings.ranges import MAX_IDS
 
 
 class LogTokenizer:
@@ -33,7 +33,7 @@ class LogTokenizer:
             self._encoder, end = _load(self.name)
             self.vocabulary = self._encoder.vocabulary
         self.eos = frozenset({self.vocabulary[end]} if end in self.vocabulary else ())
-        self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
+        self.size = max(self.vocabulary.values(), default=MAX_IDS - 1) + 1
 
     def close(self) -> None:
         """End the process of the tokenizer, if it has one."""
@@ -137,7 +137,7 @@ class _TokenizerConfig(msgspec.Struct):
 def _end_token(file: Path) -> str:
     """Return the token that ends a text, from the configuration beside a tokenizer; "": unknown."""
     try:
-        config = read_text(file.with_name("tokenizer_config.json"), "tokenizer", MOST_JSON)
+        config = read_text(file.with_name("tokenizer_config.json"), "tokenizer", MAX_JSON)
         end = msgspec.json.decode(config, type=_TokenizerConfig).eos_token
     except (UserError, msgspec.DecodeError):
         return ""

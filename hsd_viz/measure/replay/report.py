@@ -15,9 +15,9 @@ from hsd_viz.measure.replay.figures import (
     TokensAbove,
 )
 from hsd_viz.records.engine_settings import USUAL, settings_to_paste
-from hsd_viz.results.estimate import LEAST
+from hsd_viz.results.estimate import MIN_UNITS
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import MOST_POSITIONS, Table, Value, rates_as_text
+from hsd_viz.results.table import MAX_POSITIONS, Table, Value, rates_as_text
 from hsd_viz.text import counted
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ReplayReport(Result):
         best = self.drafters[0]
         pays = "pays most" if best.pays is Pays.YES else "comes first, and does not certainly pay"
         few = ""
-        if self.log.requests < LEAST:
+        if self.log.requests < MIN_UNITS:
             few = f" ({counted(self.log.requests, 'request')}: too few for an interval)"
         return (
             f"{pays}: {best.name}, with {best.mean_acceptance_length.value:.2f} tokens per "
@@ -222,7 +222,7 @@ class ReplayReport(Result):
     def _positions_tables(self) -> Iterator[Table]:
         """Yield the acceptance by position; nothing if no drafter drafted."""
         deepest = max(len(drafter.accepted_by_position) for drafter in self.drafters)
-        depth = min(MOST_POSITIONS, deepest)
+        depth = min(MAX_POSITIONS, deepest)
         if not depth:
             return
         rows = [["accepted at position", *map(str, range(1, depth + 1))]]

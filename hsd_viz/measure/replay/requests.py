@@ -19,7 +19,7 @@ from hsd_viz.records.entries import BrokenEntry, EntryReader
 from hsd_viz.records.sample import RecordedVerification
 
 #: Maximum number of used tokens of a request: the end of the prompt and the start of the output.
-MOST_TOKENS = 32_768
+MAX_TOKENS = 32_768
 #: Token limit for an output that ended before its limit.
 _NO_LIMIT = 2**31
 
@@ -91,9 +91,9 @@ def _request(
     output = tokenizer.ids(answer.content, "output")
     if not output:
         raise UserError("the output is empty")
-    excess = len(prompt) + len(output) - MOST_TOKENS
-    output = output[:MOST_TOKENS]
-    prompt = prompt[max(0, len(prompt) + len(output) - MOST_TOKENS) :]
+    excess = len(prompt) + len(output) - MAX_TOKENS
+    output = output[:MAX_TOKENS]
+    prompt = prompt[max(0, len(prompt) + len(output) - MAX_TOKENS) :]
     return LoggedRequest(
         text=Text("", tuple(prompt), tuple(output)),
         limit=max(_limit(entry, output[-1] in tokenizer.eos), len(output)),

@@ -12,8 +12,8 @@ namespace hsd {
 // Keys and values as panels of int8.hpp: keys [place / 64][dim / 4][64][4], values [dim /
 // 64][place / 4][64][4], each with the scales of its places.
 struct ByteHead {
-    static constexpr int MOST = 16;  // queries at a time: each has two rows of weights
-    static constexpr float MOST_WEIGHT = 16383;
+    static constexpr int MAX_QUERIES = 16;  // queries at a time: each has two rows of weights
+    static constexpr float MAX_WEIGHT = 16383;
 
     int8_t *keys, *values;
     float *key_scales, *value_scales;
@@ -103,7 +103,7 @@ inline ByteRows byte_queries(const Query<float>* queries, int n, float scale, co
 inline void split_weights(const float* weights, int n, float largest, int8_t* high, int8_t* low,
                           int32_t* high_sum, int32_t* low_sum) {
     constexpr int L = LANES<float>;
-    const float by = largest >= SMALLEST ? ByteHead::MOST_WEIGHT / largest : 0.0f;
+    const float by = largest >= MIN_MAGNITUDE ? ByteHead::MAX_WEIGHT / largest : 0.0f;
     i32v high_sums{}, low_sums{};
     for (int i = 0; i < n; i += L) {
         const i32v q = rounded(load(weights + i) * by);
@@ -133,7 +133,7 @@ inline float byte_weights(const View& view, float* scores, const ByteHead& head,
     const float* scales = scales_in_text_order(view, head.value_scales, room);
     float largest;
     const float total = weigh_scaled(scores, scales, view.length(), &largest);
-    *scale = largest >= SMALLEST ? largest / ByteHead::MOST_WEIGHT : 0.0f;
+    *scale = largest >= MIN_MAGNITUDE ? largest / ByteHead::MAX_WEIGHT : 0.0f;
     split_weights(scores, view.length(), largest, high, low, weights.sums + row,
                   weights.sums + row + 1);
     to_cache_order(view, high);
@@ -147,7 +147,7 @@ inline float byte_weights(const View& view, float* scores, const ByteHead& head,
 inline void blend_bytes(const Query<float>* queries, int n, const ByteHead& head, int end,
                         const ByteRows& weights, const float* scales, const float* totals,
                         const float* ones) {
-    alignas(64) float sums[2 * ByteHead::MOST * COLUMNS];
+    alignas(64) float sums[2 * ByteHead::MAX_QUERIES * COLUMNS];
     const int quads = (end + 3) / 4;
     for (int d = 0; d < head.dim; d += COLUMNS) {
         multiply_bytes(head.value(0, d), ones, quads, weights, 0, 2 * n, sums, COLUMNS);
@@ -164,7 +164,7 @@ inline void blend_bytes(const Query<float>* queries, int n, const ByteHead& head
     }
 }
 
-// At most ByteHead::MOST queries.
+// At most ByteHead::MAX_QUERIES queries.
 inline void attend(const Query<float>* queries, int n, float scale, const ByteHead& head,
                    ByteScratch& scratch) {
     const int end = end_of(queries, n);
@@ -185,7 +185,7 @@ inline void attend(const Query<float>* queries, int n, float scale, const ByteHe
     const ByteRows weights{scratch.weights.at_least(2 * n * ld), ld, ones,
                            scratch.weight_sums.at_least(2 * n)};
     float* scales = scratch.weight_scales.at_least(n);
-    float totals[ByteHead::MOST];
+    float totals[ByteHead::MAX_QUERIES];
     for (int m = 0; m < n; ++m)
         totals[m] = byte_weights(queries[m].view, scores + m * ld, head, weights, 2 * m, scales + m,
                                  scratch.ordered);

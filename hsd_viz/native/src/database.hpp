@@ -10,7 +10,7 @@
 
 namespace hsd {
 
-constexpr int MOST_CONTINUATIONS = 8;  // given for one key; an index has at most seven
+constexpr int MAX_CONTINUATIONS = 8;  // given for one key; an index has at most seven
 
 struct Continuation {
     int32_t token;
@@ -22,7 +22,7 @@ struct Match {
     int length;  // of the key
     int n;
     int64_t total;
-    Continuation continuations[MOST_CONTINUATIONS];
+    Continuation continuations[MAX_CONTINUATIONS];
 };
 
 // The CRC-32 (ISO 3309) of zlib, byte by byte.
@@ -43,9 +43,9 @@ struct Tail {
     const int32_t* end;  // tokens are before it
     int size = 0;
 
-    void clear() { size = 0, end = room + MOST_KEY, marked = 0; }
+    void clear() { size = 0, end = room + MAX_KEY_LENGTH, marked = 0; }
     // Tokens are added from the last to the first.
-    void put_before(int32_t token) { room[MOST_KEY - ++size] = token; }
+    void put_before(int32_t token) { room[MAX_KEY_LENGTH - ++size] = token; }
 
     // The mark of the last n tokens: their CRC-32 as little-endian u32.
     uint32_t mark(int n) {
@@ -62,9 +62,9 @@ struct Tail {
     }
 
   private:
-    int32_t room[MOST_KEY];
+    int32_t room[MAX_KEY_LENGTH];
     int marked = 0;  // bit n: marks[n] is known
-    uint32_t marks[MOST_KEY + 1];
+    uint32_t marks[MAX_KEY_LENGTH + 1];
 };
 
 // An index of the positions of a text by the n tokens that end there: the latest position of each
@@ -169,7 +169,7 @@ class Context {
     // The longest match, of up to `cap` tokens, among the positions from `place` on, and the
     // continuations of its latest occurrences.
     void count(const Places& places, int place, const int32_t* end, int cap, Match& match) const {
-        int length = 0, found = 0, latest[MOST_CONTINUATIONS];
+        int length = 0, found = 0, latest[MAX_CONTINUATIONS];
         for (; place >= 0; place = places.before(place)) {
             int same = places.n;
             while (same < cap && same <= place && text_[place - same] == end[-1 - same]) ++same;

@@ -59,8 +59,8 @@ class Drafter {
 
     // Whether the settings are valid.
     static bool accepts(const DrafterSettings& settings) {
-        return settings.longest >= 1 && settings.longest <= MOST_KEY &&
-               settings.recent <= MOST_CONTINUATIONS && settings.longest_bucket < MOST_BUCKETS;
+        return settings.longest >= 1 && settings.longest <= MAX_KEY_LENGTH &&
+               settings.recent <= MAX_CONTINUATIONS && settings.longest_bucket < MAX_BUCKETS;
     }
     // Whether `budget` nodes can be drafted after the last n tokens of a text of `length` tokens:
     // they must include all tokens that were not emitted.

@@ -7,7 +7,7 @@ namespace hsd {
 // Keys are in blocks of LANES positions, [block][dim][LANES], so that a vector holds a score of
 // each; values are in rows.
 template <class T> struct FloatHead {
-    static constexpr int MOST = 1;
+    static constexpr int MAX_QUERIES = 1;
 
     T *keys, *values;
     int dim, row;
@@ -65,7 +65,7 @@ void blend_all(int from, int to, int n, S&& scalar, F&& line, T* out, bool more)
     for (; from < to; from += L) blend<T, 1>(n, scalar, vector, out + from, more);
 }
 
-// At most FloatHead::MOST queries: one.
+// At most FloatHead::MAX_QUERIES queries: one.
 template <class T>
 void attend(const Query<T>* query, int, T scale, const FloatHead<T>& head,
             FloatScratch<T>& scratch) {

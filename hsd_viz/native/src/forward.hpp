@@ -190,17 +190,17 @@ template <class T, class W> class Sequence : public Session {
     void attention(const Rows& rows, const Memory& memory, int h, int start, int end, T* out,
                    size_t ldo) {
         static thread_local HeadScratch<T, W> scratch;
-        constexpr int MOST = Head<T, W>::MOST;
+        constexpr int MAX_QUERIES = Head<T, W>::MAX_QUERIES;
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         const Head<T, W> c = head(memory, h, capacity_);
-        Query<T> queries[MOST];
+        Query<T> queries[MAX_QUERIES];
         int waiting = 0;
         for (int m = start; m < end; ++m) {
             for (int g = 0; g < group; ++g) {
                 const size_t column = (size_t)(h * group + g) * dim;
                 queries[waiting++] = {rows.row(m) + column, out + (m - rows.first) * ldo + column,
                                       views_[m]};
-                if (waiting < MOST && !(m == end - 1 && g == group - 1)) continue;
+                if (waiting < MAX_QUERIES && !(m == end - 1 && g == group - 1)) continue;
                 attend(queries, waiting, (T)s_.scale, c, scratch);
                 waiting = 0;
             }

@@ -21,7 +21,7 @@ enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, Q
 constexpr int PREFILL_CHUNK = 512;
 
 // The most tokens of a key that a database of the drafter has.
-constexpr int MOST_KEY = 16;
+constexpr int MAX_KEY_LENGTH = 16;
 
 // The shape of a model.
 struct ModelShape {

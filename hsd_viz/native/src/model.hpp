@@ -186,7 +186,7 @@ template <class T, class W> struct Weights : Model {
     std::vector<int32_t> head_tokens;  // of a reduced head; empty: the whole vocabulary
 
     explicit Weights(const ModelShape& s) : shape(s), layers(s.layers) {
-        if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::LARGEST_DIM)
+        if (std::is_same_v<W, grouped> && s.head_dim > ShortHead::MAX_DIM)
             raise(std::invalid_argument("a head has more than 512 numbers"));
         const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim,
                   wide = (int)round_up(s.inner, WIDE<T, W>);

@@ -6,7 +6,7 @@
 
 namespace hsd {
 
-constexpr int MOST_BUCKETS = 16;
+constexpr int MAX_BUCKETS = 16;
 
 // The kinds of the drafter's databases: context, semantic, or an index file.
 enum class Origin { TEXT, STATES, FILE };
@@ -16,8 +16,8 @@ struct Asked {
     Origin origin;
     IndexFile file;
     double discount;
-    double priors[MOST_BUCKETS], rates[MOST_BUCKETS], hits[MOST_BUCKETS] = {},
-                                                      expected[MOST_BUCKETS] = {};
+    double priors[MAX_BUCKETS], rates[MAX_BUCKETS], hits[MAX_BUCKETS] = {},
+                                                    expected[MAX_BUCKETS] = {};
 
     void observe(const DrafterSettings& settings, int bucket, double share, bool hit) {
         const double seen = hits[bucket] += hit, total = expected[bucket] += share;

@@ -12,10 +12,10 @@ namespace hsd {
 // Keys are [place / 32][dim / 2][32][2], values [dim / 32][place / 2][32][2]; each position has a
 // scale.
 struct ShortHead {
-    static constexpr int MOST = 12;  // queries at a time
-    static constexpr float MOST_KEY = 2047, MOST_WEIGHT = 16383;
+    static constexpr int MAX_QUERIES = 12;  // queries at a time
+    static constexpr float MAX_KEY = 2047, MAX_WEIGHT = 16383;
     // Sums over a head fit into 32 bits: 2047 * 2047 * 512; so do 16383 * 2047 * 2 * SHORT_BLOCK.
-    static constexpr int LARGEST_DIM = 512;
+    static constexpr int MAX_DIM = 512;
 
     int16_t *keys, *values;
     float *key_scales, *value_scales;
@@ -53,10 +53,10 @@ struct ShortHead {
 
     void put(int place, const float* k, const float* v, Scratch<int8_t>& room) {
         int16_t* q = (int16_t*)room.at_least(round_up(dim, 2) * sizeof(int16_t));
-        key_scales[place] = quantise_shorts(k, dim, MOST_KEY, q, 2);
+        key_scales[place] = quantise_shorts(k, dim, MAX_KEY, q, 2);
         int16_t* to = key(place);
         for (int i = 0; i < pairs(); ++i) std::memcpy(to + i * SHORT_COLUMNS * 2, q + 2 * i, 4);
-        value_scales[place] = quantise_shorts(v, dim, MOST_KEY, q, 2);
+        value_scales[place] = quantise_shorts(v, dim, MAX_KEY, q, 2);
         for (int d = 0; d < dim; ++d) *value(place, d) = q[d];
     }
     void move(int from, int to) {
@@ -88,7 +88,7 @@ inline const int16_t* short_queries(const Query<float>* queries, int n, float sc
     float* scaled = scratch.scaled.at_least(head.dim);
     for (int m = 0; m < n; ++m) {
         for (int d = 0; d < head.dim; ++d) scaled[d] = queries[m].q[d] * scale;
-        scales[m] = quantise_shorts(scaled, head.dim, ShortHead::MOST_KEY, rows + m * depth, 2);
+        scales[m] = quantise_shorts(scaled, head.dim, ShortHead::MAX_KEY, rows + m * depth, 2);
     }
     return rows;
 }
@@ -116,9 +116,9 @@ inline float short_weights(const View& view, float* scores, const ShortHead& hea
     const float* scales = scales_in_text_order(view, head.value_scales, ordered);
     float largest;
     const float total = weigh_scaled(scores, scales, n, &largest);
-    const bool some = largest >= SMALLEST;
-    const float by = some ? ShortHead::MOST_WEIGHT / largest : 0.0f;
-    *scale = some ? largest / ShortHead::MOST_WEIGHT : 0.0f;
+    const bool some = largest >= MIN_MAGNITUDE;
+    const float by = some ? ShortHead::MAX_WEIGHT / largest : 0.0f;
+    *scale = some ? largest / ShortHead::MAX_WEIGHT : 0.0f;
     for (int i = 0; i < n; i += L)
         *(i16half*)(weights + i) = __builtin_convertvector(rounded(load(scores + i) * by), i16half);
     std::fill(weights + n, weights + room, int16_t(0));
@@ -131,7 +131,7 @@ inline float short_weights(const View& view, float* scores, const ShortHead& hea
 inline void blend_shorts(const Query<float>* queries, int n, const ShortHead& head, int end,
                          const int16_t* weights, size_t ld, const float* scales,
                          const float* totals) {
-    alignas(64) float sums[ShortHead::MOST * SHORT_COLUMNS];
+    alignas(64) float sums[ShortHead::MAX_QUERIES * SHORT_COLUMNS];
     const int pairs = (end + 1) / 2;
     for (int d = 0; d < head.dim; d += SHORT_COLUMNS) {
         by_rows(n, [&](auto count, int m) {
@@ -148,20 +148,20 @@ inline void blend_shorts(const Query<float>* queries, int n, const ShortHead& he
     }
 }
 
-// At most ShortHead::MOST queries.
+// At most ShortHead::MAX_QUERIES queries.
 inline void attend(const Query<float>* queries, int n, float scale, const ShortHead& head,
                    ShortScratch& scratch) {
     const int end = end_of(queries, n);
     const size_t whole = round_up(end, SHORT_COLUMNS);
     const size_t ld = whole + 64;  // of scores and weights: soft-max reads a vector more
 
-    float query_scales[ShortHead::MOST];
+    float query_scales[ShortHead::MAX_QUERIES];
     const int16_t* rows = short_queries(queries, n, scale, head, query_scales, scratch);
     float* scores = scratch.scores.at_least(n * ld);  // [n][place]
     score_shorts(rows, query_scales, n, head, whole, scores, ld);
 
     int16_t* weights = scratch.weights.at_least(n * ld);
-    float weight_scales[ShortHead::MOST], totals[ShortHead::MOST];
+    float weight_scales[ShortHead::MAX_QUERIES], totals[ShortHead::MAX_QUERIES];
     for (int m = 0; m < n; ++m)
         totals[m] = short_weights(queries[m].view, scores + m * ld, head, weights + m * ld, ld,
                                   weight_scales + m, scratch.ordered);

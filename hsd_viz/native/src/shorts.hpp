@@ -40,11 +40,11 @@ INLINE i16v pair_of(const int16_t* x) {
 
 // Quantise a row x [n]: q = round(x * (most / largest)), ties to even. Returns the scale largest /
 // most. The row is padded with zeros to a multiple of `whole`. A row whose numbers are all below
-// SMALLEST becomes zeros.
+// MIN_MAGNITUDE becomes zeros.
 inline float quantise_shorts(const float* x, int n, float most, int16_t* q, int whole) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);
-    const bool some = largest >= SMALLEST;
+    const bool some = largest >= MIN_MAGNITUDE;
     const float by = some ? most / largest : 0.0f;
     int i = 0;
     for (; i + L <= n; i += L)

@@ -173,7 +173,7 @@ template <class T> INLINE T largest_lane(vec<T> v) {
 INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
 // A row whose numbers are all smaller than this is quantised to zeros.
-constexpr float SMALLEST = 1e-30f;
+constexpr float MIN_MAGNITUDE = 1e-30f;
 
 // The largest magnitude of x [n].
 inline float largest_of(const float* x, int n) {

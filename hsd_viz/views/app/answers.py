@@ -20,7 +20,7 @@ from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.view import as_widget, figure_part, registered
 
 #: Maximum number of runs of a comparison.
-MOST_COMPARED = 3
+MAX_COMPARED = 3
 
 
 def answer(asked: PageRequest) -> Answer:
@@ -90,7 +90,7 @@ def _compared(runs: Any) -> list[Trace]:
     """
     if not isinstance(runs, list) or len(runs) < 2:
         raise UserError("no runs to save: select two or three")
-    return [run_data.trace_from(run) for run in runs[:MOST_COMPARED]]
+    return [run_data.trace_from(run) for run in runs[:MAX_COMPARED]]
 
 
 def _dashed(words: str, most: int) -> str:

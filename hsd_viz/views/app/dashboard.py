@@ -54,7 +54,7 @@ from hsd_viz.views.view import BundleWidget, registered
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
 #: Maximum number of concurrent requests of a page.
-MOST_REQUESTS = 16
+MAX_REQUESTS = 16
 #: Name of the trace that :func:`dashboard` is given.
 GIVEN = "given"
 
@@ -132,8 +132,8 @@ class App(BundleWidget):
             if running := self._cancels.get(key):
                 running.set()
             return
-        if len(self._cancels) >= MOST_REQUESTS:
-            busy = f"this page has {MOST_REQUESTS} requests in progress: wait for one to end"
+        if len(self._cancels) >= MAX_REQUESTS:
+            busy = f"this page has {MAX_REQUESTS} requests in progress: wait for one to end"
             self._fail(key, UserError(busy), content)
             return
         self._cancels[key] = cancelled = threading.Event()

@@ -18,7 +18,7 @@ from hsd_viz.views.page_data import ABOUT
 #: Names of the fields of a decode request that are options of the decode.
 OPTIONS = (*decoding_settings(), "chat")
 #: Maximum length of a parent's run name and token text, in characters; longer ones are cut.
-MOST_TEXT = 200
+MAX_TEXT = 200
 
 
 class ParentRun(msgspec.Struct):
@@ -36,7 +36,7 @@ class ParentRun(msgspec.Struct):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parent in the form of the meta of a trace."""
-        return {"run": self.run[:MOST_TEXT], "token": self.token, "text": self.text[:MOST_TEXT]}
+        return {"run": self.run[:MAX_TEXT], "token": self.token, "text": self.text[:MAX_TEXT]}
 
 
 class PageDecode(msgspec.Struct):

@@ -19,7 +19,7 @@ from hsd_viz.trace import Event, Stage
 from hsd_viz.views.app.messages import PageDecode
 
 #: Maximum number of threads of a page's decode: small models do not profit from more.
-MOST_THREADS = 8
+MAX_THREADS = 8
 
 
 class PageEngine:
@@ -80,7 +80,7 @@ class PageEngine:
             # The options check it.
             dtype=cast("DType | None", request.dtype or None),
             # Leave cores for the page and the browser.
-            threads=min(MOST_THREADS, max(1, (os.cpu_count() or 2) // 2)),
+            threads=min(MAX_THREADS, max(1, (os.cpu_count() or 2) // 2)),
             databases=folder,
             allow_models=self._access.models is None,
         )

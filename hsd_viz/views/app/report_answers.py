@@ -13,7 +13,7 @@ from hsd_viz.views.page_data import FIRST_REPORT, PREDICTED, saved_reports
 from hsd_viz.views.view import figure_part
 
 #: Maximum number of digits of the number of GPUs.
-MOST_DIGITS = 10
+MAX_DIGITS = 10
 
 
 def prediction(asked: PageRequest) -> Answer:
@@ -33,7 +33,7 @@ def prediction(asked: PageRequest) -> Answer:
     )
     if models not in PREDICTED.values():
         raise UserError(f"unknown models {models!r}")
-    if not tp.isascii() or not tp.isdecimal() or len(tp) > MOST_DIGITS:
+    if not tp.isascii() or not tp.isdecimal() or len(tp) > MAX_DIGITS:
         raise UserError(f"the number of GPUs is {tp!r:.40}: expected a whole number")
     plan = predict(
         gpu,

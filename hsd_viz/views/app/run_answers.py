@@ -79,7 +79,7 @@ class RunDiagnosisSpec(TypedDict):
 
 
 #: Minimum share of the loss of a shown cause.
-LEAST_SHARE = 0.005
+MIN_SHARE = 0.005
 
 
 def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
@@ -87,7 +87,7 @@ def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
     is_known = diagnosis.speedup.value is not None
     causes: list[_ShownCause] = []
     for cause, share in sorted(diagnosis.shares.items(), key=lambda item: -item[1]):
-        if share >= LEAST_SHARE:
+        if share >= MIN_SHARE:
             causes.append({"name": name_of(cause), "share": share})
     tables: list[_ShownTable] = []
     for table in diagnosis.tables():

@@ -33,7 +33,7 @@ GONE, LOOK = 600, 30
 ENDING = 10
 #: Name of a kernel's socket in the temporary folder, and maximum length of a socket's path in
 #: bytes (macOS; Linux allows 107).
-KERNEL_SOCKET, LONGEST_SOCKET = (
+KERNEL_SOCKET, MAX_SOCKET_PATH = (
     "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000",
     103,
 )
@@ -193,7 +193,7 @@ def command(
         recorded.write_bytes(gzip.compress(first.to_html().encode()))
         arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
-    if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
+    if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= MAX_SOCKET_PATH:
         # Sockets in a folder of this user instead of ports that other accounts can reach.
         arguments.append("--KernelManager.transport=ipc")
     environment["JUPYTER_PATH"] = os.pathsep.join(

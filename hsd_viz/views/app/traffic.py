@@ -40,13 +40,13 @@ COSTS = {
     "round": "The time of a round costs most",
 }
 #: Maximum number of draft lengths in a chart, besides the present one.
-MOST_COLUMNS = 12
+MAX_COLUMNS = 12
 #: Names of drafters in serving engines.
 ENGINE_METHODS = {"lookup": "ngram", "suffix": "suffix"}
 #: Tokens per pass from which the answer explains why a drafter does not pay.
-LEAST_GAIN = 1.5
+MIN_GAIN = 1.5
 #: Minimum share of the loss of a shown cause.
-LEAST_SHARE = 0.005
+MIN_SHARE = 0.005
 
 
 def diagnosis_part(diagnosis: Diagnosis, engine: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _lines_of_losses(report: ReplayReport) -> list[str]:
     lines = []
     for drafter in report.drafters:
         length = drafter.mean_acceptance_length.value or 0.0
-        if drafter.pays is not Pays.NO or length < LEAST_GAIN or not drafter.rounds:
+        if drafter.pays is not Pays.NO or length < MIN_GAIN or not drafter.rounds:
             continue
         lines.append(
             f"{drafter.name}: {length:.2f} tokens per pass, yet {drafter.speedup.value:.2f} ×: it "
@@ -238,7 +238,7 @@ def _settings(diagnosis: Diagnosis) -> tuple[str, str, list[SettingSpec]]:
     if len(drafting) > 1 and len({option.method for option in drafting}) == 1:
         return "speed-up", "×", _by_speed(diagnosis, drafting)
     settings = []
-    for length in diagnosis.lengths[:MOST_COLUMNS]:
+    for length in diagnosis.lengths[:MAX_COLUMNS]:
         per_pass = length.tokens_per_pass
         settings.append(_setting(length.tokens, per_pass, present=length.tokens == deepest))
     return "tokens per pass", "", settings
@@ -251,7 +251,7 @@ def _by_speed(diagnosis: Diagnosis, drafting: Sequence[Option]) -> list[SettingS
     for option in sorted(drafting, key=lambda option: option.tokens):
         is_present = option == diagnosis.observed
         is_best = option == diagnosis.advised
-        if option.tokens > min(MOST_COLUMNS, max(shown)) and not (is_present or is_best):
+        if option.tokens > min(MAX_COLUMNS, max(shown)) and not (is_present or is_best):
             continue
         value = diagnosis.speedup if is_present else Estimate(option.speedup)
         settings.append(
@@ -285,7 +285,7 @@ def _acceptance(diagnosis: Diagnosis) -> list[float]:
     """Return the acceptance by position in the draft."""
     seen = diagnosis.observation
     rates = seen.rates if seen.varied else seen.rates_by_position()
-    return [float(rate) for rate in list(rates)[:MOST_COLUMNS]]
+    return [float(rate) for rate in list(rates)[:MAX_COLUMNS]]
 
 
 def _losses(diagnosis: Diagnosis) -> list[LossSpec]:
@@ -294,7 +294,7 @@ def _losses(diagnosis: Diagnosis) -> list[LossSpec]:
     steps_by_cause = seen.parts()
     losses = []
     for cause, share in diagnosis.shares.items():
-        if share < LEAST_SHARE:
+        if share < MIN_SHARE:
             continue
         steps = steps_by_cause.get(cause)
         ms = None if steps is None or seen.step is None else steps * seen.step

@@ -14,7 +14,7 @@ from hsd_viz.views.app.question import Answer, PageRequest, Part, files_of
 #: Value of the tokenizer setting for an opened tokenizer file.
 OWN = "own"
 #: Maximum number of drafters of a replay.
-MOST_DRAFTERS = 32
+MAX_DRAFTERS = 32
 
 
 #: File names of the examples: a record of a server, and a log of its texts.
@@ -106,8 +106,8 @@ def replay(asked: PageRequest) -> Answer:
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
     if not names:
         raise UserError("no drafters: write one per line")
-    if len(names) > MOST_DRAFTERS:
-        raise UserError(f"{len(names)} drafters are too many: at most {MOST_DRAFTERS}")
+    if len(names) > MAX_DRAFTERS:
+        raise UserError(f"{len(names)} drafters are too many: at most {MAX_DRAFTERS}")
     # The example is a log of texts, not of token ids.
     tokenizer = (options.get("tokenizer") or None) if asked.files else TARGET
 

@@ -160,7 +160,7 @@ def test_broken_records_are_counted_and_reports_hold_no_text(tmp_path):
 
 
 def test_a_file_of_many_records_without_a_request_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("hsd_viz.measure.replay.api.MOST_BROKEN", 3)
+    monkeypatch.setattr("hsd_viz.measure.replay.api.MAX_BROKEN", 3)
     good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
     late = write(tmp_path / "late.jsonl", 0, 0, 0, good)
     with pytest.raises(ValueError, match="no usable request in its first 3 records; record 1: "):

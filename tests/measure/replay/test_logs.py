@@ -102,7 +102,7 @@ def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
     (end,) = TOKENIZER.eos
     entries = [{"prompt_ids": [9] * 30, "output_ids": [5] * 30, "max_new_tokens": 40}]
     entries += [{"prompt_ids": [9], "output_ids": [5, end]}]
-    monkeypatch.setattr("hsd_viz.measure.replay.requests.MOST_TOKENS", 50)
+    monkeypatch.setattr("hsd_viz.measure.replay.requests.MAX_TOKENS", 50)
     one, two = read(write(tmp_path / "log.jsonl", *entries))
     assert len(one.text.prompt) == 20
     assert len(one.text.output) == 30
@@ -194,7 +194,7 @@ def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     *items, last = read(path)
     assert len(items) > 100
     assert "cannot be read further" in last.why
-    monkeypatch.setattr("hsd_viz.records.entries.MOST_BYTES", 100_000)
+    monkeypatch.setattr("hsd_viz.records.entries.MAX_BYTES", 100_000)
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
     one, broken = read(path)
     assert type(one) is LoggedRequest
