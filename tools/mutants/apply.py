@@ -2,9 +2,10 @@
 
 ``python -m tools.mutants [--only PACKAGE ...]`` takes the faults of a package (C++ is in
 ``native``), of a module beside the packages (``disk``) or of a folder beside ``hsd_viz`` (``js``);
-by default all. Exit code 1: a test passed in spite of a fault, failed without one, or a text was
-not found exactly once; 2: an unknown package, or one without faults. The C++ library of a fault is
-compiled with little optimization, into a folder that goes with the copy.
+by default all. A fault is killed if its test fails, ends its process or does not end. Exit code 1:
+a test passed in spite of a fault, failed without one, or a text was not found exactly once; 2: an
+unknown package, or one without faults. The C++ library of a fault is compiled with little
+optimization, into a folder that goes with the copy.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,17 +24,18 @@ from pathlib import Path
 
 from tools.mutants.lists import ROOT, Mutant, read_mutants
 
-#: Seconds for one run of tests.
+#: Seconds for one run of tests, after which they count as endless.
 PATIENCE = 600
 #: Tests that do not run, as on a machine that is too busy to start them, are started so many times.
 ATTEMPTS = 2
 _LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
 
 
-def passes(tests: list[str], root: Path) -> bool:
+def passes(tests: list[str], root: Path, patience: float = PATIENCE) -> bool:
     """Return whether tests of one kind pass in the project at ``root``.
 
-    A test that ends its process does not pass: a fault of compiled code can do that.
+    Tests that end their process do not pass, a fault of compiled code can do that; nor do tests
+    that take longer than ``patience``, in seconds.
 
     Raises:
         ValueError: if they do not run, twice.
@@ -47,17 +50,43 @@ def passes(tests: list[str], root: Path) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
     for _ in range(ATTEMPTS):
-        process = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE
-        )
-        output = process.stdout + process.stderr
-        if process.returncode < 0:
+        try:
+            code, output = _run(command, folder, environment, patience)
+        except subprocess.TimeoutExpired:
             return False
-        all_skipped = " skipped" in output and " passed" not in output and not process.returncode
-        if process.returncode in (0, 1) and not all_skipped:
-            return process.returncode == 0
+        if code < 0:
+            return False
+        all_skipped = " skipped" in output and " passed" not in output and not code
+        if code in (0, 1) and not all_skipped:
+            return code == 0
     reason = (output.strip().splitlines() or ["no output"])[-1]
     raise ValueError(f"{tests[0]} does not run: {reason}")
+
+
+def _run(
+    command: list[str], folder: Path, environment: dict[str, str], patience: float
+) -> tuple[int, str]:
+    """Run a command, and return its exit code with its output.
+
+    Raises:
+        TimeoutExpired: if it takes longer than ``patience``; its processes are killed.
+    """
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, output
 
 
 def unfit(mutants: list[Mutant], root: Path) -> dict[str, str]:
@@ -68,7 +97,7 @@ def unfit(mutants: list[Mutant], root: Path) -> dict[str, str]:
     tests = [*dict.fromkeys(mutant.test for mutant in mutants)]
     python = [test for test in tests if not test.startswith("js/")]
     together = False
-    with contextlib.suppress(ValueError, subprocess.TimeoutExpired):
+    with contextlib.suppress(ValueError):
         together = bool(python) and passes(python, root)
     reasons: dict[str, str] = {}
     for test in tests:
@@ -77,19 +106,19 @@ def unfit(mutants: list[Mutant], root: Path) -> dict[str, str]:
         try:
             if not passes([test], root):
                 reasons[test] = f"fails without the fault: {test}"
-        except (ValueError, subprocess.TimeoutExpired) as error:
+        except ValueError as error:
             reasons[test] = str(error)
     return reasons
 
 
-def verdict(mutant: Mutant, root: Path) -> str:
+def verdict(mutant: Mutant, root: Path, patience: float = PATIENCE) -> str:
     """Return what the test of a fault says of it; the project at ``root`` is left as it was."""
     path = root / mutant.file
     source = path.read_text(encoding="utf-8")
     try:
         path.write_text(mutant.applied(source), encoding="utf-8")
-        return "survived" if passes([mutant.test], root) else "killed"
-    except (ValueError, subprocess.TimeoutExpired) as error:
+        return "survived" if passes([mutant.test], root, patience) else "killed"
+    except ValueError as error:
         return str(error)
     finally:
         path.write_text(source, encoding="utf-8")
