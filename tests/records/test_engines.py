@@ -23,7 +23,7 @@ from hsd_viz.trace.export import aiperf_record
 from hsd_viz.views.run_data import read_trace
 from tests.rows import column
 
-RECORDS = Path(__file__).parent / "files"
+RECORDS = Path(__file__).resolve().parents[1] / "fixtures" / "records"
 
 
 @dataclass(frozen=True)
