@@ -75,10 +75,14 @@ class DatabaseDrafter(Drafter):
         temperature: the sampling temperature of the target. The higher it is, the lower is the
             initial trust in proposals.
         longest: the largest key length in the context database, in tokens.
+
+    Attributes:
+        trust: the trust in each database, which a run begins with its priors.
     """
 
     name = DATABASE
     nodes = 24
+    trust: Trust
 
     def __init__(
         self,
@@ -103,7 +107,7 @@ class DatabaseDrafter(Drafter):
     def start(self, prompt: Sequence[int]) -> None:
         self._context = ContextDatabase(self.longest)
         self._semantic = SemanticDatabase()
-        self._trust = Trust(self.sources, self.temperature)
+        self.trust = Trust(self.sources, self.temperature)
         #: An adapter per source, in the order of ``sources``.
         self._adapters = [self._adapter(number) for number in range(len(self.sources))]
         #: The drafts proposed since the last :meth:`extend`.
@@ -125,7 +129,7 @@ class DatabaseDrafter(Drafter):
     def _adapter(self, number: int) -> DatabaseAdapter:
         """Return the adapter that queries the database of a source."""
         name = self.sources[number]
-        rates = self._trust.rates[number]
+        rates = self.trust.rates[number]
         discount = DISCOUNTS[name]
         if name == "context":
             return ContextAdapter(number, rates, discount, self._context)
@@ -260,7 +264,7 @@ class DatabaseDrafter(Drafter):
         """Count the hits and misses of the answers at the position of an emitted token."""
         for answer in proposals.answers:
             hit = answer.has(emitted)
-            self._trust.observe(answer.database, answer.bucket, answer.expected, hit)
+            self.trust.observe(answer.database, answer.bucket, answer.expected, hit)
             if hit:
                 break
 

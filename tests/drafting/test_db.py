@@ -124,7 +124,7 @@ def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     sure = Says((5, 1000))
     far = Says((6, 1000))
     drafter = started({"model": sure, "statistics": far}, costs=0.3)
-    drafter._trust.rates[0][:] = [1.0] * 9
+    drafter.trust.rates[0][:] = [1.0] * 9
     tree = drafter.draft([1, 2], 8)
     assert far.asked == 0
     assert len(tree) == 8
@@ -170,7 +170,7 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
     assert len(started(weak, costs=curve).draft([1], 16)) == 4
     sure = {"model": Says((5, 10**6))}
     drafter = started(sure, costs=curve)
-    drafter._trust.rates[0][:] = [1.0] * 9
+    drafter.trust.rates[0][:] = [1.0] * 9
     assert len(drafter.draft([1], 8)) == 4, "five tokens for a step beat nine for 2.3"
     assert len(drafter.draft([1], 16)) == 16, "seventeen for 3.1 beat both"
 
@@ -180,7 +180,7 @@ def test_weak_tokens_are_taken_where_the_curve_is_flat():
     # (1.77 tokens for 1.6 steps).
     answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
     drafter = started({"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
-    drafter._trust.rates[0][:] = [1.0] * 9
+    drafter.trust.rates[0][:] = [1.0] * 9
     assert drafter.draft([1], 3).tokens == [5, 6, 7]
     assert drafter.draft([1], 1).why_empty == "not worth it"
 
@@ -209,7 +209,7 @@ def test_a_drafter_learns_from_what_was_emitted():
 @pytest.mark.parametrize("answers", [[(5, 1)], [(5, 3)], [(5, 7), (6, 7), (7, 3)]])
 def test_nothing_is_certain(answers):
     drafter = started({"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
-    for rates in drafter._trust.rates:
+    for rates in drafter.trust.rates:
         rates[:] = [MAX_RATE] * 9
     tree = drafter.draft([1], 30)
     assert len(tree) == 30
@@ -219,13 +219,13 @@ def test_nothing_is_certain(answers):
 
 def test_drafts_after_refused_tokens_teach_nothing():
     drafter = started({"model": Says((5, 10))}, [1])
-    rates = list(drafter._trust.rates[0])
+    rates = list(drafter.trust.rates[0])
     drafter.draft([1, 2, 3], 8)
     drafter.extend([2, 4, 5])
-    assert drafter._trust.rates[0] == rates
+    assert drafter.trust.rates[0] == rates
     drafter.draft([1, 2, 4, 5, 6], 8)
     drafter.extend([6, 5])
-    assert drafter._trust.rates[0][2] > rates[2]
+    assert drafter.trust.rates[0][2] > rates[2]
 
 
 def test_a_named_database_that_is_absent_is_refused():

@@ -33,7 +33,7 @@ def drafter(rate: float, **databases: Says) -> DatabaseDrafter:
     """Return a drafter with equal trust in all answers, for which verified tokens cost nothing."""
     made = DatabaseDrafter(tuple(databases), databases, costs=None)
     made.start(())
-    for rates in made._trust.rates:
+    for rates in made.trust.rates:
         rates[:] = [rate] * len(rates)
     return made
 

@@ -179,10 +179,10 @@ def test_db_drafts_by_tokens_alone_after_tokens_that_were_not_emitted():
 
 def test_db_learns_how_far_to_trust_a_band():
     made = drafter("db", ("semantic",), TEXT, STATES)
-    before = made._trust.rates[0][8]
+    before = made.trust.rates[0][8]
     made.draft(TEXT, 3)
     made.extend([8])
-    assert made._trust.rates[0][8] > before
+    assert made.trust.rates[0][8] > before
 
 
 def test_hd_drafts_four_tokens_from_the_similar_state():

@@ -104,7 +104,7 @@ def _stack_block(
         token_identical_to_plain=identical,
         state=measurement.states.get(name),
         runtime=outputs[0].runtime if outputs else None,
-        profile=_profile(rounds) if rounds else None,
+        profile=round_profile(rounds) if rounds else None,
     )
 
 
@@ -122,7 +122,7 @@ def _block(
     return PromptFigures(whole=whole, low_repetition=low)
 
 
-def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile:
+def round_profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile:
     """Return the median microseconds of each part of a target round, forward passes first, and the
     part's share of the total.
     """

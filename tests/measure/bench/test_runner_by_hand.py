@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from hsd_viz.measure.bench.block import RoundPart, RoundProfile
-from hsd_viz.measure.bench.figures import _profile
+from hsd_viz.measure.bench.figures import round_profile
 from hsd_viz.measure.bench.output import Output, from_trace, median_of, round_parts
 from hsd_viz.measure.bench.runner import ask
 from hsd_viz.prompts.suites import Prompt
@@ -111,7 +111,7 @@ def test_a_profile_by_hand():
         {"forward target": 5_000, "rest": 1_000},
     ]
     # 20 us in all: 15 of passes, 2 of drafting (in one round of three), 3 of the rest.
-    assert _profile(rounds) == RoundProfile(
+    assert round_profile(rounds) == RoundProfile(
         rounds=3,
         round_us=6.0,
         parts={
