@@ -1,6 +1,14 @@
 """``hsd-viz bench`` and ``plan`` on the shipped models."""
 
+from __future__ import annotations
+
+import contextlib
+import io
 import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,30 +26,31 @@ SUITE = "def one(a, b):\n    return a\n\n\n\n\nclass Two:\n    def __init__(self
 def suite(tmp_path):
     path = tmp_path / "suite.txt"
     path.write_text(SUITE)
-    return str(path)
+    return path
 
 
-@pytest.fixture
-def three(tmp_path):
-    path = tmp_path / "three.txt"
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prompts") / "three.txt"
     path.write_text(f"{SUITE}\n\n\n\nimport os\n\n\ndef main(")
-    return str(path)
+    return path
 
 
-def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
+def run(line: str) -> int:
+    """Run a command line and return its exit code."""
+    return main(shlex.split(line))
+
+
+# --- bench ----------------------------------------------------------------------------------------
+
+
+def test_a_bench_writes_table_and_report(suite, tmp_path, capsys):
     out = tmp_path / "report.json"
-    argv = [
-        "bench",
-        "--stack",
-        "nano:2 > target",
-        "--stack",
-        "hf-generate",
-        "--suite",
-        suite,
-        "--json",
-        str(out),
-    ]
-    table = cli(*argv, "--repeats", "1", "--max-new-tokens", "6")
+    stacks = "--stack 'nano:2 > target' --stack hf-generate"
+
+    assert run(f"bench {stacks} --suite {suite} --json {out} --repeats 1 --max-new-tokens 6") == 0
+
+    table = capsys.readouterr().out
     report = json.loads(out.read_text())
     assert column(report["stacks"], "stack") == ["target", "nano:2 > target", "hf-generate"]
     assert report["suite"] == {
@@ -60,157 +69,179 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, interru
     # After the warm-up and the first prompt.
     interrupt(3)
     out = tmp_path / "report.json"
-    argv = [
-        *"bench --stack target --suite".split(),
-        suite,
-        *"--max-new-tokens 4 --repeats 2 --json".split(),
-        str(out),
-    ]
-    assert main(argv) == 130
+
+    code = run(f"bench --stack target --suite {suite} --max-new-tokens 4 --repeats 2 --json {out}")
+
+    assert code == 130
     report = json.loads(out.read_text())
     assert report["complete"] is False
     assert report["suite"]["prompts"] == 1
     assert capsys.readouterr().err == f"hsd-viz: interrupted; the partial report is in {out}\n"
     assert [path.name for path in tmp_path.iterdir() if path != out] == ["suite.txt"]
     # To read the partial report is not an interruption.
-    assert main(["bench", "--from", str(out)]) == 0
+    assert run(f"bench --from {out}") == 0
     assert capsys.readouterr().err == ""
 
 
-def test_states_budget_and_page(suite, tmp_path, cli):
-    out = tmp_path / "report.json"
-    html = tmp_path / "report.html"
-    again = tmp_path / "again.html"
-    argv = [
-        "bench",
-        "--stack",
-        "recycling > target",
-        "--stack",
-        "db > target",
-        "--suite",
-        suite,
-        "--repeats",
-        "1",
-    ]
-    argv += [
-        "--max-new-tokens",
-        "12",
-        "--state",
-        "both",
-        "--budget",
-        "3",
-        "--json",
-        str(out),
-        "--html",
-        str(html),
-    ]
-    table = cli(*argv)
-    report = json.loads(out.read_text())
-    rows = {s["stack"]: s["state"] for s in report["stacks"]}
-    warm = {"recycling > target": "cold", "recycling > target (warm)": "warm"}
-    assert rows == {"target": None, **warm, "db > target": None}
-    for stack in report["stacks"]:
-        assert stack["token_identical_to_plain"][1] == 2
+@pytest.fixture
+def warm_and_cold(suite, tmp_path, capsys):
+    """A bench of both states with a budget: its folder, with ``report.json`` and ``report.html``,
+    and its table.
+    """
+    stacks = "--stack 'recycling > target' --stack 'db > target'"
+    files = f"--json {tmp_path}/report.json --html {tmp_path}/report.html"
+    options = "--repeats 1 --max-new-tokens 12 --state both --budget 3"
+    assert run(f"bench {stacks} --suite {suite} {options} {files}") == 0
+    return tmp_path, capsys.readouterr().out
+
+
+def test_a_bench_has_a_row_for_each_state_and_keeps_its_budget(warm_and_cold):
+    folder, table = warm_and_cold
+    report = json.loads((folder / "report.json").read_text())
+
+    states = {row["stack"]: row["state"] for row in report["stacks"]}
+    assert states == {
+        "target": None,
+        "recycling > target": "cold",
+        "recycling > target (warm)": "warm",
+        "db > target": None,
+    }
+    for row in report["stacks"]:
+        assert row["token_identical_to_plain"][1] == 2
     assert report["settings"]["budget"] == 3
     assert "at most 3 draft tokens" in table
     assert "warm rows keep one memory" in table
     assert report["command"].startswith(
         "hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite "
     )
-    assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
-    # A saved report gives the same table and page.
-    assert cli("bench", "--from", out, "--html", again) == table
-    assert again.read_text(encoding="utf-8") == html.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])
+def test_a_saved_report_gives_the_same_table_and_page(warm_and_cold, capsys):
+    folder, table = warm_and_cold
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    again = folder / "again.html"
+
+    assert run(f"bench --from {folder}/report.json --html {again}") == 0
+
+    assert capsys.readouterr().out == table
+    assert again.read_text(encoding="utf-8") == page
+    assert "recycling &gt; target (warm)" in page
+
+
+@pytest.mark.parametrize("stacks", ["--stack target", "--stack hf-generate --stack target"])
 def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
     path = tmp_path / "long.txt"
     path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
-    words = []
-    for stack in stacks:
-        words += ["--stack", stack]
-    said = cli("bench", *words, "--suite", path, "--repeats", "1", "--max-new-tokens", "2", code=2)
-    assert said.startswith("hsd-viz: prompt 2: the prompt has ")
+    line = f"bench {stacks} --suite {path} --repeats 1 --max-new-tokens 2"
+
+    assert cli(*shlex.split(line), code=2).startswith("hsd-viz: prompt 2: the prompt has ")
 
 
-@pytest.fixture
-def calibrations(tmp_path, monkeypatch):
+# --- plan -----------------------------------------------------------------------------------------
+
+PLAN = "plan --limit 1 --repeats 1 --max-new-tokens 12"
+
+
+@pytest.fixture(scope="module")
+def calibrations(tmp_path_factory):
     """An empty place for calibrations; what is compiled stays where it is."""
-    monkeypatch.setattr(
-        "hsd_viz.latency.stored.cache_folder", lambda kind: tmp_path / "cache" / kind
-    )
-    return tmp_path / "cache" / "calibration"
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hsd_viz.latency.stored.cache_folder", lambda kind: cache / kind)
+        yield cache / "calibration"
 
 
-def plan(suite, *words):
-    return main(
-        [
-            "plan",
-            "--suite",
-            suite,
-            "--limit",
-            "1",
-            "--repeats",
-            "1",
-            "--max-new-tokens",
-            "12",
-            *words,
-        ]
-    )
+@dataclass(frozen=True)
+class Planned:
+    """What a plan printed and wrote."""
+
+    table: str
+    data: dict[str, Any]
+    page: str
 
 
-def test_a_plan_of_the_shipped_ladder(three, tmp_path, calibrations, capsys):
-    out = tmp_path / "plan.json"
-    page = tmp_path / "plan.html"
-    assert plan(three, "--measure", "2", "--json", str(out), "--html", str(page)) == 0
-    table = capsys.readouterr().out
-    assert "The fastest stack on this machine" in page.read_text()
+def plan(suite: Path, folder: Path, options: str = "") -> Planned:
+    """Run a plan that writes its files into a folder."""
+    out = folder / "plan.json"
+    page = folder / "plan.html"
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert run(f"{PLAN} --suite {suite} --json {out} --html {page} {options}") == 0
     data = json.loads(out.read_text())
+    return Planned(printed.getvalue(), data, page.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def measured(three, calibrations, tmp_path_factory) -> Planned:
+    """The first plan of the shipped ladder, with two measured stacks."""
+    return plan(three, tmp_path_factory.mktemp("plan"), "--measure 2")
+
+
+def test_a_plan_measures_the_stacks_that_it_picks(measured):
+    data = measured.data
     assert data["models"] == ["nano", "small", "target"]
     assert data["machine"]["threads"] == 1
     rows = keyed(data["hierarchies"], "stack")
-    assert {data["picked"], data["best_single_draft"], "target", "db > target"} <= set(rows)
+    assert "db > target" in rows
     assert rows["target"]["forwards_per_token"]["target"] == {"predicted": 1.0, "measured": 1.0}
-    for s in (data["picked"], data["best_single_draft"], "target"):
-        assert rows[s]["measured_ms_per_token"] > 0
-    assert data["picked"] in table
-    assert "forwards/token" in table
-    assert not data["calibration"]["kept"]
-    costs = data["calibration"]["costs"]
-    assert (
-        costs["nano"]["forward"][0] < costs["small"]["forward"][0] < costs["target"]["forward"][0]
-    )
+    for stack in (data["picked"], data["best_single_draft"], "target"):
+        assert rows[stack]["measured_ms_per_token"] > 0
+    assert data["picked"] in measured.table
+    assert "forwards/token" in measured.table
+    assert "The fastest stack on this machine" in measured.page
 
-    # Kept: the second time nothing is decoded but the probes, and left-out lookaheads are the
-    # law's.
+
+def test_a_first_plan_measures_the_costs_of_the_models(measured):
+    assert not measured.data["calibration"]["kept"]
+    costs = measured.data["calibration"]["costs"]
+    nano, small, target = (costs[name]["forward"][0] for name in ("nano", "small", "target"))
+    assert nano < small < target
+
+
+def test_a_second_plan_uses_the_stored_calibration(measured, three, calibrations, tmp_path):
     assert len(list(calibrations.iterdir())) == 1
-    assert plan(three, "--json", str(out)) == 0
-    assert ", stored " in capsys.readouterr().out
-    assert json.loads(out.read_text())["calibration"]["kept"]
-    (path,) = calibrations.iterdir()
+
+    again = plan(three, tmp_path)
+
+    assert ", stored " in again.table
+    assert again.data["calibration"]["kept"]
+
+
+@pytest.fixture(scope="module")
+def planned_engine(measured):
+    """An engine on the machine of the plan."""
     engine = load_engine(threads=1)
     engine.wait_ready()
-    resolved = engine.run("def main(", "nano:auto > small:auto > target", max_new_tokens=2).meta[
-        "stack_resolved"
-    ]
-    assert resolved == str(fill(parse("nano > small > target"), store.load(path).calibration))
-    # Nothing is filled in unasked, and each sampling has a calibration of its own.
-    assert (
-        engine.run("x", "nano > target", max_new_tokens=2).meta["stack_resolved"]
-        == "nano:4 > target"
-    )
+    return engine
+
+
+def resolved(engine, stack: str) -> str:
+    return engine.run("def main(", stack, max_new_tokens=2).meta["stack_resolved"]
+
+
+def test_a_lookahead_left_to_the_plan_is_the_laws(planned_engine, calibrations):
+    [path] = calibrations.iterdir()
+    expected = fill(parse("nano > small > target"), store.load(path).calibration)
+
+    assert resolved(planned_engine, "nano:auto > small:auto > target") == str(expected)
+
+
+def test_a_lookahead_that_is_left_out_is_not_the_plans(planned_engine):
+    assert resolved(planned_engine, "nano > target") == "nano:4 > target"
+
+
+def test_each_sampling_has_a_calibration_of_its_own(planned_engine):
     with pytest.raises(ValueError, match="needs a calibration of this machine"):
-        engine.run("x", "nano:auto > target", max_new_tokens=2, temperature=1.0)
+        planned_engine.run("x", "nano:auto > target", max_new_tokens=2, temperature=1.0)
 
 
-def test_interrupted_it_says_what_is_known(three, calibrations, tmp_path, interrupt, capsys):
+def test_an_interrupted_plan_reports_what_is_known(three, tmp_path, interrupt, capsys, monkeypatch):
+    monkeypatch.setattr("hsd_viz.latency.stored.cache_folder", lambda kind: tmp_path / kind)
     interrupt(3, prompts="class Two")
     out = tmp_path / "plan.json"
-    assert (
-        plan(three, "--models", "nano", "--max-levels", "2", "--measure", "1", "--json", str(out))
-        == 130
-    )
+
+    code = run(f"{PLAN} --suite {three} --models nano --max-levels 2 --measure 1 --json {out}")
+
+    assert code == 130
     printed = capsys.readouterr()
     assert printed.err.endswith(f"interrupted; the partial plan is in {out}\n")
     assert "pick by the law" in printed.out
