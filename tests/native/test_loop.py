@@ -108,10 +108,12 @@ def compiled(case: Case, ns: int = 40_000_000) -> dict[str, dict[str, list]]:
     return tables
 
 
-def check_same(expected: dict, columns_recorded: dict) -> None:
+def check_same(expected: dict, recorded: dict, seed: int | None = None) -> None:
+    """Compare the tables of two decodes; ``seed`` is that of a random case."""
     for name, columns in expected.items():
         for field in set(columns) - APART:
-            assert columns_recorded[name][field] == columns[field], f"{name}.{field}"
+            where = f"{name}.{field}" if seed is None else f"{name}.{field} of seed {seed}"
+            assert recorded[name][field] == columns[field], where
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +192,7 @@ def test_the_loops_are_equal_event_for_event(part, files):
         expected = reference(case)
         length = len(case.prompt) + len(expected["tokens"]["index"])
         left_levels += any((level.positions or length) < length for level in case.levels)
-        check_same(expected, compiled(case, ns=seed % 2 * 40_000_000))
+        check_same(expected, compiled(case, ns=seed % 2 * 40_000_000), seed)
         seen |= {
             *expected["drafts"]["verdict"],
             *expected["rounds"]["outcome"],
