@@ -55,9 +55,13 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Token arrays, uint16, one dimension. Attributes: train, heldout: the text to learn from and
-    the held-out text. breaks: for each token id the two tokens of a line break with its
-    indentation, or zeros. Shape: [vocabulary, 2].
+    """Token arrays, uint16, one dimension.
+
+    Attributes:
+        train: the text to learn from.
+        heldout: the held-out text.
+        breaks: for each token id the two tokens of a line break with its indentation, or zeros
+            ``[vocabulary, 2]``.
     """
 
     train: np.ndarray
@@ -67,32 +71,54 @@ class Data:
 
 def prepare(profile: TrainingProfile, out: Path, tokenizer_dir: Path | None = None) -> Data:
     """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is
-    already there. ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer
-    is trained on the corpus.
+    already there.
+
+    Args:
+        profile: the settings of the training.
+        out: the folder of the training.
+        tokenizer_dir: the folder with the ``tokenizer.json`` to use; by default a tokenizer is
+            trained on the corpus.
     """
     folder = out / "data"
     if not (folder / "manifest.json").exists():
-        files = corpus.collect()
-        if profile.corpus_files is not None:
-            # Files of both parts, so that a short corpus has held-out text too.
-            train = corpus.train_files(files)[: profile.corpus_files]
-            files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
-        if tokenizer_dir is None:
-            trained = train_tokenizer(
-                _first_texts(corpus.train_files(files), profile.tokenizer_bytes),
-                profile.vocabulary,
-            )
-            save_tokenizer(trained, out / "tokenizer", profile.context)
-        else:
-            (out / "tokenizer").mkdir(parents=True, exist_ok=True)
-            for name in ("tokenizer.json", "tokenizer_config.json"):
-                shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
-    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
-    if not (folder / "manifest.json").exists():
-        _tokenize(files, tokenizer, folder)
+        files = _corpus_files(profile)
+        _write_tokenizer(profile, files, out / "tokenizer", tokenizer_dir)
+        _tokenize(files, _read_tokenizer(out), folder)
     train = np.load(folder / "train.npy", mmap_mode="r")
     heldout = np.load(folder / "heldout.npy", mmap_mode="r")
-    return Data(train, heldout, line_breaks(tokenizer))
+    return Data(train, heldout, line_breaks(_read_tokenizer(out)))
+
+
+def _corpus_files(profile: TrainingProfile) -> list[corpus.SourceFile]:
+    """Return the files of the corpus; of a short one some of both parts, so that it has held-out
+    text too.
+    """
+    files = corpus.collect()
+    if profile.corpus_files is None:
+        return files
+    train = corpus.train_files(files)[: profile.corpus_files]
+    heldout = corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
+    return train + heldout
+
+
+def _write_tokenizer(
+    profile: TrainingProfile,
+    files: Sequence[corpus.SourceFile],
+    out: Path,
+    tokenizer_dir: Path | None,
+) -> None:
+    """Write the tokenizer of the training: a copy, or one that is trained on ``files``."""
+    if tokenizer_dir is None:
+        texts = _first_texts(corpus.train_files(files), profile.tokenizer_bytes)
+        save_tokenizer(train_tokenizer(texts, profile.vocabulary), out, profile.context)
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(tokenizer_dir / name, out / name)
+
+
+def _read_tokenizer(out: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
 
 
 def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path) -> None:
