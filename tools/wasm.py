@@ -20,21 +20,17 @@ COMPILER = "clang version 14"
 PACKAGES = ("clang", "lld", "wasi-libc", "libc++-dev-wasm32", "libclang-rt-dev-wasm32")
 #: As on other machines, without threads and exceptions; `dot_i16x8` keeps integer sums exact.
 _FLAGS = (
-    *(
-        "--target=wasm32-wasi",
-        "-mexec-model=reactor",
-        "-msimd128",
-        "-std=c++17",
-        "-O3",
-        "-ffp-contract=off",
-    ),
-    *(
-        "-fno-math-errno",
-        "-fvisibility=hidden",
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-fno-c++-static-destructors",
-    ),
+    "--target=wasm32-wasi",
+    "-mexec-model=reactor",
+    "-msimd128",
+    "-std=c++17",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-c++-static-destructors",
 )
 #: The most memory of an instance: packed weights of 110 MB, and the cache of 8 192 tokens, which is
 #: copied as it grows.

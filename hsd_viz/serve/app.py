@@ -39,8 +39,8 @@ BODY_BYTES = 1 << 20
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "font-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
 )
-_POLICY += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
