@@ -122,6 +122,9 @@ def test_the_figures_of_the_pages_are_those_of_the_reports(place):
     page = re.sub(
         r"<!-- begin (\S+) -->.*?<!-- end \1 -->|^```.*?^```|`[^`]*`", "", page, flags=re.S | re.M
     )
+    if place == "docs/results.md":
+        # `test_answers.py` compares the answers with their tables.
+        page = re.sub(r"^\*\*.*\*\*$", "", page, flags=re.M)
     page = re.sub(r"\]\([^)]*\)|arXiv [\d.]+\d|License 2.0", "", page)
     if place in GIVEN:
         numbers = set(re.findall(r"\d[\d.]*\.\d+|\d+(?= ?%)", page))

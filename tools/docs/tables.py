@@ -21,7 +21,6 @@ from tools.docs.results import RESULTS
 from tools.docs.results.files import PLAIN, by_stack, headings, texts
 from tools.docs.results.files import read as _read
 from tools.docs.sentences import SENTENCES, state
-from tools.docs.verdicts import VERDICTS, answer
 from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,8 +201,6 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
 for _name, _text in RESULTS.items():
     _page = _ELSEWHERE.get(_name, "results")
     TABLES[_name] = (f"docs/{_page}.md", _text)
-for _name in VERDICTS:
-    TABLES[_name] = ("docs/results.md", partial(answer, _name))
 
 
 def fill(page: str, name: str, text: str) -> str:
