@@ -30,7 +30,7 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' 
 
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser and not checked'
+	$(PYTEST) -n 2 --dist worksteal -m 'not slow and not browser and not checked'
 	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
 
 test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compiler, a server or a browser
@@ -47,10 +47,11 @@ check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibi
 	$(VENV)/bin/mypy --no-error-summary
 	$(VENV)/bin/python -m tools.legibility
 
-ready: $(VENV)/.test-ready js/node_modules/.ready  ## write all that is generated; the runtime of tabs, if C++ was edited
+ready: $(VENV)/.test-ready js/node_modules/.ready  ## write all that is generated, and print what the changed files still need
 	$(VENV)/bin/python -m tools.reference
 	git diff --quiet HEAD -- hsd_viz/native/src || $(VENV)/bin/python -m tools.wasm
 	cd js && npm run --silent build
+	@$(VENV)/bin/python -m tools.next_steps
 
 views: js/node_modules/.ready  ## build the views from js/ (needs node 20 or newer)
 	cd js && npm run --silent build

@@ -21,36 +21,6 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
-#: Files that take long.
-LONG = (
-    "test_access",
-    "test_attack_files",
-    "test_bench_models",
-    "test_bit_equal",
-    "test_bridges_exact",
-    "test_check",
-    "test_chi_square",
-    "test_compiled",
-    "test_confidence",
-    "test_device_loop",
-    "test_greedy",
-    "test_law_real",
-    "test_lessons",
-    "test_live",
-    "test_native",
-    "test_notebooks",
-    "test_places",
-    "test_recordings",
-    "test_scripts",
-    "test_stacks_exact",
-    "test_tab",
-    "test_train",
-    "test_views_lessons",
-    "test_views_serve",
-    "test_views_site",
-    "test_without_torch",
-)
-
 
 @pytest.fixture(scope="module")
 def engine():
@@ -83,15 +53,8 @@ def cli(capsys):
 
 
 def pytest_collection_modifyitems(items):
-    """Long files first, so that no worker is left with one at the end; Chromium last, because
-    its event loop stays.
-    """
-    items.sort(
-        key=lambda item: (
-            item.get_closest_marker("browser") is not None,
-            item.path.stem not in LONG,
-        )
-    )
+    """Chromium last, because its event loop stays."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
 def pytest_collection_finish():
