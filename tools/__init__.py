@@ -3,8 +3,9 @@
 What the checks use:
 
 - ``language``: wording to replace in docs, docstrings, comments and messages
-- ``legibility``: how easy the code is to read, and the limits of each part of the project
+- ``legibility``: what makes code hard to read and no linter counts
 - ``mutants``: faults that the tests must notice
+- ``next_steps``: what the changed files need before a commit
 - ``attack``: damaged and hostile inputs at every door by which data of strangers enters
 
 What is written from the source, or from the weights:

@@ -1,14 +1,11 @@
-"""What the legibility tool counts, and that the rewritten parts stay within its limits."""
+"""What the legibility tool counts, and when it complains."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from tools.legibility import parts as legibility
-from tools.legibility.line_measures import Measures, PartLimits, PathLimits, measure_text
-from tools.legibility.parts import PARTS
+from tools import legibility
+from tools.legibility import Counts, counts_of, excesses
 
 
 @pytest.mark.parametrize(
@@ -21,8 +18,10 @@ from tools.legibility.parts import PARTS
         ("(low, high) = x.low, x.high", 1),
     ],
 )
-def test_tuple_assignments(source, counted):
-    assert len(measure_text(source).tuple_assignments) == counted
+def test_assignments_of_tuples(source, counted):
+    counts = counts_of(source)
+    assert len(counts.tuples) == counted
+    assert counts.assignments == 1
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ def test_tuple_assignments(source, counted):
     [("f(**options)", 1), ("f(*values)", 0), ("f(a=1, **x, **y)", 2), ("{**a}", 0)],
 )
 def test_splats(source, counted):
-    assert len(measure_text(source).splats) == counted
+    assert len(counts_of(source).splats) == counted
 
 
 @pytest.mark.parametrize(
@@ -44,113 +43,65 @@ def test_splats(source, counted):
     ],
 )
 def test_nested_expressions(source, counted):
-    assert len(measure_text(source).nested) == counted
+    assert len(counts_of(source).nested) == counted
 
 
-def test_lines():
-    text = "x = 1\n\n" + "y = " + "1" * 100 + "\n"
-    measures = measure_text(text)
-    assert measures.lengths == [5, 104]
-    assert measures.long_lines == [3]
-
-
-def test_only_lines_of_other_languages_are_measured():
-    measures = measure_text("const a = (b) => [b];", is_python=False)
-    assert measures.lengths == [21]
-    assert measures.statements == 0
+def test_a_count_has_its_line():
+    assert counts_of("a = 1\n\nf(**x)").splats == [3]
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("counts", "problems"),
     [
-        (("x" * 60 + "\n") * 61, "mean line 60.0"),
-        ("a\n" * 100 + "x" * 101, "lines longer than 100 columns: line 101"),
-        ("a, b = 1, 2\nc, d = 1, 2", "assignments of tuples: line 1, 2"),
-        ("[a for a in b]\n" * 6, "comprehensions, 100.0 per 100 statements: line 1, 2, 3, 4, 5, 6"),
-        ("f = lambda: 1", "functions assigned as lambda: line 1"),
-        ("a if b else c if d else e", "nested conditional expressions or comprehensions: line 1"),
+        (Counts(100, [1], [1] * 20), []),
+        (Counts(100, [1, 2]), ["part: 2.00% of the assignments are of tuples (1%)"]),
+        (Counts(splats=[1] * 21), ["part: 21 calls with **values (20)"]),
+        (Counts(nested=[7]), ["part: 1 nested expressions (0)"]),
     ],
+    ids=["within the limits", "tuples", "splats", "nested"],
 )
-def test_each_limit_is_enforced(source, words):
-    (excess,) = measure_text(source).excesses()
-    assert excess.startswith(words)
+def test_a_part_is_limited_as_a_whole(counts, problems):
+    assert excesses("part", counts) == problems
 
 
-def test_the_mean_line_of_a_short_file_is_free():
-    assert measure_text(("x" * 60 + "\n") * 60).excesses() == []
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a part in Python and one in TypeScript."""
+    monkeypatch.setattr(legibility, "ROOT", tmp_path)
+    monkeypatch.setattr(legibility, "PARTS", ("tools",))
+    monkeypatch.setattr(legibility, "OTHER_PARTS", {"js": "*.ts"})
+    for folder in ("tools", "js", "js/node_modules"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "tools" / "a.py").write_text("a = 1\n")
+    (tmp_path / "js" / "view.ts").write_text("const a = 1;\n")
+    (tmp_path / "js" / "node_modules" / "b.ts").write_text("x" * 101)
+    return tmp_path
 
 
-def test_short_plain_code_exceeds_nothing():
-    assert measure_text("a = 1\nb = 2\n").excesses() == []
+def test_a_project_within_its_limits(project, capsys):
+    assert legibility.main([]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "tools                  1           0           0           0"
+    ]
 
 
-def test_two_files_are_added():
-    total = Measures()
-    total.add(measure_text("a = 1"))
-    total.add(measure_text("f(**x)\ny = lambda: 1"))
-    assert total.statements == 3
-    assert total.assignments == 2
-    assert total.lengths == [5, 6, 13]
+def test_what_exceeds_a_limit_is_printed(project, capsys):
+    (project / "tools" / "b.py").write_text("c = 1 if a else 2 if b else 3\n")
+    (project / "js" / "view.ts").write_text(f"\n// {'a' * 98}\n")
 
-
-def test_the_command_reports_a_part_that_exceeds_a_limit(monkeypatch, capsys):
-    monkeypatch.setattr(legibility, "PARTS", {"tools": ".py"})
-    monkeypatch.setattr(legibility, "check_parts", lambda: ["tools: mean line 99 (limit 46)"])
-    monkeypatch.setattr(legibility, "check_wrapped", list)
     assert legibility.main([]) == 1
-    assert "tools: mean line 99 (limit 46)" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "tools: 1 nested expressions (0)",
+        "js/view.ts:2: over 100 columns",
+    ]
 
 
-@pytest.mark.checked
-def test_the_parts_stay_within_their_limits():
-    assert legibility.check_parts() == []
+def test_the_lines_of_a_path_are_printed(project, capsys):
+    file = project / "tools" / "b.py"
+    file.write_text("\na, b = 1, 2\nf(**a)\n")
 
-
-GENEROUS = PartLimits(mean_line=99, splats=9, comprehensions=999, lambdas=9, nested=9)
-
-
-@pytest.mark.parametrize(
-    ("limits", "problems"),
-    [
-        (GENEROUS, []),
-        (replace(GENEROUS, mean_line=20), ["part: mean line 21.5 (limit 20)"]),
-        (replace(GENEROUS, splats=1), ["part: splats 2 (limit 1)"]),
-        (replace(GENEROUS, comprehensions=50), ["part: comprehensions per 100 75 (limit 50)"]),
-        (replace(GENEROUS, lambdas=0), ["part: lambdas 1 (limit 0)"]),
-        (replace(GENEROUS, nested=0), ["part: nested 1 (limit 0)"]),
-    ],
-    ids=["generous", "mean line", "splats", "comprehensions", "lambdas", "nested"],
-)
-def test_a_part_is_limited_as_a_whole(limits, problems, tmp_path, monkeypatch):
-    (tmp_path / "part").mkdir()
-    (tmp_path / "part" / "one.py").write_text("f(**[x for row in y for x in z])\n")
-    (tmp_path / "part" / "two.py").write_text("g(**{a: [b for b in c]})\nh = lambda: {*d}\n")
-    (tmp_path / "part" / "three.py").write_text("[e for e in i]\n")
-    monkeypatch.setattr(legibility, "ROOT", tmp_path)
-    monkeypatch.setitem(PARTS, "part", ".py")
-    assert legibility.check_parts({"part": limits}) == problems
-
-
-@pytest.mark.checked
-def test_the_package_has_no_long_line():
-    assert legibility.check_wrapped() == []
-
-
-def test_a_long_line_of_a_wrapped_part_is_reported(tmp_path, monkeypatch):
-    (tmp_path / "part").mkdir()
-    (tmp_path / "part" / "module.py").write_text("x = 1\n# " + "y" * 99 + "\n", encoding="utf-8")
-    monkeypatch.setattr(legibility, "ROOT", tmp_path)
-    problems = legibility.check_wrapped(("part",))
-    assert problems == ["part/module.py: longer than 100 columns: line 2"]
-
-
-def test_limits_are_the_goals():
-    assert PathLimits() == PathLimits(46, 0, 0.01, 4, 0, 0)
-
-
-def test_a_long_line_of_a_part_in_another_language_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(legibility, "ROOT", tmp_path)
-    (tmp_path / "js").mkdir()
-    (tmp_path / "js" / "view.ts").write_text(f"// {'a' * 98}\n")
-    (problem,) = legibility.check_wrapped(["js"])
-    assert problem.startswith("js/view.ts: longer than 100 columns: ")
+    assert legibility.main([str(project / "tools")]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: tuples: line 2",
+        f"{file}: **values: line 3",
+    ]
