@@ -7,6 +7,7 @@ import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run_data";
 import type { Sources } from "./lib/stack";
+import type { Suite } from "./lib/suites";
 
 /** A recording that the host can load. */
 export interface Recording {
@@ -29,21 +30,6 @@ export interface Family {
   stack?: string;
   installed: boolean;
 }
-/** A speed-up measured over the prompts of a suite, from a saved report. */
-export interface Suite {
-  family: string;
-  /** Title of the suite, and file name of the report. */
-  name: string;
-  file: string;
-  stack: string;
-  temperature: number;
-  dtype: string;
-  prompts: number;
-  value: number;
-  /** Ends of the 95 % interval. */
-  low: number;
-  high: number;
-}
 /**
  * What the page shows and checks without a request to its host. JSON written by
  * hsd_viz.views.page_data.about().
@@ -53,8 +39,8 @@ export interface About {
   recordings: Recording[];
   /** Prompts in the form's menu. */
   prompts: { title: string; blurb: string; prompt: string }[];
-  /** Stacks in the form's menu: [stack, description]. */
-  stacks: [stack: string, words: string][];
+  /** Stacks in the form's menu. */
+  stacks: string[];
   rules: string[];
   /** Model names allowed in stacks; null: any. */
   models: string[] | null;
@@ -71,7 +57,7 @@ export interface About {
     group: string;
     title: string;
     prompt: string;
-    runs: (Recording & { stack: string })[];
+    runs: { name: string; stack: string; blurb: string }[];
   }[];
   /** Speed-ups over the prompts of suites, from saved reports. */
   suites?: Suite[];

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from hsd_viz.drafting import drafters
+from hsd_viz.results.drafter_names import DRAFTER_NAMES
 from hsd_viz.results.kinds import StackKind
 from hsd_viz.stack import DATABASE, DATABASES, TARGET
 
@@ -66,11 +67,11 @@ class Inks:
 
 
 HUES: dict[str, Hue] = {
-    "context": Hue("context database", "#0d5ac4", "#7bbbfe"),
-    "model": Hue("model database", "#691197", "#ab84fa"),
-    "statistics": Hue("statistics database", "#1c7456", "#44e9af"),
-    "logits": Hue("logits database", "#183703", "#abdc63"),
-    "semantic": Hue("semantic database", "#190064", "#ffee04"),
+    "context": Hue(DRAFTER_NAMES["context"], "#0d5ac4", "#7bbbfe"),
+    "model": Hue(DRAFTER_NAMES["model"], "#691197", "#ab84fa"),
+    "statistics": Hue(DRAFTER_NAMES["statistics"], "#1c7456", "#44e9af"),
+    "logits": Hue(DRAFTER_NAMES["logits"], "#183703", "#abdc63"),
+    "semantic": Hue(DRAFTER_NAMES["semantic"], "#190064", "#ffee04"),
     "nano": Hue("nano, draft model", "#9d530c", "#ef9256"),
     "small": Hue("small, draft model", "#b42a93", "#f88cce"),
     "draft": Hue("draft model", "#4b4a1d", "#ebff9b"),
@@ -111,11 +112,13 @@ def family(source: str) -> str:
 
 
 def label(source: str) -> str:
-    """Return a source's label: ``context database``, ``my/model, draft model``."""
+    """Return a source's label: ``model database``, ``my/model, draft model``."""
     key = family(source)
     if key == "draft":
         return f"{source}, draft model"
-    return f"{source}, baseline" if key == "baseline" else HUES[key].label
+    if key == "baseline":
+        return DRAFTER_NAMES.get(source, f"{source}, baseline")
+    return HUES[key].label
 
 
 def in_order(sources: Iterable[str]) -> list[str]:

@@ -16,8 +16,9 @@ from hsd_viz.figures.charts import Figure, between
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.sentences import loss, tally, warnings
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.estimate import MIN_UNITS
-from hsd_viz.results.kinds import kind_of, stack_words
+from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
 from hsd_viz.text import counted
 
@@ -55,7 +56,7 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     rows[""] = frame["value"].map("{:.2f} ×".format)
     if frame["low"].notna().any():
         rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
-    words = frame["stack"].map(stack_words)
+    words = frame["stack"].map(stack_name)
     rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
     too_few = f"No interval is shown for fewer than {MIN_UNITS} prompts. The"

@@ -7,18 +7,6 @@ from enum import Enum
 
 from hsd_viz.stack import DATABASE, HFStack, Stack, StackError, parse_bench
 
-#: Labels of draft sources; others are labelled by their names.
-SOURCE_WORDS = {
-    DATABASE: "databases",
-    "hd": "Hierarchy Drafting",
-    "auto": "best for this machine",
-    "lookup": "prompt lookup",
-    "sam": "suffix automaton",
-    "suffix": "suffix tree",
-    "ngram-cache": "n-gram cache",
-    "retrieval": "retrieval",
-    "recycling": "token recycling",
-}
 #: Matches the remark that a report appends to the name of a stack.
 _REMARK = re.compile(r" \((?:warm|best)\)\Z")
 
@@ -117,18 +105,3 @@ def kind_of(row: str | Stack | HFStack) -> StackKind:
     if stack.bottom.name == DATABASE:
         return StackKind.BOTH if stack.drafts else StackKind.DATABASE
     return StackKind.BASELINE
-
-
-def stack_words(row: str) -> str:
-    """Describe the drafters of a report's row, as in ``databases, then nano``.
-
-    >>> stack_words("db > nano:2 > target"), stack_words("target")
-    ('databases, then nano', 'plain decoding')
-    """
-    stack = stack_of_row(row)
-    if not isinstance(stack, Stack):
-        return kind_of(row).label
-    drafters = [model.name for model in stack.drafts]
-    if stack.bottom is not None:
-        drafters.insert(0, SOURCE_WORDS.get(stack.bottom.name, stack.bottom.name))
-    return ", then ".join(drafters) or StackKind.PLAIN.label

@@ -26,7 +26,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import ABOUT, page_palette
+from hsd_viz.views.page_data import page_palette
 from hsd_viz.views.view import Composition, View, compose
 
 if TYPE_CHECKING:
@@ -222,7 +222,6 @@ class Versus(View):
 
     view = traitlets.Unicode("versus").tag(sync=True)
     runs = traitlets.List(traitlets.Dict()).tag(sync=True)
-    titles = traitlets.Dict().tag(sync=True)
     sources = traitlets.Dict().tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     time = traitlets.Float(-1.0).tag(sync=True)
@@ -231,7 +230,6 @@ class Versus(View):
     def __init__(self, traces: Sequence[Given], **options: Any) -> None:
         super().__init__(
             palette=page_palette(),
-            titles=dict(ABOUT["stacks"]),
             sources=dict(draft_sources()),
             **options,
         )

@@ -39,7 +39,7 @@ STATIC = Path(__file__).parent / "static"
 #: The module of all views.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: Data of all pages (prompts with their locality, stacks with descriptions, devices, …), and
+#: Data of all pages (prompts with their locality, stacks, devices, …), and
 #: families of models for predictions (target first).
 ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
 #: Prompts of the form by family, one per task of a chat benchmark; other families have the prompts
@@ -70,8 +70,7 @@ def races() -> list[dict[str, Any]]:
     races: list[dict[str, Any]] = []
     for group, recordings in side_by_side().items():
         runs = [
-            {"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack}
-            for r in recordings
+            {"name": f"{group}/{r.name}", "blurb": r.blurb, "stack": r.stack} for r in recordings
         ]
         meta = recorded_runs()[runs[0]["name"]]().meta
         title = f"{_target_words(meta)}, {temperature_words(meta['sampling']['temperature'])}"
@@ -187,7 +186,7 @@ def first_stack(family: Family) -> str:
     fastest one of the menu according to the project's bench reports on the family at the page's
     temperature.
     """
-    menu = [stack for stack, _ in ABOUT["stacks"]]
+    menu = ABOUT["stacks"]
     measured = {
         row["stack"]: row["value"]
         for row in suites()
@@ -230,7 +229,7 @@ def family_form(family: Family) -> dict[str, Any]:
 
 def about() -> dict[str, Any]:
     """Return the initial data of the page."""
-    form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
+    form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0]}
     form |= defaults() | {"temperature": TEMPERATURE}
     facts = {
         "palette": page_palette(),

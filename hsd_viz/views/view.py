@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options of a view.
-_INTERNAL = {"data", "palette", "runs", "titles", "sources"}
+_INTERNAL = {"data", "palette", "runs", "sources"}
 
 
 class _Bundle(widgets.Widget):

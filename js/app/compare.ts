@@ -1,11 +1,10 @@
 // The Compare tab: runs of one prompt side by side, recorded or decoded here.
 import { html, nothing, render } from "lit-html";
-import type { About } from "../host";
 import { make } from "../lib/dom";
+import { stackName } from "../lib/drafter_names";
 import { area, menu } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import { paletteOf } from "../lib/palette";
-import type { Store } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import { brief, cut } from "../lib/words";
 import { bestOf, fastestOf, letterOf, MAX_RUNS, refusalOf, storesOf } from "../versus/compare";
@@ -19,14 +18,8 @@ import { type Chip, chipsOf, suiteChips } from "./origin";
 import type { Context, Section } from "./section";
 import { requestOf } from "./state";
 
-/** Buttons that add or remove a stack: the label, and the stack's name in `about.sides`. */
-const PRESETS = [
-  ["Plain", "plain"],
-  ["HD", "published"],
-  ["Databases", "databases"],
-  ["HSD", "hierarchy"],
-  ["Databases + HSD", "both"],
-];
+/** Stacks of `about.sides` that buttons add or remove. */
+const PRESETS = ["plain", "published", "databases", "hierarchy", "both"];
 const OPENING = ["plain", "databases", "both"];
 /** Untimed tokens decoded first with each stack, to exclude one-time costs. */
 const WARM_UP = 8;
@@ -42,23 +35,11 @@ const chip = (words: unknown, on: boolean, act: () => void, title = "") =>
     ${words}
   </button>`;
 
-/** Return the names of stacks within a sentence: from the form, else from their recordings. */
-function titlesOf({ races, stacks }: About): Record<string, string> {
-  const recorded = races.flatMap(({ runs }) => runs);
-  const titles = recorded.map(({ stack, title }) => [
-    stack,
-    title[0].toLowerCase() + title.slice(1),
-  ]);
-  return Object.fromEntries([...titles, ...stacks]);
-}
-
 class Comparison {
   readonly root = make("section", "hsd-part");
   private readonly form = make("div", "hsd-form hsd-measure hsd-compare");
   private readonly trouble = make("div", "", "", { hidden: "" });
   private readonly versus: Mounted;
-  /** Names of stacks within a sentence. */
-  private readonly titles: Record<string, string>;
   /** The compared runs, and their headline; null: they cannot be compared. */
   private runs: Snapshot[] = [];
   private headline: Headline | null = null;
@@ -74,13 +55,12 @@ class Comparison {
 
   constructor(private readonly context: Context) {
     const { about } = context.host;
-    this.titles = titlesOf(about);
     const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
     const state = {
       ...context.state,
       ...nothingYet,
-      titles: this.titles,
       sources: about.sources,
+      suites: about.suites,
     };
     this.versus = mount("versus", state);
     const formTemperature = String(about.form.temperature);
@@ -91,8 +71,6 @@ class Comparison {
     this.root.append(this.form, this.trouble);
   }
 
-  private titleOf = ({ meta }: Store) =>
-    this.titles[meta.asked ?? ""] || this.titles[meta.stack] || meta.stack;
   private fail(error: unknown, title = "Comparison failed") {
     drawNotice(this.trouble, troubleOf(error, title));
   }
@@ -114,7 +92,7 @@ class Comparison {
     const stores = storesOf(runs);
     const kind = this.chosen.length ? "recording" : "finished";
     this.runs = runs;
-    this.headline = refusalOf(stores) ? null : fastestOf(stores, this.titleOf);
+    this.headline = refusalOf(stores) ? null : fastestOf(stores);
     // The origin of the first run represents that of all.
     const [first] = stores;
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
@@ -160,11 +138,11 @@ class Comparison {
       this.openRace();
     };
     const groups = races.map(({ group, title }) => [group, title]);
-    const stacks = race.runs.map(({ name, title, stack, blurb }) => {
+    const stacks = race.runs.map(({ name, stack, blurb }) => {
       const index = chosen.indexOf(name);
       const letter = index < 0 ? nothing : this.letterOf(index, stack);
       const act = () => this.choose(toggled(chosen, name));
-      return chip(html`${letter}${title}`, index >= 0, act, `${stack}: ${blurb}`);
+      return chip(html`${letter}${stackName(stack)}`, index >= 0, act, `${stack}: ${blurb}`);
     });
     const label = "Prompt and sampling";
     const group =
@@ -229,7 +207,7 @@ class Comparison {
   }
   private presets() {
     const { sides } = this.context.host.about;
-    return PRESETS.map(([label, name]) => {
+    return PRESETS.map((name) => {
       const stack = sides[name];
       const lines = this.stacks();
       const act = () => {
@@ -237,7 +215,7 @@ class Comparison {
         // A fourth stack takes the place of the third.
         this.write((next.length > MAX_RUNS ? [...lines.slice(0, 2), stack] : next).join("\n"));
       };
-      return chip(label, lines.includes(stack), act, `${this.titles[stack] ?? ""}: ${stack}`);
+      return chip(stackName(stack), lines.includes(stack), act, stack);
     });
   }
   private decoding() {
@@ -246,7 +224,7 @@ class Comparison {
       <summary>Own prompt</summary>
       <p class="hsd-note">
         Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
-        untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.
+        untimed tokens.
       </p>
       ${chips("Stacks", this.presets())}${area("Stacks, one per line", 3, this.text, this.write)}
       <div class="hsd-buttons">

@@ -3,6 +3,7 @@ import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { Host } from "../host";
 import { coded } from "../lib/coded";
+import { stackName } from "../lib/drafter_names";
 import { area, check, field, menu } from "../lib/fields";
 import { parseStack, refusalOf } from "../lib/stack";
 import { unique } from "../lib/widget";
@@ -38,7 +39,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const examples = all.map(({ prompt }) => prompt);
     const change: Partial<Form> = { family: name, chat: chosen.chat };
     if (examples.includes(form.prompt) || !form.prompt.trim()) change.prompt = chosen.prompt;
-    const offered = about.stacks.map(([text]) => text);
+    const offered = about.stacks;
     const isOwn = ![...offered, ...families.map(({ stack }) => stack)].includes(form.stack);
     const first = isOwn ? form.stack : (chosen.stack ?? form.stack);
     const stacks = [first, ...offered, "target"];
@@ -115,8 +116,8 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
     const prompts = familyOf(form)?.prompts ?? about.prompts;
     const preset = prompts.find((p) => p.prompt === form.prompt);
     const models = allowed(form);
-    const presets = models ? about.stacks.filter(([text]) => isOf(text, models)) : about.stacks;
-    const stack = presets.find(([text]) => text === form.stack);
+    const presets = models ? about.stacks.filter((text) => isOf(text, models)) : about.stacks;
+    const stack = presets.find((text) => text === form.stack);
     const changed = Object.keys(changedIn(form, filled)).length > 0;
     const wrong = error();
     const allowedNames = about.models?.join(", ") ?? "a ladder name, hub id or path";
@@ -164,8 +165,8 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
       ${field(
         "Stack preset",
         menu(
-          [...presets.map(([text, words]) => [text, `${text}  (${words})`]), ["", "custom"]],
-          stack?.[0] ?? "",
+          [...presets.map((text) => [text, `${stackName(text)}: ${text}`]), ["", "custom"]],
+          stack ?? "",
           (text) => text && set({ stack: text }),
         ),
       )}

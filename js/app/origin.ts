@@ -1,10 +1,9 @@
 // Describes the origin of a run's figures: the model, the text, and whether they were measured
 // here; and the caveats of its speed-up. Pure functions.
-import type { Suite } from "../host";
 import { gainOf } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import type { Meta } from "../lib/run_data";
-import { isPlain } from "../lib/stack";
+import { intervalWords, type Suite, suiteOf, timesWords } from "../lib/suites";
 import { cut, plural } from "../lib/words";
 import { HERE, type Kind, OPENED, type State } from "./state";
 
@@ -110,20 +109,6 @@ export function chipsOf(run: Run, text: string, kind: Kind, known: FigureFacts =
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
 }
-/** Return the result of a saved report for the stack and settings of a run; null: none. */
-export function suiteOf({ meta }: Pick<Run, "meta">, suites: readonly Suite[]): Suite | null {
-  if (isPlain(meta.stack)) return null;
-  const temperature = meta.sampling?.temperature ?? 0;
-  const fits = (suite: Suite) =>
-    suite.family === meta.family &&
-    suite.stack === meta.stack &&
-    suite.temperature === temperature &&
-    suite.dtype === meta.dtype;
-  return suites.find(fits) ?? null;
-}
-/** The result of a suite and its interval, each without line breaks. */
-const timesWords = ({ value }: Suite) => `${value.toFixed(2)}\u00a0×`;
-const intervalWords = ({ low, high }: Suite) => `[${low.toFixed(2)},\u00a0${high.toFixed(2)}]`;
 /** Return the result of a suite as a chip beside the headline of a speed-up. */
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const suite = suiteOf(run, suites);

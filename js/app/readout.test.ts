@@ -1,6 +1,6 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { drafterOf, isOverDatabases, stackWords } from "../lib/stack";
+import { drafterOf, isOverDatabases } from "../lib/stack";
 import { tilesOf } from "./readout";
 import { speedFirst } from "./runbar";
 
@@ -87,16 +87,8 @@ test.each([
 
 test("the speed-up of a title is before what may be cut", () => {
   expect(speedFirst("A summary (1.62×)")).toBe("1.62× A summary");
-  expect(speedFirst("One draft model (0.59×, slower than plain)")).toBe("0.59× One draft model");
+  expect(speedFirst("nano, sampled (0.59×, slower than plain)")).toBe("0.59× nano, sampled");
   expect(speedFirst("Plain decoding")).toBe("Plain decoding");
-});
-
-test("a stack is said in the order of drafting", () => {
-  expect(stackWords("db > target")).toBe("databases, then the model");
-  expect(stackWords("db[context,model] > nano:4?0.8 > target")).toBe(
-    "databases, then nano, then the model",
-  );
-  expect(stackWords("target")).toBe("");
 });
 
 test.each([

@@ -2,10 +2,11 @@
 // while the run is in progress.
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
+import { stackName } from "../lib/drafter_names";
 import { losslessWords } from "../lib/facts";
 import { gainOf, impossible, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
-import { isPlain, type Sources, stackWords } from "../lib/stack";
+import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
 import { loadWords } from "./origin";
@@ -96,10 +97,9 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
   const note = losslessWords(run.meta, sources);
-  const words = stackWords(run.meta.stack) || "plain decoding";
   return html`<section class="hsd-readout" aria-label="Run">
     <div class="hsd-origin">
-      <h2>${words[0].toUpperCase() + words.slice(1)}</h2>
+      <h2>${stackName(run.meta.stack)}</h2>
       <code class="hsd-origin-stack">${run.meta.stack}</code>
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}
     </div>

@@ -43,7 +43,8 @@ const runView =
 
 function answerView(about: string, words: string, ofRun = true): SectionBuilder {
   return ({ host, state, run }) => {
-    const answers = new AnswerView(host, { about, words, run: ofRun ? run : undefined }, state);
+    const topic = { about, words, run: ofRun ? run : undefined };
+    const answers = new AnswerView(host, topic, { ...state, suites: host.about.suites });
     return {
       root: sectionOf(answers.root),
       refresh: answers.refresh,

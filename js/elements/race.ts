@@ -52,7 +52,7 @@ export class HsdRace extends HsdElement {
     if (!runs.length) return undefined;
     const textless = this.given !== null;
     const brief = textless || !this.hasAttribute("figures");
-    const traits = { runs, titles: {}, sources: SOURCES, pinned: -1, time: -1, brief, textless };
+    const traits = { runs, sources: SOURCES, pinned: -1, time: -1, brief, textless };
     const model = standIn<never>({ palette: PALETTE, data: {}, group: "", ...traits });
     const group = createGroup();
     const close = open(

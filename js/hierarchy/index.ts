@@ -3,10 +3,12 @@
 // the latency law for that stack and, for a run of these models, the measurements of the run.
 import { html, nothing } from "lit-html";
 import { hsdGroup } from "../lib/group";
+import type { Store } from "../lib/run";
+import { type Suite, suiteOf } from "../lib/suites";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { duration } from "../lib/words";
-import { calibrationRow, reasonOf, runRow } from "./measured";
+import { calibrationRow, otherRow, reasonOf, runRow, suiteRow } from "./measured";
 import type { Colours, Graph, Picked } from "./spec";
 
 interface Traits {
@@ -15,6 +17,8 @@ interface Traits {
   /** Group of the run that is compared with the prediction. */
   group?: string;
   of_run?: boolean;
+  /** Speed-ups on many prompts. */
+  suites?: Suite[];
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
@@ -57,44 +61,38 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
   );
 }
 
+/** The best stack and its prediction. Its speed-up is in the table of speed-ups. */
 function answer(p: Picked) {
-  const single =
-    p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
-  const facts = [
-    ["Time per token", `${p.ms.toPrecision(3)} ms`, `; ${p.length.toFixed(2)} tokens per pass`],
-    ["Over plain decoding", times(p.over_plain), ""],
-    [
-      "Over the best single draft",
-      p.over_single === null ? "–" : times(p.over_single),
-      `; ${single}`,
-    ],
-  ];
+  const single = p.single && p.single !== p.stack ? p.single : "";
+  const overSingle =
+    p.over_single === null || !single
+      ? nothing
+      : html`, ${times(p.over_single)} the best single draft (<code>${single}</code>)`;
   return html`<p><strong>${p.words}</strong> <code class="hsd-note">${p.stack}</code></p>
-    <div class="hsd-answer-facts">
-      ${facts.map(
-        ([label, value, note]) =>
-          html`<div>
-            <span class="hsd-note">${label}</span><strong>${value}</strong
-            ><span class="hsd-source">predicted${note}</span>
-          </div>`,
-      )}
-    </div>`;
+    <p>
+      Predicted: ${p.ms.toPrecision(3)} ms per token, ${p.length.toFixed(2)} tokens per
+      pass${overSingle}.
+    </p>`;
 }
 
-/** Speed-ups of this run, of the calibration and of other prompts, as a table. */
-function beside(graph: Graph, picked: Picked, group: string | undefined) {
-  const store = group ? hsdGroup(group).store : null;
+/** Speed-ups over plain decoding: of this run, on the prompts of a report, and by the law. */
+function speedUps(graph: Graph, picked: Picked, store: Store | null, suites?: readonly Suite[]) {
   const run = store && runRow(store, picked);
-  if (!run) return nothing;
   const calibration = calibrationRow(graph, picked);
-  const rows = [run, calibration].map(({ of, times }): string[] => [of, times]);
-  if (typeof picked.measured_over_plain === "number") {
-    const prompts = `${picked.measured_on || "Other prompts"}, measured`;
-    rows.push([prompts, times(picked.measured_over_plain)]);
-  }
-  const reason = reasonOf(store, run, calibration);
+  const suite = run && suiteOf(store, suites);
+  const rows = [
+    ...(run ? [run] : []),
+    ...(suite ? [suiteRow(suite)] : []),
+    calibration,
+    ...otherRow(picked),
+  ];
+  const reason = run ? reasonOf(store, run, calibration) : "";
   return html`<div>
-    ${tableOf("This run and the calibration", ["speed-up", "over plain decoding"], rows)}
+    ${tableOf(
+      "Speed-ups over plain decoding",
+      ["speed over plain decoding", "", "how"],
+      rows.map(({ of, times, how }) => [of, times, how]),
+    )}
     ${reason ? html`<p class="hsd-note">${reason}</p>` : nothing}
   </div>`;
 }
@@ -104,6 +102,7 @@ export default templated<Traits>(
   (get) => {
     const graph = get("graph");
     const picked = get("picked");
+    const group = get("group");
     const hasLookahead = picked.path?.some(({ lookahead }) => lookahead);
     return html`<h3>Best stack of these models <span class="hsd-chip">predicted</span></h3>
       <div class="hsd-answer">${answer(picked)}</div>
@@ -115,7 +114,7 @@ export default templated<Traits>(
             stack${hasLookahead ? "; γ is the lookahead, the tokens that a level proposes" : ""}.
           </p>
         </div>
-        ${get("of_run") ? beside(graph, picked, get("group")) : nothing}
+        ${speedUps(graph, picked, get("of_run") && group ? hsdGroup(group).store : null, get("suites"))}
       </div>
       <p class="hsd-source">${graph.source ?? ""}</p>`;
   },

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED, small } from "../lib/testing";
-import { calibrationRow, reasonOf, runRow } from "./measured";
+import { calibrationRow, otherRow, reasonOf, runRow, suiteRow } from "./measured";
 import type { Graph, Picked } from "./spec";
 
 const GRAPH: Graph = {
@@ -29,12 +29,26 @@ const PICKED: Picked = {
 
 test("a calibration has its prompts, its speed-up and what the target accepts", () => {
   assert.deepEqual(calibrationRow(GRAPH, PICKED), {
-    of: "Calibration, 24 prompts, predicted",
+    of: "24 prompts of the calibration",
     times: "1.12 ×",
+    how: "predicted",
     rate: 0.38,
   });
   const plain = { ...PICKED, path: [{ name: "target", lookahead: null }] };
   assert.equal(calibrationRow(GRAPH, plain).rate, null);
+});
+
+test("what was measured on many prompts has its interval; a check of the law its prompts", () => {
+  const suite: any = { name: "Spec-Bench", prompts: 24, value: 1.124, low: 1.086, high: 1.169 };
+  assert.deepEqual(suiteRow(suite), {
+    of: "24 prompts: Spec-Bench",
+    times: "1.12\u00a0× [1.09,\u00a01.17]",
+    how: "measured",
+    rate: null,
+  });
+  assert.deepEqual(otherRow(PICKED), []);
+  const [row] = otherRow({ ...PICKED, measured_over_plain: 0.17, measured_on: "24 other prompts" });
+  assert.deepEqual([row.of, row.times, row.how], ["24 other prompts", "1.17 ×", "measured"]);
 });
 
 test("a run without plain decoding beside it has no row", () => {

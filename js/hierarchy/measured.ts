@@ -1,17 +1,20 @@
-// Compares the measurements of a run with the prediction of its calibration: two rows of a table,
-// and the reason for a difference. Pure functions.
+// Compares the measurements of a run with those on many prompts and with the prediction of its
+// calibration: the rows of a table, and the reason for a difference. Pure functions.
 import { gainOf, metricsOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 import { isPlain } from "../lib/stack";
+import { intervalWords, type Suite, timesWords } from "../lib/suites";
 import { plural } from "../lib/words";
 import { textOf } from "../locality_map/passages";
 import type { Graph, Picked } from "./spec";
 
 /** A row of the table; `rate`: conditional acceptance, null: unknown. */
 export interface Row {
-  /** Description of the prompts and the stack of the figures. */
+  /** The prompts, and the stack if it is not the selected one. */
   of: string;
   times: string;
+  /** How the value is known. */
+  how: "measured" | "predicted";
   rate: number | null;
 }
 
@@ -26,8 +29,9 @@ export function runRow(store: Store, picked: Picked): Row | null {
   if (!gain || gain.impossible) return null;
   const stackNote = stack === picked.stack ? "" : ` with ${stack}`;
   return {
-    of: `This prompt${stackNote}, measured`,
+    of: `This prompt${stackNote}`,
     times: inTimes(gain.value),
+    how: "measured",
     rate: m.conditional_acceptance,
   };
 }
@@ -37,12 +41,27 @@ export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
   const names = (picked.path ?? []).map(({ name }) => name);
   const [from, to] = names.slice(-2);
   const rate = edges.find((edge) => edge.from === from && edge.to === to)?.rate ?? null;
-  const where = prompts ? `, ${plural(prompts, "prompt")}` : "";
   return {
-    of: `Calibration${where}, predicted`,
+    of: prompts ? `${plural(prompts, "prompt")} of the calibration` : "The calibration",
     times: inTimes(1 + picked.over_plain),
+    how: "predicted",
     rate,
   };
+}
+
+/** Return the row of a report's prompts. */
+export function suiteRow(suite: Suite): Row {
+  return {
+    of: `${plural(suite.prompts, "prompt")}: ${suite.name}`,
+    times: `${timesWords(suite)} ${intervalWords(suite)}`,
+    how: "measured",
+    rate: null,
+  };
+}
+/** Return the row of the prompts on which the prediction was checked; none if it was not. */
+export function otherRow({ measured_over_plain: gain, measured_on: on }: Picked): Row[] {
+  if (typeof gain !== "number") return [];
+  return [{ of: on || "Other prompts", times: inTimes(1 + gain), how: "measured", rate: null }];
 }
 
 /** Explain why the run accepts more than the calibration; "": it does not. */

@@ -1,7 +1,7 @@
 // The printed arithmetic of a verdict.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { lineOf } from "./card";
+import { lineOf, rulerOf } from "./card";
 import { createStore } from "./run";
 import { RECORDED } from "./testing";
 import { capital, columnsOfText, digitsFor, precise } from "./words";
@@ -36,6 +36,22 @@ test("a sampled token is judged by u · q < p, a block by u < h, a point mass by
 
 test("the numbers of a rule of another package are not explained", () => {
   assert.equal(lineOf(row({ u: 0.359, q: 0.987, p: 0.702 }), "leviathan"), "");
+});
+
+test("a verdict is drawn as what it compared", () => {
+  const drawn = row({ u: 0.5, q: 0.4, p: 0.3 });
+  assert.deepEqual(rulerOf(drawn, "token"), {
+    bars: [
+      ["p", 0.3],
+      ["q", 0.4],
+    ],
+    mark: ["u·q", 0.2],
+  });
+  const block = rulerOf(row({ u: 0.5, h: 0.4, q: 0.4, p: 0.3 }), "block");
+  assert.deepEqual(block, { bars: [["h", 0.4]], mark: ["u", 0.5] });
+  assert.deepEqual(rulerOf(row({ q: 1, p: 0.2 }), "token"), { bars: [["p", 0.2]], mark: null });
+  assert.equal(rulerOf(row({}), "token"), null);
+  assert.equal(rulerOf(drawn, "leviathan"), null);
 });
 
 test("figures have the digits that distinguish the two sides", () => {

@@ -257,12 +257,53 @@ function noteOf(store: Store, token: Token | null): string {
   return token ? temperatureWords(store.meta.sampling) : "";
 }
 
+/** What a verdict compared: bars from 0 to 1, and the number that decides; null: none was drawn. */
+export interface Ruler {
+  bars: [name: string, value: number][];
+  mark: [name: string, value: number] | null;
+}
+/** Return what the verdict on a draft token compared; null: no numbers. */
+export function rulerOf({ u, h, p, q }: Draft, rule: string): Ruler | null {
+  if (!RULES.includes(rule)) return null;
+  if (u !== null && typeof h === "number") return { bars: [["h", h]], mark: ["u", u] };
+  if (p === null) return null;
+  if (u === null || q === null) return { bars: [["p", p]], mark: null };
+  return {
+    bars: [
+      ["p", p],
+      ["q", q],
+    ],
+    mark: ["u·q", u * q],
+  };
+}
+
+/** A ruler: the token is accepted if the mark is within the first bar. */
+function rulerTemplate({ bars, mark }: Ruler) {
+  const percent = (x: number) => `${100 * Math.min(1, x)}%`;
+  const bar = ([name, value]: [string, number]) =>
+    html`<i>${name}</i
+      ><span class="hsd-track"
+        ><span class="hsd-fill" .style=${`width: ${percent(value)}`}></span></span
+      ><span class="hsd-num">${precise(value)}</span>`;
+  return html`<div class="hsd-ruler" data-bars=${bars.length}>
+    ${bars.map(bar)}${
+      mark
+        ? html`<i>${mark[0]}</i
+            ><span class="hsd-ruler-mark" .style=${`--at: ${percent(mark[1])}`}></span
+            ><span class="hsd-num">${precise(mark[1])}</span>`
+        : nothing
+    }
+  </div>`;
+}
+
 /** The comparison behind a verdict, with a note on its rule. */
-function comparison(verified: VerifiedDraft) {
-  const line = lineOf(verified.draft, verified.round.rule);
-  return html`${line ? html`<p class="hsd-sum">${line}</p>` : nothing}${
-    byBlock(verified) ? H_IN_THREE_LINES : nothing
-  }`;
+function comparison(store: Store, verified: VerifiedDraft) {
+  const { draft, round } = verified;
+  const line = lineOf(draft, round.rule);
+  const ruler = isGreedy(store) ? null : rulerOf(draft, round.rule);
+  return html`${ruler ? rulerTemplate(ruler) : nothing}${
+    line ? html`<p class="hsd-sum">${line}</p>` : nothing
+  }${byBlock(verified) ? H_IN_THREE_LINES : nothing}`;
 }
 
 function factsTemplate(facts: readonly Fact[]) {
@@ -299,7 +340,7 @@ function cardTemplate(context: Context, subject: Subject, beside: unknown) {
       >
     </p>
     <p class="hsd-story">${storyOf(context, subject)}</p>
-    ${last ? comparison(last) : nothing} ${factsTemplate(facts)}
+    ${last ? comparison(store, last) : nothing} ${factsTemplate(facts)}
     ${instead(context, subject)}${token ? topsOf(context, token) : nothing}
     ${note ? html`<p class="hsd-note">${note}</p>` : nothing}`;
 }

@@ -13,7 +13,10 @@ const LIKELY = 0.1;
  * What darts on both sides are worth: more than a second accepted token and a likely own token,
  * since of a draft that was never likely there is nothing to see.
  */
-const BOTH_SIDES = 10;
+const BOTH_SIDES = 20;
+
+/** Chances of acceptance at which a verdict is a real question. */
+const CONTESTED = { least: 0.2, most: 0.8 };
 
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
@@ -48,6 +51,13 @@ export function lessonOf(
   return score - (4 * texts.filter(isBlank).length) / texts.length;
 }
 
+/** Return whether a draft token could well have been accepted, or rejected. */
+export function isContested({ p, q, u }: Pick<Draft, "p" | "q" | "u">): boolean {
+  if (p === null) return false;
+  const chance = u === null || !q ? p : Math.min(1, p / q);
+  return chance >= CONTESTED.least && chance <= CONTESTED.most;
+}
+
 /** Bonus for rejected words; exceeds any other score, because a blank explains nothing. */
 const WORDS = 100;
 
@@ -61,7 +71,10 @@ export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
   for (const round of store.rounds.values()) {
     const rows = store.drafts.get(round.id) ?? [];
     const bonus = rejects(rows) && rejectsWords(rows) ? WORDS : 0;
-    const score = round.parent === null && rows.length ? lessonOf(store, round.id) + bonus : 0;
+    const first = rows.find((one) => one.verdict === "rejected");
+    const hasBoard = () => first !== undefined && isContested(first);
+    const score =
+      round.parent === null && rows.length ? lessonOf(store, round.id, hasBoard) + bonus : 0;
     if (score > bestScore) {
       bestScore = score;
       best = round;

@@ -258,10 +258,11 @@ test("sources have families and words, events have sentences", () => {
     "baseline",
     "target",
   ]);
-  assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.phrase), [
-    "the context label",
+  assert.deepEqual(["context", "model", "my/model", "lookup", "target"].map(palette.phrase), [
+    "copying",
+    "the model database",
     "the draft model my/model",
-    "the baseline lookup",
+    "prompt lookup",
     "the target",
   ]);
   const { store } = group();

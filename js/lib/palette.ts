@@ -1,4 +1,5 @@
 // Colours and names of draft sources.
+import { drafterName } from "./drafter_names";
 
 /** Name of the visitor as a draft source. */
 export const YOU = "you";
@@ -33,20 +34,18 @@ export function paletteOf(palette: PaletteData) {
     words(s: string) {
       if (s === YOU) return s;
       const f = family(s);
-      return f === "draft"
-        ? `${s}, draft model`
-        : f === "baseline"
-          ? `${s}, baseline`
-          : palette.hues[f].label;
+      if (f === "draft") return `${s}, draft model`;
+      if (f === "baseline") return drafterName(s) ?? `${s}, baseline`;
+      return palette.hues[f].label;
     },
-    /** For example "the draft model nano". */
+    /** For example "the draft model nano", "the model database" or "copying". */
     phrase(s: string) {
       if (s === YOU) return s;
       const f = family(s);
-      if (palette.databases.includes(s)) return `the ${palette.hues[f].label}`;
-      return f === "target"
-        ? "the target"
-        : `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;
+      if (f === "target") return "the target";
+      const name = drafterName(s);
+      if (name) return name.endsWith(" database") ? `the ${name}` : name;
+      return `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;
     },
     paint(root: HTMLElement) {
       for (const [name, hue] of Object.entries(palette.hues)) {

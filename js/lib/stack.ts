@@ -250,15 +250,3 @@ export function drafterOf(stack: string): string {
 
 /** Whether draft models draft over databases, as in `db > nano:2 > target`. */
 export const isOverDatabases = (stack: string) => /^\s*db\b[^>]*>[^>]*>/.test(stack);
-
-/** What drafts in a stack, in order: "databases, then nano"; "" for plain decoding. */
-export function draftersWords(stack: string): string {
-  const parts = stack.split(">").slice(0, -1);
-  const names = parts.map((part) => part.trim().replace(/[[:?].*/, ""));
-  return names.map((name) => (name === "db" ? "databases" : name)).join(", then ");
-}
-/** A stack as words: "databases, then the model"; "" for plain decoding. */
-export function stackWords(stack: string): string {
-  const drafters = draftersWords(stack);
-  return drafters && `${drafters}, then the model`;
-}

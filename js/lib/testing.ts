@@ -11,6 +11,7 @@ const written: {
   states: Record<string, any[]>;
   about: any;
   stacks: [text: string, printed: string | null][];
+  stack_names: Record<string, string>;
   games: any[];
   verdicts: any[];
   one_draft: any[];
@@ -22,6 +23,7 @@ const written: {
       states: {},
       about: null,
       stacks: [],
+      stack_names: {},
       games: [],
       verdicts: [],
       one_draft: [],
@@ -43,6 +45,8 @@ export const VERDICTS = written.verdicts;
 export const ONE_DRAFT = written.one_draft;
 /** Texts, and how Python prints the stack; null: it is not one. */
 export const STACKS = written.stacks;
+/** Names of stacks in Python, by stack. */
+export const STACK_NAMES = written.stack_names;
 
 /**
  * A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an

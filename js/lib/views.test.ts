@@ -152,7 +152,7 @@ test("what cannot be shown is a card in the place of its view", () => {
   assert.match(cards().join(), /^This view failed/);
   broken.close();
   assert.deepEqual(cards(), []);
-  const state = { palette: PALETTE, runs: [], titles: {}, sources: {}, pinned: -1, time: -1 };
+  const state = { palette: PALETTE, runs: [], sources: {}, pinned: -1, time: -1 };
   const versus = opened(VIEWS.versus, state);
   assert.deepEqual(cards(), ["No runs: select two or three of one prompt."]);
   assert.ok(document.querySelector(".hsd-caution[role=alert]"));

@@ -34,8 +34,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
   const shownPassage = () => chosen ?? longestOf(text.passages);
   const words = (p: Passage) =>
     `Tokens ${p.at}–${p.at + p.length - 1}: ${plural(p.length, "token")} copied ` +
-    `from position ${p.from} by ${palette.phrase(p.source)}, ` +
-    `${plural(p.at - p.from, "token")} back.`;
+    `from position ${p.from}, ${plural(p.at - p.from, "token")} back (${palette.words(p.source)}).`;
   function choose(p: Passage | null, pin = false) {
     if (p === chosen && !pin) return;
     chosen = p;

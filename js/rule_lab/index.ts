@@ -44,8 +44,8 @@ interface Trial {
   draft: number[];
 }
 
-/** The cards in reading order; branch verification has the verdicts of the block's. */
-const CARDS = ["token", "block", "typical"] as const;
+/** The rules in reading order; branch verification has the verdicts of the block's. */
+const SHOWN = ["token", "block", "typical"] as const;
 const isLossless = (rule: Rule) => rule !== "typical";
 
 /** Describe the comparison at one position. */
@@ -104,46 +104,53 @@ function draftTemplate({ tokens, models: { p, q }, draft }: Trial, u: readonly n
   </div>`;
 }
 
-/** The distribution of the first emitted token as bars, with a mark at the target's probability. */
+/** The ends and the middle of the axis of probabilities. */
+const TICKS = [0, 0.5, 1];
+const percent = (share: number) => `${100 * share}%`;
+
+/** The distribution of the first emitted token as bars from 0 to 1, with a mark at p. */
 function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
-  const highest = Math.max(...first, ...p);
-  const percent = (share: number) => `${(100 * share) / highest}%`;
   const bar = (share: number, t: number) =>
     html`<code>${tokens[t]}</code>
-      <div class="hsd-rl-track">
+      <div class="hsd-rl-track" title="p ${figure(p[t])}">
         <div class="hsd-rl-fill" .style=${`width: ${percent(share)}`}></div>
-        <div
-          class="hsd-rl-mark"
-          .style=${`left: ${percent(p[t])}`}
-          title="target: ${figure(p[t])}"
-        ></div>
+        <div class="hsd-rl-mark" .style=${`left: ${percent(p[t])}`}></div>
       </div>
       <span>${figure(share)}</span>`;
   return html`<div class="hsd-rl-bars">${first.map(bar)}</div>`;
 }
+const axis = html`<div class="hsd-rl-bars hsd-rl-axis" aria-hidden="true">
+  <div class="hsd-rl-ticks">
+    ${TICKS.map((tick) => html`<span .style=${`left: ${percent(tick)}`}>${tick}</span>`)}
+  </div>
+</div>`;
 
-/** The card of a rule: its verdict on the draft, and the distribution of its output. */
-function ruleCard(trial: Trial, rule: (typeof CARDS)[number], verdict: Verdict) {
+/** The row of a rule: its verdict on the draft, the distribution of its output, and its price. */
+function ruleRow(trial: Trial, rule: (typeof SHOWN)[number], verdict: Verdict) {
   const [name, how] = WORDS[rule];
   const law = lawOf(rule, trial.models, trial.draft.length);
   const lossless = isLossless(rule);
+  const distance = law.distance < ROUNDING ? "0" : law.distance.toFixed(3);
   return html`<section
     class="hsd-rl-rule"
     aria-label=${name}
     data-rule=${rule}
     ?data-lossy=${!lossless}
   >
-    <div class="hsd-rl-name">
-      <strong>${name}</strong> <span>${lossless ? "lossless" : "not lossless"}</span>
+    <div>
+      <p class="hsd-rl-name">
+        <strong>${name}</strong> <span>${lossless ? "lossless" : "not lossless"}</span>
+      </p>
+      ${chainOf(trial, rule, verdict)}
+      <details class="hsd-note">
+        <summary>How it decides</summary>
+        <p>${how}</p>
+        ${stepsOf(trial, rule, verdict)}
+      </details>
     </div>
-    <p class="hsd-note">${how}</p>
-    ${chainOf(trial, rule, verdict)} ${stepsOf(trial, rule, verdict)} ${barsOf(trial, law.first)}
-    <dl class="hsd-rl-sum">
-      <dt>Tokens per round</dt>
-      <dd>${law.tokens.toFixed(3)}</dd>
-      <dt>Distance from the target</dt>
-      <dd>${law.distance < ROUNDING ? "0" : law.distance.toFixed(3)}</dd>
-    </dl>
+    ${barsOf(trial, law.first)}
+    <p class="hsd-rl-sum"><strong>${law.tokens.toFixed(2)}</strong> <span>tokens per round</span></p>
+    <p class="hsd-rl-sum"><strong>${distance}</strong> <span>distance from p</span></p>
   </section>`;
 }
 
@@ -165,7 +172,11 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
     </div>
     ${draftTemplate(trial, u)}
     <div class="hsd-rl-rules">
-      ${CARDS.map((rule) => ruleCard(trial, rule, verdicts[RULES.indexOf(rule)]))}
+      <p class="hsd-note hsd-rl-heads">
+        <span>Verdict on this draft</span>
+        <span>How often each token comes first; mark: p</span>
+      </p>
+      ${SHOWN.map((rule) => ruleRow(trial, rule, verdicts[RULES.indexOf(rule)]))} ${axis}
     </div>
     <p class="hsd-source">${WORDS.note}</p>`;
 });

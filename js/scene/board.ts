@@ -9,7 +9,7 @@ import type { Chip } from "./scene";
 import { type Own, ROOT, token } from "./words";
 
 /** Range of the acceptance probability for which darts fall on both sides of the board. */
-const BOTH_SIDES = { least: 0.1, most: 0.9 };
+const BOTH_SIDES = { least: 0.2, most: 0.8 };
 
 const isGreedy = ({ meta }: Pick<Store, "meta">) => meta.sampling?.temperature === 0;
 

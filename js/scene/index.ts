@@ -323,8 +323,10 @@ class SceneView {
 
   private drawBoard(scene: Scene | null, chip: Chip | null, round: Round | null) {
     const { store, palette, reading } = this.sources;
-    if (!scene || !round) return this.darts.show(null);
-    this.darts.show(boardOfChip(store, palette, chip, round, reading.ownOf(round)));
+    const shown =
+      scene && round ? boardOfChip(store, palette, chip, round, reading.ownOf(round)) : null;
+    this.board.dataset.columns = String(shown?.board.columns.length ?? 0);
+    this.darts.show(shown);
   }
 
   private details(scene: Scene | null, chip: Chip | null, round: Round | null): Details {

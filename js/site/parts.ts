@@ -88,7 +88,6 @@ export function views(
 export function raceOf({ page, data }: Article, el: HTMLElement, runs: Snapshot[]) {
   const traits = {
     palette: data.palette,
-    titles: {},
     sources: data.sources,
     pinned: -1,
     time: -1,

@@ -2,11 +2,11 @@
 // cursor's place.
 import { html, nothing } from "lit-html";
 import type { Cursor } from "../lib/cursor";
+import { stackName } from "../lib/drafter_names";
 import { menu } from "../lib/fields";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { stackWords } from "../lib/stack";
 import { eventWords, plural } from "../lib/words";
 
 export const SPEEDS = [
@@ -62,8 +62,7 @@ export function placeOf(store: Store, palette: Palette, { step, round }: Cursor)
   const { events, rounds } = store.index();
   if (!events[step]) {
     const counts = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
-    const words = stackWords(store.meta.stack ?? "");
-    const stackNote = words && ` Here: ${words}.`;
+    const stackNote = ` Here: ${stackName(store.meta.stack ?? "")}.`;
     const hint =
       "A step is one pass of the model: as wide as its time, as high as the tokens it brought.";
     return {

@@ -1,9 +1,9 @@
 // Labels at the ends of the staircase and of the ramp of plain decoding: their texts and places.
 // Pure functions.
 import type { Frame } from "../lib/chart";
+import { stackName } from "../lib/drafter_names";
 import { repeatsItself } from "../lib/metrics";
 import type { Store } from "../lib/run";
-import { draftersWords, isPlain } from "../lib/stack";
 import { duration, plural } from "../lib/words";
 import type { Stairs } from "./stairs";
 
@@ -35,7 +35,7 @@ export function endsOf(store: Store, stairs: Stairs, isNarrow = false): End[] {
   const { gain, end, plain, tokens } = stairs;
   if (!tokens) return [];
   const stack = store.meta.stack ?? "";
-  const title = draftersWords(stack) || (isPlain(stack) ? "plain decoding" : "this run");
+  const title = stackName(stack) || "this run";
   // Put the caveat beside the number.
   const caveat = repeatsItself(store) ? ", repeats itself" : "";
   const times = gain === null || gain.impossible ? "" : ` · ${gain.value.toFixed(2)}×${caveat}`;

@@ -20,12 +20,6 @@ const kindKey = (kind: string, count: number) =>
     ><span>${kind}</span><b>${count}</b></span
   >`;
 
-/** Names of sources in the game. */
-const ALSO: Record<string, string> = { context: "copying", nano: "tiny model" };
-/** The name of a source, with that in the game. */
-const nameOf = (words: string, source: string) =>
-  ALSO[source] ? `${words} (${ALSO[source]})` : words;
-
 /** The shapes of tokens with their counts, and those of rejected drafts. */
 function shapesOf({ tokens }: Store) {
   const kinds = countsBy(tokens, (token) => token.kind);
@@ -43,7 +37,7 @@ export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
   const sources = Object.entries(bySource(store.tokens)).sort((a, b) => b[1] - a[1]);
   const sourceKey = ([source, count]: [string, number]) =>
     html`<span class="hsd-key"
-      >${sample(palette.family(source))}<span>${nameOf(palette.words(source), source)}</span
+      >${sample(palette.family(source))}<span>${palette.words(source)}</span
       ><b>${count}</b></span
     >`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">

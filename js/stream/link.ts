@@ -6,10 +6,10 @@ export type Box = Record<"left" | "right" | "top" | "bottom", number>;
 const SAME_LINE = 6;
 const RISE = 16;
 /** Gap between the end of a line and its box, and length of its arrow, in pixels. */
-const APART = 2;
-const ARROW = 6;
+const APART = 3;
+const ARROW = 7;
 /** Height from which a line runs beside the text; its gap to the text; its corner radius. */
-const LONG = 90;
+const LONG = 36;
 const GUTTER = 6;
 const ROUND = 5;
 

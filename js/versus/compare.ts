@@ -1,6 +1,7 @@
 // Compares two or three runs of one prompt: whether they are comparable, whether their texts agree
 // and have to, and their metrics with the differences to the first run. Pure functions.
 import DEFINITIONS from "../lib/definitions.json";
+import { runName } from "../lib/drafter_names";
 import { RULES, factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import { type Store, storeOf } from "../lib/run";
@@ -166,9 +167,9 @@ export function bestOf(runs: Store[]): Store {
 
 /**
  * Return a headline about the fastest run, and about the one with the fewest target passes if that
- * is another. Runs are named by `titleOf`, since letters belong to the charts below.
+ * is another. Runs have the names of their stacks, since letters belong to the charts below.
  */
-export function fastestOf(runs: Store[], titleOf: (run: Store) => string) {
+export function fastestOf(runs: Store[]) {
   const measured = runs.map((run) => ({ run, ...metricsOf(run) }));
   const speed = (m: (typeof measured)[number]) => m.tokens_per_second ?? 0;
   const times = (m: (typeof measured)[number]) => speed(m) / speed(measured[0]);
@@ -177,14 +178,14 @@ export function fastestOf(runs: Store[], titleOf: (run: Store) => string) {
     m.target_forwards < least.target_forwards ? m : least,
   );
   const figure = `${hundredths(times(best))} ×`;
-  const first = titleOf(measured[0].run);
+  const first = runName(measured[0].run);
   const compared = `the fastest of ${runs.length === 2 ? "two" : "three"} stacks on one prompt`;
   const leads =
     best === measured[0]
       ? `${first} is ${compared}.`
-      : `the speed of ${first}, with ${titleOf(best.run)}: ${compared}.`;
+      : `the speed of ${first}, with ${runName(best.run)}: ${compared}.`;
   if (fewest === best) return { figure, words: leads };
-  const passes = `${fewest.target_forwards} by ${titleOf(fewest.run)}`;
+  const passes = `${fewest.target_forwards} by ${runName(fewest.run)}`;
   const cost = times(fewest) < 1 ? "its drafts cost more than they save" : "its drafts cost more";
   const slower = `at ${hundredths(times(fewest))} ×: ${cost}`;
   return { figure, words: `${leads} Fewest target passes: ${passes}, ${slower}.` };

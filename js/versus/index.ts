@@ -8,6 +8,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import type { Sources } from "../lib/stack";
+import type { Suite } from "../lib/suites";
 import { folded, tableOf as valuesOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
@@ -28,10 +29,11 @@ import { type Runner, runnerOf } from "./race_time";
 import { Texts } from "./texts";
 
 export interface Traits {
-  /** Runs in order, and descriptions of stacks, by stack. */
+  /** Runs in order. */
   runs: Snapshot[];
-  titles: Record<string, string>;
   sources: Sources;
+  /** Speed-ups on many prompts, of which each run has its own. */
+  suites?: Suite[];
   pinned: number;
   /** Initial time of the race in milliseconds; -1: it plays once when it is first visible. */
   time: number;
@@ -135,12 +137,6 @@ class VersusView {
     model.save_changes();
   }
 
-  private runners(stores: Store[]): Runner[] {
-    const titles = this.view.model.get("titles");
-    const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || "";
-    return stores.map((store) => runnerOf(store, titleOf(store)));
-  }
-
   /** Show the runs of the model, or why they cannot be compared. */
   private open() {
     const { model, palette } = this.view;
@@ -152,7 +148,7 @@ class VersusView {
     drawNotice(this.refusal, { message: why, caution: true });
     if (why) return render(nothing, this.body);
     const isStill = () => this.motion.matches;
-    const runs = this.runners(stores);
+    const runs = stores.map((store) => runnerOf(store, model.get("suites")));
     const texts = new Texts(runs, palette, (at) => this.pin(at));
     const race = new Race(runs, palette, (ns) => texts.showAt(ns), isStill);
     this.texts = texts;

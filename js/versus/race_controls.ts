@@ -1,9 +1,10 @@
 // Templates of the texts and controls of a race: a line per run, and the controls of the clock.
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
 import { drafterOf, isOverDatabases } from "../lib/stack";
+import { intervalWords, timesWords } from "../lib/suites";
 import { duration, plural } from "../lib/words";
 import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
 
@@ -49,14 +50,19 @@ export const letterTemplate = ({ letter, title, store }: Runner, palette: Palett
 
 /** The line of a run. */
 export function runnerTemplate(run: Runner, goal: number, ns: number, palette: Palette) {
-  const { title, store } = run;
+  const { title, store, suite } = run;
   const { figure, more } = countWords(run, goal, ns);
   return html`<li>
     ${letterTemplate(run, palette)}<span class="hsd-vs-who"
-      ><strong>${title}</strong>${
-        title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
-      }</span
-    ><span class="hsd-vs-count"><strong>${figure}</strong> <span>${more}</span></span>
+      ><strong>${title}</strong> <code>${store.meta.stack}</code></span
+    ><span class="hsd-vs-count"><strong>${figure}</strong> <span>${more}</span></span
+    >${
+      suite
+        ? html`<span class="hsd-vs-usual"
+            >${plural(suite.prompts, "prompt")}: ${timesWords(suite)} ${intervalWords(suite)}</span
+          >`
+        : nothing
+    }
   </li>`;
 }
 

@@ -17,7 +17,7 @@ function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number)
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
   const tokens = plural(f.mostY, "token");
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
-    <text class="hsd-stairs-note" x=${f.left + 14} y=${y + 16}>finish: ${tokens}</text>
+    <text class="hsd-stairs-note" x=${f.left + 18} y=${y - 6}>finish: ${tokens}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
         data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle

@@ -1,22 +1,27 @@
 // The runs of a race on one clock: their tokens at a time, the time at which they cross the finish,
 // and the state as text. Pure functions.
+import { runName } from "../lib/drafter_names";
 import type { Store } from "../lib/run";
+import { type Suite, suiteOf } from "../lib/suites";
 import { duration, listed } from "../lib/words";
 import { type Stairs, stairsOf } from "../staircase/stairs";
 
 /** A compared run on the common clock, in nanoseconds from the start of its first round. */
 export interface Runner {
   letter: string;
-  /** Description of the stack; "": unknown. */
+  /** The name of its stack. */
   title: string;
   store: Store;
   stairs: Stairs;
+  /** Its speed-up on many prompts; null: not measured. */
+  suite: Suite | null;
 }
-export const runnerOf = (store: Store, title: string): Runner => ({
+export const runnerOf = (store: Store, suites?: readonly Suite[]): Runner => ({
   letter: store.letter,
-  title: title || store.meta.stack,
+  title: runName(store),
   store,
   stairs: stairsOf(store),
+  suite: suiteOf(store, suites),
 });
 
 /** Speeds at which a race can be played, with labels. */

@@ -117,7 +117,7 @@ def test_a_tab_is_saved_as_a_drawing_with_colours_of_its_own(page, exported, med
         for value in element.attrib.values():
             assert "var(" not in value
             assert "color(" not in value
-        if element.text == "context database":
+        if element.text == "copying":
             named += 1
             assert element.get("fill").startswith("rgb")
     assert named

@@ -282,7 +282,7 @@ def test_the_explorer_decodes_in_the_tab(chromium, address, width):
     shown = page.locator(".hsd-origin-stack")
     badge = page.locator(".hsd-badge")
     for stack, source in (
-        ("db > target", "context database"),
+        ("db > target", "copying"),
         ("small:4 > target", "small, draft model"),
     ):
         if not page.get_by_role("textbox", name="Stack").is_visible():

@@ -86,8 +86,8 @@ def test_inks_read_on_their_tint(name, theme):
 
 
 def test_every_source_has_a_family_and_words():
-    assert palette.label("context") == "context database"
-    assert palette.label("lookup") == "lookup, baseline"
+    assert palette.label("context") == "copying"
+    assert palette.label("lookup") == "prompt lookup"
     assert palette.label("my/model") == "my/model, draft model"
     assert palette.family("my/model") == "draft"
     assert palette.family("target") == "target"

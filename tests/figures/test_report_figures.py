@@ -17,7 +17,7 @@ from hsd_viz.figures.charts import plain
 from hsd_viz.figures.reports import method
 from hsd_viz.measure.bench.output import from_trace
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.results.kinds import stack_words
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.stack import DATABASES, parse
 from tests.rows import column, find, keyed, select
 
@@ -31,7 +31,7 @@ def test_speed_ups_are_those_of_the_report():
     drawn = figures.speedup(REPORT)
     names = [name for name, *_ in drawn.layout.meta["table"][1:]]
     for name, tick in zip(names, drawn.layout.yaxis.ticktext, strict=True):
-        assert tick == f"<b>{plain(stack_words(name))}</b> {plain(name)}"
+        assert tick == f"<b>{plain(stack_name(name))}</b> {plain(name)}"
     dots = find(drawn.data, type="scatter", mode="markers")
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
@@ -64,9 +64,14 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
     for b in drawn.data:
         if b.type == "bar":
             bars[b.name] = dict(zip(b.y, b.x, strict=True))
-    for source in ("context", "model", "statistics"):
+    names = {
+        "context": "copying",
+        "model": "model database",
+        "statistics": "statistics database",
+    }
+    for source, name in names.items():
         expected = row["accepted_by_source"][source] / row["target_forwards"]
-        assert bars[f"{source} database"][place] == pytest.approx(expected, abs=1e-3)
+        assert bars[name][place] == pytest.approx(expected, abs=1e-3)
     named = [row[0].partition(": ")[2] for row in drawn.layout.meta["table"][1:]]
     assert len(named) == 2 * len(SUBSETS)
     assert named[0].endswith("context, model, statistics")

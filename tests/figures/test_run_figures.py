@@ -37,7 +37,7 @@ def test_tokens_by_source_and_rounds_are_counts():
     for b in drawn.data:
         if b.type == "bar":
             counts[b.name] = sum(b.x)
-    assert counts == {"target model": 2, "context database": 1}
+    assert counts == {"target model": 2, "copying": 1}
     drafted, accepted, mean, plain = figures.acceptance(make_trace()).data
     assert list(drafted.y) == [2, 0], "target rounds only"
     assert list(accepted.y) == [1, 0], "target rounds only"
@@ -55,4 +55,4 @@ def test_tokens_by_source_and_rounds_are_counts():
 def test_a_source_has_its_share_of_all_tokens():
     head, *rows = figures.by_source(make_trace()).layout.meta["table"]
     shares = {row[head.index("source")]: row[head.index("tokens")] for row in rows}
-    assert shares == {"target model": "2 (67%)", "context database": "1 (33%)"}
+    assert shares == {"target model": "2 (67%)", "copying": "1 (33%)"}

@@ -15,6 +15,7 @@ from hsd_viz.decoding.sampling import draw
 from hsd_viz.engine.recordings import GAMES, SIDE_BY_SIDE, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.stack import StackError, parse
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import about, offered, recorded_runs
@@ -82,6 +83,16 @@ nano>target[ bfloat16 ]?0.5 > target | "./a b" [float32] > target | auto[db,x[in
 target[int4] > target | nano > target[int8] | x[int8] > x[int8] > target | "./a[int8]" > target |
 target[int8 > target | target[int8]] > target | auto[x[int8]:2] > target | nano:2[int8] > target |
 db[int8] > target | target[] > x""".split("|")
+
+
+def stack_names() -> dict[str, str]:
+    """The names of the page's stacks and of some others, by stack."""
+    stacks = [*about()["stacks"], *about()["sides"].values()]
+    stacks += [run["stack"] for race in about()["races"] for run in race["runs"]]
+    stacks += [row["stack"] for row in about()["suites"] if ">" in row["stack"]]
+    stacks += ["suffix > target", "db[context,model] > nano:4?0.8 > target"]
+    stacks += ['"./a b":2 > target', "hd[model] > target", "nano > target[int8]:4 > target"]
+    return {stack: stack_name(stack) for stack in stacks}
 
 
 def printed(text: str) -> str | None:
@@ -168,4 +179,5 @@ def references() -> dict[str, Any]:
         "verdicts": verdicts(),
         "one_draft": one_draft_speeds(),
         "stacks": [[text, printed(text)] for text in map(str.strip, STACKS)],
+        "stack_names": stack_names(),
     }

@@ -17,7 +17,7 @@ def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_awa
     meta = chart.drawn["layout"]["meta"]
     assert meta["title"] == "Tokens by source"
     assert chart.library == "cartesian"
-    assert ["context database", "1 (33%)"] in meta["table"], "the same in words"
+    assert ["copying", "1 (33%)"] in meta["table"], "the same in words"
     for figure, page, other in (
         (chart.drawn, "#ffffff", "#17181a"),
         (chart.dark, "#17181a", "#ffffff"),

@@ -47,7 +47,7 @@ ANSWERS_OF = (
     Recipe(
         name="summary",
         title="A summary",
-        blurb="Names and phrases come from the prompt: the context database finds them there.",
+        blurb="Names and phrases come from the prompt: copying finds them there.",
         stack=_DATABASES,
         prompt=f"Summarize the following text in one or two sentences.\n\n{COUNCIL}",
     ),
@@ -102,7 +102,7 @@ ANSWERS_OF = (
     ),
     Recipe(
         name="one-draft",
-        title="One draft model",
+        title="nano",
         blurb=(
             "nano has two layers of the target, trained on its text, and proposes three tokens. "
             "They are sampled: see u, q and p of each, and the residual of each correction."
@@ -112,7 +112,7 @@ ANSWERS_OF = (
     ),
     Recipe(
         name="hierarchy",
-        title="Databases below a draft model",
+        title="Databases, then nano",
         blurb=(
             "The databases draft for nano, and nano for the target: every level verifies the one "
             "below."
@@ -122,7 +122,7 @@ ANSWERS_OF = (
     ),
     Recipe(
         name="copy",
-        title="A copy below its target",
+        title="Databases, then a copy of the target",
         blurb=(
             "The target has 16-bit weights here. A copy with those of its file, most of 4 bits, "
             "drafts for it and agrees nearly always; the databases save the copy some of its "
@@ -183,7 +183,7 @@ RACERS = (
     ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
     (
         "published",
-        "Hierarchy Drafting as published",
+        "Hierarchy Drafting",
         "Three databases, accessed in order, as in the paper.",
         "hd > target",
     ),
@@ -195,13 +195,13 @@ RACERS = (
     ),
     (
         "one-draft",
-        "One draft model",
+        "nano",
         "nano has two layers of the target, trained on its text.",
         "nano:3 > target",
     ),
     (
         "both",
-        "Databases below a draft model",
+        "Databases, then nano",
         "The databases draft for nano, and nano for the target.",
         "db > nano:2 > target",
     ),

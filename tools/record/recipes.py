@@ -72,7 +72,7 @@ _DATABASES = "db > target"
 MIXED = Selected(
     name="mixed",
     blurb="Drafts of several sources at the usual temperature.",
-    stacks={_DATABASES: "Databases", "db > small:3 > target": "Databases under one draft model"},
+    stacks={_DATABASES: "Databases", "db > small:3 > target": "Databases, then small"},
     prompts=("edit", "tests", "idioms", "docstring"),
     score=lambda facts: (-len(facts.missing), facts.speedup or 0.0),
 )
@@ -80,10 +80,7 @@ MIXED = Selected(
 PARTS = (
     Selected(
         name="copied",
-        blurb=(
-            "The continuation repeats the prompt, so most accepted drafts come from the context "
-            "database."
-        ),
+        blurb="The continuation repeats the prompt, so most accepted drafts are copied from it.",
         stacks={_DATABASES: "A text that is copied from"},
         prompts=("edit",),
         score=lambda facts: supplied(facts, ["context"]) - facts.repeated,
@@ -113,7 +110,7 @@ PARTS = (
             "The databases draft for nano, nano for small, small for the target: every level "
             "verifies the one below."
         ),
-        stacks={"db > nano:4 > small:7 > target": "Databases under two draft models"},
+        stacks={"db > nano:4 > small:7 > target": "Databases, then nano, then small"},
         prompts=("edit", "tests", "idioms"),
         score=lambda facts: supplied(facts, ["context", "model", "statistics"]),
     ),
@@ -122,7 +119,7 @@ PARTS = (
 RECIPES = (
     Recipe(
         name="databases",
-        title="Databases: context, model, statistics",
+        title="Databases, on a command line",
         blurb=(
             "No draft model: drafts come from this text, from typical output of the target, and "
             "from a corpus."
@@ -132,7 +129,7 @@ RECIPES = (
     ),
     Recipe(
         name="hierarchy",
-        title="A hierarchy of two draft models",
+        title="nano, then small",
         blurb=(
             "nano drafts for small, small for the target. Look for corrections by small that the "
             "target accepts."
@@ -143,7 +140,7 @@ RECIPES = (
     ),
     Recipe(
         name="padded",
-        title="A hierarchy below a target of four times the size",
+        title="nano, then small, below a target of four times the size",
         blurb=(
             "The target with 24 more layers that cost time and change nothing, so its text is the "
             "same. nano drafts for small, small for the target. Faster than plain decoding, and "
@@ -156,7 +153,7 @@ RECIPES = (
     ),
     Recipe(
         name="sampled",
-        title="One draft model, sampled",
+        title="nano, sampled",
         blurb=(
             "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and "
             "the residual of each correction."
@@ -174,7 +171,7 @@ RECIPES = (
     ),
     Recipe(
         name="one-draft",
-        title="One draft model, greedy",
+        title="nano, greedy",
         blurb=(
             "Classic speculative decoding: nano proposes four tokens, the target verifies them in "
             "one forward pass. Greedy text of a small model repeats itself, which makes it easy "
@@ -207,7 +204,7 @@ SIDES = (
     ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
     (
         "published",
-        "Hierarchy Drafting as published",
+        "Hierarchy Drafting",
         "Three databases, accessed in order, as in the paper.",
         "hd > target",
     ),
@@ -219,13 +216,13 @@ SIDES = (
     ),
     (
         "hierarchy",
-        "Two draft models",
+        "nano, then small",
         "Hierarchical Speculative Decoding: nano for small, small for the target.",
         "nano:4 > small:8 > target",
     ),
     (
         "both",
-        "Databases under two draft models",
+        "Databases, then nano, then small",
         "The databases draft for nano, the lowest model.",
         "db > nano:4 > small:8 > target",
     ),

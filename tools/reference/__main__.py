@@ -14,6 +14,7 @@ file                              source
 ``hsd_viz/decoding/keywords.py``  the options of a decode
 ``js/traffic/spec.ts``            :mod:`hsd_viz.views.app.traffic_spec`
 ``js/elements/facts.json``        the elements for pages of other sites
+``js/lib/drafter_names.json``     :mod:`hsd_viz.results.drafter_names`
 headers of the native runtime     :mod:`tools.reference.native_headers`
 ================================  ====================================================
 
@@ -33,7 +34,12 @@ from tools.reference.options import python_keywords
 from tools.reference.python import python_reference
 from tools.reference.rows import python_rows
 from tools.reference.tables import records_reference, trace_reference
-from tools.reference.typescript import element_facts, typescript, typescript_settings
+from tools.reference.typescript import (
+    drafter_names,
+    element_facts,
+    typescript,
+    typescript_settings,
+)
 from tools.reference.views_page import views_reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +58,7 @@ PAGES = {
     ROOT / "js" / "lib" / "options.ts": typescript_settings,
     ROOT / "js" / "traffic" / "spec.ts": typescript_traffic,
     ROOT / "js" / "elements" / "facts.json": element_facts,
+    ROOT / "js" / "lib" / "drafter_names.json": drafter_names,
     ROWS: rows_header,
     INTERFACE: interface_header,
 }

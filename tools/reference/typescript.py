@@ -7,6 +7,7 @@ import textwrap
 from typing import Any
 
 from hsd_viz.decoding.options import decoding_settings, defaults, types
+from hsd_viz.results.drafter_names import DRAFTER_NAMES
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column
 from hsd_viz.views.page_data import page_palette
@@ -150,3 +151,8 @@ def element_facts() -> str:
         "later": later,
     }
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def drafter_names() -> str:
+    """Return the names of the draft sources as JSON."""
+    return json.dumps(DRAFTER_NAMES, indent=1) + "\n"

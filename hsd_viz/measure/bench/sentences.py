@@ -8,8 +8,9 @@ from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import Figures, PromptFigures, StackFigures
 from hsd_viz.measure.bench.report import BenchReport, ReportSettings
 from hsd_viz.prompts.templates import TEMPLATES
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.kinds import StackKind, kind_of, stack_words
+from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.text import counted
 
 
@@ -142,7 +143,7 @@ def loss(report: BenchReport) -> str:
     most = max(slower, key=_length)
     length = _length(most)
     cost = length / _value(most)
-    words = stack_words(most.stack)
+    words = stack_name(most.stack)
     return (
         "Why not more: checking a draft can cost more than it brings. "
         f"{words[0].upper()}{words[1:]} ({most.stack}) has {length:.2f} tokens per pass, "

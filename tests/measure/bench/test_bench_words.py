@@ -15,7 +15,8 @@ from hsd_viz.measure.bench.block import impossible
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
 from hsd_viz.measure.bench.sentences import answer, loss, tally, warnings
-from hsd_viz.results.kinds import StackKind, kind_of, stack_words
+from hsd_viz.results.drafter_names import stack_name
+from hsd_viz.results.kinds import StackKind, kind_of
 from hsd_viz.results.table import Table
 from tests.rows import column, find
 
@@ -239,19 +240,24 @@ def test_what_a_report_says_is_never_markup(saved):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "name"),
     [
         ("target", "plain decoding"),
-        ("db[context] > target", "databases"),
+        ("db > target", "databases"),
+        ("db[context] > target", "copying"),
+        ("db[model] > nano > target", "model database, then nano"),
+        ("db[context,model] > target", "databases"),
         ("hd > target", "Hierarchy Drafting"),
         ("db > nano:2 > small > target", "databases, then nano, then small"),
+        ("db > target[int8]:5 > target", "databases, then a copy of the target"),
+        ("suffix > target", "copying (suffix tree)"),
         ("recycling > target (warm)", "token recycling"),
         ("hf-generate", "transformers' own loops"),
         ("unknown[x] > target", "baseline look-ups"),
     ],
 )
-def test_a_stack_is_said_in_words(row, said):
-    assert stack_words(row) == said
+def test_a_stack_has_the_name_of_its_drafters(row, name):
+    assert stack_name(row) == name
 
 
 def test_kinds_of_stacks():
