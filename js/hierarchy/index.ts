@@ -102,7 +102,8 @@ export default templated<Traits>(
   (get) => {
     const graph = get("graph");
     const picked = get("picked");
-    const group = get("group");
+    const group = get("of_run") ? get("group") : "";
+    const store = group ? hsdGroup(group).store : null;
     const hasLookahead = picked.path?.some(({ lookahead }) => lookahead);
     return html`<h3>Best stack of these models <span class="hsd-chip">predicted</span></h3>
       <div class="hsd-answer">${answer(picked)}</div>
@@ -114,7 +115,7 @@ export default templated<Traits>(
             stack${hasLookahead ? "; γ is the lookahead, the tokens that a level proposes" : ""}.
           </p>
         </div>
-        ${speedUps(graph, picked, get("of_run") && group ? hsdGroup(group).store : null, get("suites"))}
+        ${speedUps(graph, picked, store, get("suites"))}
       </div>
       <p class="hsd-source">${graph.source ?? ""}</p>`;
   },

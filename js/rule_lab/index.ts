@@ -149,7 +149,9 @@ function ruleRow(trial: Trial, rule: (typeof SHOWN)[number], verdict: Verdict) {
       </details>
     </div>
     ${barsOf(trial, law.first)}
-    <p class="hsd-rl-sum"><strong>${law.tokens.toFixed(2)}</strong> <span>tokens per round</span></p>
+    <p class="hsd-rl-sum">
+      <strong>${law.tokens.toFixed(2)}</strong> <span>tokens per round</span>
+    </p>
     <p class="hsd-rl-sum"><strong>${distance}</strong> <span>distance from p</span></p>
   </section>`;
 }

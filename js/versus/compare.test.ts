@@ -68,7 +68,8 @@ test("the fastest run comes first, and the one with the fewest passes where it i
     figure: "2.00 ×",
     words:
       "the speed of plain decoding, with databases: the fastest of three stacks on one prompt. " +
-      "Fewest target passes: 2 by nano, then small, at 0.50 ×: its drafts cost more than they save.",
+      "Fewest target passes: 2 by nano, then small, at 0.50 ×: " +
+      "its drafts cost more than they save.",
   });
 });
 test("drafts that save more than they cost are not called a loss", () => {
