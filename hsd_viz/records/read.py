@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.names.hints import did_you_mean
-from hsd_viz.records import prometheus, summaries
+from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines import FINISHERS, OBJECTS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.file_context import Finisher, LinePattern
-from hsd_viz.records.forms import FORMS, Form, engines_with_forms
+from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.records.lines import Document, clock_of, documents
 from hsd_viz.records.reading import QUOTED, Reading
-from hsd_viz.records.responses import (
-    continues,
-    id_of,
-    is_chunk,
-    request_of,
-    sample_of,
-    without_request,
-)
-from hsd_viz.records.sample import Sample
+from hsd_viz.records.responses import id_of, is_chunk, request_of, sample_of, without_request
 from hsd_viz.records.scraped import keep_scrapes
+from hsd_viz.records.streams import Chunk, Streams
+from hsd_viz.records.summaries import Summaries
+from hsd_viz.settings.spelling import spelled
 
 #: Matches names of metrics of serving engines.
 _METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
-#: Matches a line that may be a record of an unknown form.
+#: Matches a line that may be a record of an unknown form: words of speculation, then a number.
 _MAY_BE = re.compile(
-    r"spec\w*.?decod\w*.{0,40}\d|draft\w* (?:tokens?|acceptance).{0,30}\d|accept\w*.{0,20}\d",
+    r"(?<![a-z])(?:"
+    r"spec\w*.?decod\w*.{0,40}\d"
+    r"|draft\w* (?:tokens?|acceptance).{0,30}\d"
+    r"|accept(?!ing\b|ed (?:client|connection|request|socket))\w*.{0,20}\d"
+    r")",
     re.IGNORECASE,
 )
-#: Matches lines of settings, which have such words but no figures of a run.
+#: Matches lines of settings, of loading and of requests, which have such words and numbers.
 _SETTINGS = re.compile(
-    r"speculative_config|SpeculativeConfig|ServerArgs|args|_created\{|# (?:HELP|TYPE)|n-max|n_max"
-    r"|Capturing|draft_model|Loading|GET /|POST /",
+    r"speculative_config\b|\bSpeculativeConfig\(|\bServerArgs\(|\bargs *[:=]|\bdraft_model\b"
+    r"|\bn[-_]max\b|_created\{|^# (?:HELP|TYPE) |\b(?:Capturing|Loading)\b|\b(?:GET|POST) /"
 )
 
 
@@ -70,9 +69,11 @@ def read(path: str | Path, engine: str | None = None, since: str | Path | None =
         before = _Reader()
         before.read(Path(since))
         if not before.scrapes.scrapes:
-            raise BadFile(f"{since} is not a copy of /metrics: --since needs an earlier one")
+            raise BadFile(
+                f"{since} is not a copy of /metrics: {spelled('since')} needs an earlier one"
+            )
         if not reader.scrapes.scrapes:
-            raise BadFile(f"{path} is not a copy of /metrics: --since is for counters")
+            raise BadFile(f"{path} is not a copy of /metrics: {spelled('since')} is for counters")
     reader.finish(None if before is None else before.scrapes)
     series = reader.collected.series()
     if engine is not None:
@@ -85,7 +86,7 @@ def read(path: str | Path, engine: str | None = None, since: str | Path | None =
         lines=reader.lines,
         by_form=dict(reader.collected.by_form),
         other=reader.other,
-        superseded=reader.superseded,
+        superseded=reader.streams.superseded,
         unknown=tuple(reader.unknown),
         refused=(*reader.collected.refused, *reader.broken),
     )
@@ -113,21 +114,6 @@ def _nothing(path: Path, reader: _Reader, engine: str | None) -> BadFile:
     return NoRecord(message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """The last chunk of a stream.
-
-    Attributes:
-        sample: the figures, which are cumulative.
-        form: the form of the response.
-        model: the named model.
-    """
-
-    sample: Sample
-    form: Form
-    model: str
-
-
 class _Reader:
     """Reader of one file."""
 
@@ -137,13 +123,10 @@ class _Reader:
         self.scrapes = prometheus.Scrapes()
         self.lines = 0
         self.other = 0
-        self.superseded = 0
         self.unknown: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
-        #: The last chunk of every stream, by the id of its request.
-        self.streams: dict[str, _Chunk] = {}
-        #: The rows of a printed summary whose end is not reached yet.
-        self.summary: dict[str, str] | None = None
+        self.streams = Streams()
+        self.summaries = Summaries(self.collected)
 
     def read(self, path: Path) -> None:
         """Read a file.
@@ -159,8 +142,8 @@ class _Reader:
                 self._line(document)
             else:
                 self._value(document)
-        self._end_summary()
-        for chunk in self.streams.values():
+        self.summaries.end()
+        for chunk in self.streams.unfinished():
             self._keep_stream(chunk)
 
     def finish(self, before: prometheus.Scrapes | None) -> None:
@@ -179,7 +162,7 @@ class _Reader:
             return
         self.context.line = document.line
         self.context.clock = clock_of(document.clock or text)
-        if self._is_of_a_summary(text):
+        if self.summaries.take(text):
             return
         metric = prometheus.metric_of(text)
         if metric is not None and _METRIC_NAME.search(metric[0]):
@@ -223,41 +206,6 @@ class _Reader:
         else:
             self.other += 1
 
-    # --- printed summaries
-
-    def _is_of_a_summary(self, text: str) -> bool:
-        """Return whether a line belongs to a printed summary, and store its row."""
-        if summaries.begins(text):
-            self._end_summary()
-            self.summary = {}
-            return True
-        if self.summary is None:
-            return False
-        row = summaries.row_of(text)
-        if row is not None:
-            name, value = row
-            self.summary[name] = value
-            return True
-        if summaries.ends(text):
-            self._end_summary()
-            return True
-        return summaries.is_inside(text)
-
-    def _end_summary(self) -> None:
-        rows = self.summary
-        self.summary = None
-        if not rows:
-            return
-        try:
-            summary = summaries.sample_of(rows)
-        except UserError as error:
-            self.collected.refuse(self.context.line, error)
-            return
-        if summary is not None:
-            sample, form = summary
-            self.collected.keep(sample, form, self.context.model)
-            self.collected.count(form)
-
     # --- JSON values
 
     def _value(self, document: Document) -> None:
@@ -296,25 +244,17 @@ class _Reader:
         self.collected.count(form)
         sample = replace(sample, line=self.context.line)
         model = str(entry.get("model") or value.get("model") or "")
+        chunk = Chunk(sample, form, model)
         if event or is_chunk(entry):
-            self._add_chunk(id_of(entry), _Chunk(sample, form, model))
+            ended = self.streams.add(id_of(entry), chunk)
+            if ended is not None:
+                self._keep_stream(ended)
             return True
-        if self.streams.pop(id_of(entry) or "-", None) is not None:
-            self.superseded += 1
+        self.streams.complete(id_of(entry), chunk)
         self.collected.keep(sample, form, model, single=form.kind == "response")
         return True
 
-    def _add_chunk(self, request_id: str, chunk: _Chunk) -> None:
-        """Store the last chunk of every stream, since counts are cumulative."""
-        before = self.streams.get(request_id)
-        if before is not None:
-            if request_id or continues(before.sample, chunk.sample):
-                self.superseded += 1
-            else:
-                self._keep_stream(before)
-        self.streams[request_id] = chunk
-
-    def _keep_stream(self, chunk: _Chunk) -> None:
+    def _keep_stream(self, chunk: Chunk) -> None:
         self.collected.keep(chunk.sample, chunk.form, chunk.model, single=True)
 
     # --- what only the whole file shows

@@ -127,12 +127,3 @@ def id_of(entry: Mapping[str, Any]) -> str:
     meta = entry.get("meta_info")
     inner = meta.get("id") if isinstance(meta, Mapping) else None
     return str(entry.get("id") or inner or "")
-
-
-def continues(before: Sample, after: Sample) -> bool:
-    """Return whether a chunk without an id continues the previous one: no count decreases."""
-    if (before.tokens or 0) > (after.tokens or 0):
-        return False
-    if (before.drafted or 0) > (after.drafted or 0):
-        return False
-    return before.prefill_seconds == after.prefill_seconds

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from hsd_viz.errors import UserError
 from hsd_viz.records import sglang, sglang_bench, vllm, vllm_bench
+from hsd_viz.records.collected import Collected
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 
@@ -12,28 +14,51 @@ _HEAD = re.compile(r"={3,} *Serving Benchmark Result")
 _ROW = re.compile(r"^\s*([A-Z][\w ()%/.-]*?):\s+(-?[\d.,]+|inf|nan)\s*$")
 
 
-def begins(text: str) -> bool:
-    """Return whether a line is the title of a summary."""
-    return _HEAD.search(text) is not None
+class Summaries:
+    """The printed summaries of a file, each of which is kept at its end."""
+
+    def __init__(self, collected: Collected) -> None:
+        self._collected = collected
+        #: The rows of the summary whose end is not reached yet.
+        self._rows: dict[str, str] | None = None
+
+    def take(self, text: str) -> bool:
+        """Return whether a line belongs to a summary, and store its row."""
+        if _HEAD.search(text):
+            self.end()
+            self._rows = {}
+            return True
+        if self._rows is None:
+            return False
+        row = _ROW.match(text)
+        if row is not None:
+            self._rows[row[1].strip()] = row[2]
+            return True
+        if text.strip().startswith("====="):
+            self.end()
+            return True
+        # A line without a value belongs to the summary around it.
+        return text.strip().startswith("---") or "Per-position" in text
+
+    def end(self) -> None:
+        """Keep the sample of the summary whose rows have been taken, if there is one."""
+        rows = self._rows
+        self._rows = None
+        if not rows:
+            return
+        context = self._collected.context
+        try:
+            summary = _sample_of(rows)
+        except UserError as error:
+            self._collected.refuse(context.line, error)
+            return
+        if summary is not None:
+            sample, form = summary
+            self._collected.keep(sample, form, context.model)
+            self._collected.count(form)
 
 
-def ends(text: str) -> bool:
-    """Return whether a line is the end of a summary."""
-    return text.strip().startswith("=====")
-
-
-def row_of(text: str) -> tuple[str, str] | None:
-    """Return the name and the value of a row; ``None`` if the line is not a row."""
-    row = _ROW.match(text)
-    return None if row is None else (row[1].strip(), row[2])
-
-
-def is_inside(text: str) -> bool:
-    """Return whether a line without a value belongs to the summary around it."""
-    return text.strip().startswith("---") or "Per-position" in text
-
-
-def sample_of(rows: dict[str, str]) -> tuple[Sample, Form] | None:
+def _sample_of(rows: dict[str, str]) -> tuple[Sample, Form] | None:
     """Return the sample of the rows of a summary; ``None`` if it has no figures of drafts.
 
     Raises:

@@ -212,7 +212,7 @@ def test_since_needs_two_copies_of_metrics(tmp_path):
     log = write(tmp_path, GOOD)
     with pytest.raises(BadFile, match="is not a copy of /metrics"):
         read(FILES / "scrape-after.txt", since=log)
-    with pytest.raises(BadFile, match="--since is for counters"):
+    with pytest.raises(BadFile, match="`since` is for counters"):
         read(log, since=FILES / "scrape-before.txt")
 
 
@@ -259,6 +259,69 @@ def test_a_chunk_of_a_named_request_is_superseded_by_its_response(tmp_path):
     (series,) = reading.series
     assert column(series.samples, "tokens") == [9, 7]
     assert reading.superseded == 2
+
+
+def llama_stream(*rows):
+    """Return lines of llama-server's native stream without ids: tokens, draft tokens, accepted."""
+    lines = []
+    for tokens, drafted, accepted, stop in rows:
+        timings = {
+            "prompt_ms": 10.0,
+            "predicted_n": tokens,
+            "predicted_ms": 20.0 * tokens,
+            "draft_n": drafted,
+            "draft_n_accepted": accepted,
+        }
+        lines.append(json.dumps({"content": "x", "stop": stop, "timings": timings}) + "\n")
+    return "".join(lines)
+
+
+def test_the_last_line_of_a_stream_without_ids_completes_its_chunks(tmp_path):
+    """A stream of llama-server, saved as JSON lines without ``data:``: one request of 30 tokens."""
+    text = llama_stream((10, 8, 4, False), (20, 16, 9, False), (30, 24, 15, True))
+    reading = read(write(tmp_path, text))
+    (series,) = reading.series
+    assert column(series.samples, "tokens") == [30]
+    assert reading.superseded == 2
+
+
+def test_a_shorter_response_without_an_id_is_another_request(tmp_path):
+    """The stream of 20 tokens was cut; a response of 6 tokens follows."""
+    text = llama_stream((10, 8, 4, False), (20, 16, 9, False), (6, 4, 2, True))
+    (series,) = read(write(tmp_path, text)).series
+    assert sorted(column(series.samples, "tokens")) == [6, 20]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "engine args were read; accepted 12 of 40 draft tokens",
+        "spec decode: 3.1 tokens per pass, targets 12",
+        "num_accepted_tokens 41",
+        "draft acceptance of arguments: 0.61",
+        "[worker] accept rate 0.61",
+    ],
+)
+def test_a_line_that_may_be_a_record_is_reported(tmp_path, line):
+    reading = read(write(tmp_path, f"{GOOD}{line}\n"))
+    assert [text for _, text in reading.unknown] == [line]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "non-default args: {'speculative_config': {'num_speculative_tokens': 3}, 'accept': 1}",
+        "server_args=ServerArgs(speculative_num_draft_tokens=4, accept_threshold=1.0)",
+        "accepted connection from 10.0.0.1:4242",
+        "accepting requests on port 8000",
+        "INFO: 10.0.0.1 POST /v1/accept 200",
+        "Capturing draft tokens 16",
+        "# HELP vllm:spec_decode_num_accepted_tokens_total 2",
+    ],
+)
+def test_a_line_of_settings_is_not_reported(tmp_path, line):
+    reading = read(write(tmp_path, f"{GOOD}{line}\n"))
+    assert reading.unknown == ()
 
 
 def counts(verified, accepted):
