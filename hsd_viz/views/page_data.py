@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -31,6 +32,7 @@ from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_words
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.settings.engine_choices import DTYPES
+from hsd_viz.settings.spelling import as_option
 from hsd_viz.stack import DATABASE, TARGET, draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES
@@ -158,9 +160,9 @@ def suites() -> list[dict[str, Any]]:
 
 def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the speed-ups of a report. A suite named by a file gets the name in the title."""
-    family = re.search(r"--family[ =](\S+)", report["command"])
     suite = report["suite"]
     settings = report["settings"]
+    family = settings.get("family") or _family_in(report["command"])
     first_words = title.partition(",")[0]
     for stack in report["stacks"]:
         ends = stack.get("speedup_over_plain_ci")
@@ -168,7 +170,7 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
             continue
         low, high = ends
         yield {
-            "family": family[1] if family else DEFAULT,
+            "family": family,
             "name": first_words if "." in suite["name"] else f"suite {suite['name']}",
             "file": name,
             "stack": stack["stack"],
@@ -179,6 +181,13 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
             "low": low,
             "high": high,
         }
+
+
+def _family_in(command: str) -> str:
+    """Return the family that the command of an old report names; its settings do not have it."""
+    option = as_option("family")
+    words = shlex.split(command.replace(f"{option}=", f"{option} "))
+    return words[words.index(option) + 1] if option in words else DEFAULT
 
 
 def first_stack(family: Family) -> str:

@@ -27,9 +27,10 @@ from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.measure.bench.report import read_report
-from hsd_viz.measure.bench.result import page as report_page
+from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.models.families import DEFAULT, Family, find_family
 from hsd_viz.results.page import template
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
@@ -79,8 +80,8 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     slides = partial(lessons.deck, masters, runner)
     taught.append(Page("lessons/slides.html", "Slides", about_slides, slides))
     for title, path in saved_reports().items():
-        content = partial(report_page, read_report(path.read_bytes(), path.name))
-        measurements.append(Page(f"reports/{path.stem}.html", title, "", content))
+        report = BenchResult(read_report(path.read_bytes(), path.name))
+        measurements.append(Page(f"reports/{path.stem}.html", title, "", report.to_html))
     return [
         ("Runs", "Recorded: text, rounds, draft trees and timeline.", runs),
         ("Lessons", "The course, with its figures and recorded runs.", taught),
@@ -104,7 +105,9 @@ def build(
     asked = [find_family(family) for family in families]
     for family in asked:
         if family.name == DEFAULT:
-            raise UserError(f"the family {DEFAULT} is on each site: it needs no --family")
+            raise UserError(
+                f"the family {DEFAULT} is on each site: it needs no {spelled('family')}"
+            )
         family.path(family.names[-1])
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
         raise UserError(

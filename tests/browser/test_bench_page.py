@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz.measure.bench.report import read_report
-from hsd_viz.measure.bench.result import page
+from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.measure.bench.sentences import answer
 from hsd_viz.views.app.report_answers import FIRST_REPORT
 from tests.changes import contrast
@@ -19,7 +19,8 @@ SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-t07-cp
 @pytest.mark.parametrize("width", [420, 820, 1400])
 def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
     opened = open_page(width)
-    opened.page.set_content(page(read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)))
+    report = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
+    opened.page.set_content(BenchResult(report).to_html())
     assert opened.page.evaluate("document.documentElement.scrollWidth") == width
     bars = opened.page.locator("td .bar")
     assert bars.count() > 20
@@ -34,7 +35,8 @@ def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
 
 def test_words_read_on_light_and_dark(open_page):
     opened = open_page(1400)
-    opened.page.set_content(page(read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)))
+    report = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
+    opened.page.set_content(BenchResult(report).to_html())
     colours = """() => {
       const { backgroundColor, color } = getComputedStyle(document.body);
       const note = getComputedStyle(document.querySelector(".note")).color;

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from hsd_viz.decoding.engine import Engine
+from hsd_viz.errors import UserError
+from hsd_viz.machine import cpu_model, describe, threads
+from hsd_viz.measure.bench.decodes import KeptDecodes
+from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.options import BenchOptions
-from hsd_viz.measure.bench.result import BenchResult, measure_stacks
+from hsd_viz.measure.bench.result import BenchResult
+from hsd_viz.measure.bench.runner import read_stacks, run_bench
 from hsd_viz.models.families import find_family
-from hsd_viz.prompts.suites import load_suite
+from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.settings.keywords import keywords_from
-from hsd_viz.stack import Stack
 from hsd_viz.terminal import Progress, ignore_progress, progress_bar
+from hsd_viz.version import __version__
 
 
 @keywords_from(BenchOptions)
@@ -42,18 +53,59 @@ def run(
         UserError: for bad input.
     """
     engine = options.engine or measuring_engine()
-    suite = options.suite or find_family(engine.family).suite
-    stacks = options.stacks
-    return measure_stacks(
-        engine,
-        [stacks] if isinstance(stacks, str | Stack) else list(stacks),
-        load_suite(str(suite)).limited(options.limit),
-        options.settings,
-        template=options.template,
-        resume=None if options.resume is None else Path(options.resume),
-        progress=progress,
-        command=command,
-    )
+    suite = load_suite(str(options.suite or find_family(engine.family).suite))
+    suite = suite.limited(options.limit)
+    with _finished_decodes(options, engine, suite) as kept:
+        measurement = run_bench(
+            engine,
+            options.all_stacks,
+            suite,
+            options.settings,
+            template=options.template,
+            kept=kept,
+            progress=progress,
+        )
+    # Describe the machine last, after the packages that detect a GPU are imported.
+    return BenchResult(build_report(measurement, describe(), _models_of(engine), command))
+
+
+def _finished_decodes(
+    options: BenchOptions, engine: Engine, suite: Suite
+) -> AbstractContextManager[KeptDecodes | None]:
+    """Open the file of finished decodes of this suite, settings, models, machine and version;
+    without one, nothing is kept.
+    """
+    if options.resume is None:
+        return nullcontext()
+    settings = options.settings
+    if settings.state != "cold":
+        raise UserError(
+            f"a bench with the state '{settings.state}' cannot resume: "
+            "what drafters remember is not kept; use the state cold"
+        )
+    facts = {
+        "suite": suite.name,
+        "prompts": sha256(msgspec.json.encode(suite.prompts)).hexdigest(),
+        "stacks": list(read_stacks(options.all_stacks)),
+        **_models_of(engine),
+        "template": options.template,
+        "cpu": cpu_model(),
+        "hsd_viz": __version__,
+        **asdict(settings),
+    }
+    return KeptDecodes(Path(options.resume), facts)
+
+
+def _models_of(engine: Engine) -> dict[str, Any]:
+    """Return the fields of a report about the models."""
+    return {
+        "family": engine.family,
+        "target": engine.target,
+        "databases": engine.databases,
+        "device": engine.device,
+        "dtype": engine.dtype,
+        "threads": threads(),
+    }
 
 
 @cache

@@ -16,12 +16,13 @@ import msgspec
 from hsd_viz import disk
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.measure.bench.output import Output
+from hsd_viz.settings.spelling import spelled
 
 #: Format identifier in the first line.
 FORMAT = "hsd-viz bench decodes 1"
 
 
-class _Bench(msgspec.Struct):
+class _Header(msgspec.Struct):
     """The first line. ``facts`` are common to all decodes of the file."""
 
     format: str
@@ -58,7 +59,7 @@ class KeptDecodes:
         """
         self.path = path
         self._outputs: dict[tuple[str, str, int], Output] = {}
-        present = _Bench(FORMAT, msgspec.to_builtins(dict(facts)))
+        present = _Header(FORMAT, msgspec.to_builtins(dict(facts)))
         with disk.writing(path):
             whole = self._read(present) if path.exists() and path.stat().st_size else 0
             self._file = path.open("r+b" if whole else "wb")
@@ -81,24 +82,26 @@ class KeptDecodes:
         """Store a finished decode."""
         self._write(_Decode(row, prompt, repeat, output))
 
-    def _write(self, line: _Bench | _Decode) -> None:
+    def _write(self, line: _Header | _Decode) -> None:
         with disk.writing(self.path):
             self._file.write(msgspec.json.encode(line) + b"\n")
             self._file.flush()
 
-    def _read(self, present: _Bench) -> int:
+    def _read(self, present: _Header) -> int:
         """Read the decodes of the file; return the size of its complete lines in bytes."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         first, *lines = data[:whole].splitlines() or [b""]
         try:
-            bench = msgspec.json.decode(first, type=_Bench)
+            header = msgspec.json.decode(first, type=_Header)
             decodes = [msgspec.json.decode(line, type=_Decode) for line in lines]
         except msgspec.MsgspecError as error:
-            raise BadFile(f"{self.path} is not a file of --resume: {error}") from None
-        if bench.format != FORMAT:
-            raise BadFile(f"{self.path} is not a file of --resume: its format is {bench.format!r}")
-        _check_same(self.path, bench.facts, present.facts)
+            raise BadFile(f"{self.path} is not a file of {spelled('resume')}: {error}") from None
+        if header.format != FORMAT:
+            raise BadFile(
+                f"{self.path} is not a file of {spelled('resume')}: its format is {header.format!r}"
+            )
+        _check_same(self.path, header.facts, present.facts)
         for decode in decodes:
             self._outputs[decode.row, decode.prompt, decode.repeat] = decode.output
         return whole
@@ -110,5 +113,5 @@ def _check_same(path: Path, kept: Mapping[str, Any], present: Mapping[str, Any])
         if kept.get(name) != present.get(name):
             raise UserError(
                 f"{path} has decodes of another bench: its {name} is {kept.get(name)!r}, "
-                f"not {present.get(name)!r}; choose another file for --resume"
+                f"not {present.get(name)!r}; choose another file for {spelled('resume')}"
             )

@@ -60,6 +60,7 @@ def build_report(
             left_out=measurement.left_out if is_of_questions else None,
             bootstrap_resamples=RESAMPLES,
             **asdict(settings.sampling),
+            family=engine.get("family"),
             target=engine.get("target"),
             databases=engine.get("databases"),
             device=engine["device"],

@@ -14,6 +14,7 @@ from typing import Literal
 
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.shared_settings import MeasuringEngine
+from hsd_viz.settings.argument_types import FileToWrite
 from hsd_viz.settings.declare import CliOption, Setting, part_of
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack
 
@@ -53,7 +54,7 @@ class BenchOptions(BenchSettings):
         Path | str | None,
         Setting(
             "keep finished decodes there, and continue a stopped bench from it",
-            CliOption("FILE", writes="file", type=Path),
+            CliOption("FILE", type=FileToWrite),
         ),
     ] = None
     engine: MeasuringEngine = None
@@ -62,3 +63,9 @@ class BenchOptions(BenchSettings):
     def settings(self) -> BenchSettings:
         """The settings that all runs share."""
         return part_of(self, BenchSettings)
+
+    @property
+    def all_stacks(self) -> list[str | Stack]:
+        """The stacks as a list, also where one is given alone."""
+        stacks = self.stacks
+        return [stacks] if isinstance(stacks, str | Stack) else list(stacks)

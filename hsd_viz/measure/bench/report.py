@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
-from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import object_at, parse_json
 from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
@@ -41,16 +40,23 @@ class SuiteInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSettings(Sampling):
-    """The settings of all stacks of a report, in addition to their sampling. ``None``: a setting
-    does not apply, or is missing in an old report.
+class ReportSettings:
+    """The settings of all stacks of a report. ``None``: a setting does not apply, or is missing in
+    an old report. The values are as they were recorded: a rule may not be installed where the
+    report is read.
 
     Attributes:
-        max_new_tokens: the maximum number of tokens of an output.
+        temperature: the sampling temperature; 0 is greedy decoding.
+        top_k: the number of most likely tokens to sample from; 0: all.
+        top_p: the total probability of the most likely tokens to sample from.
+        min_p: the minimum probability of a token relative to that of the most likely one.
+        seed: the seed of the random numbers.
         rule: the verification rule; missing in old reports.
+        max_new_tokens: the maximum number of tokens of an output.
         repeats: the number of runs of each prompt and stack.
         state: the initial state of drafters that learn.
         budget: the maximum number of draft tokens per proposal of a drafter.
+        family: the family whose models have short names; missing in old reports.
         target: the model that ``target`` denotes.
         databases: the folder of the databases if it is not that of the family.
         device: the device of the models.
@@ -64,12 +70,17 @@ class ReportSettings(Sampling):
         left_out: the questions that did not fit the context, with the reason.
     """
 
-    max_new_tokens: int
-    #: Old reports do not name their rule.
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
     rule: str = "token"
+    max_new_tokens: int
     repeats: int
     state: str | None = None
     budget: int | None = None
+    family: str | None = None
     target: str | None = None
     databases: str | None = None
     device: str
@@ -80,10 +91,6 @@ class ReportSettings(Sampling):
     low_repetition_below: float = LOW_REPETITION
     template: str | None = None
     left_out: dict[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        # Skip the check of the rule, which may not be installed where the report is read.
-        pass
 
 
 @dataclass(frozen=True, slots=True)

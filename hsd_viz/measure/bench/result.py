@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from hsd_viz.decoding.engine import Engine
-from hsd_viz.errors import UserError
-from hsd_viz.machine import MachineFacts, cpu_model, describe, threads
+from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import RoundProfile, StackFigures
-from hsd_viz.measure.bench.decodes import KeptDecodes
-from hsd_viz.measure.bench.figures import build_report
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.bench.report import BenchReport, ReportSettings
-from hsd_viz.measure.bench.runner import read_stacks, run_bench
 from hsd_viz.measure.bench.sentences import answer, introduction, low_repetition, warnings
-from hsd_viz.measure.bench.settings import BenchSettings
-from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.kinds import StackKind, kind_of
-from hsd_viz.results.page import page as whole_page
+from hsd_viz.results.page import page
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
-from hsd_viz.stack import Stack
-from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.text import counted
-from hsd_viz.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,67 +128,22 @@ class BenchResult(Result):
 
     def to_html(self) -> str:
         """Return the page of the report."""
-        return page(self.report)
-
-
-def measure_stacks(
-    engine: Engine,
-    stacks: Sequence[str | Stack],
-    suite: Suite,
-    settings: BenchSettings,
-    *,
-    template: str = "auto",
-    resume: Path | None = None,
-    progress: Progress = ignore_progress,
-    command: str | None = None,
-) -> BenchResult:
-    """Measure stacks side by side on a suite of prompts, and return the result."""
-    if resume is None:
-        keeping: AbstractContextManager[KeptDecodes | None] = nullcontext()
-    else:
-        common = {"template": template, "cpu": cpu_model(), "hsd_viz": __version__}
-        keeping = _kept_decodes(resume, stacks, suite, settings, _models_of(engine) | common)
-    with keeping as kept:
-        measurement = run_bench(
-            engine, stacks, suite, settings, template=template, kept=kept, progress=progress
+        report = self.report
+        first_line, *more = introduction(report)
+        used = {kind_of(stack.stack) for stack in report.stacks}
+        return page(
+            self.title,
+            [f"Suite {first_line}", *more],
+            self.tables(),
+            headline=answer(report),
+            warnings=warnings(report),
+            facts={"Settings": _facts(report.settings), "Machine": _facts(report.machine)},
+            kinds=[kind for kind in StackKind if kind in used],
+            command=report.command or "",
+            definitions=json.loads(
+                Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")
+            ),
         )
-    # Describe the machine last, after the packages that detect a GPU are imported.
-    return BenchResult(build_report(measurement, describe(), _models_of(engine), command))
-
-
-def _models_of(engine: Engine) -> dict[str, Any]:
-    """Return the fields of a report about the models."""
-    return {
-        "target": engine.target,
-        "databases": engine.databases,
-        "device": engine.device,
-        "dtype": engine.dtype,
-        "threads": threads(),
-    }
-
-
-def _kept_decodes(
-    path: Path,
-    stacks: Sequence[str | Stack],
-    suite: Suite,
-    settings: BenchSettings,
-    facts: Mapping[str, Any],
-) -> KeptDecodes:
-    """Open the file of finished decodes of this suite, settings, models, machine and version."""
-    if settings.state != "cold":
-        raise UserError(
-            f"a bench with the state '{settings.state}' cannot resume: "
-            "what drafters remember is not kept; use the state cold"
-        )
-    prompts = sha256(msgspec.json.encode(suite.prompts)).hexdigest()
-    common = {
-        "suite": suite.name,
-        "prompts": prompts,
-        "stacks": list(read_stacks(stacks)),
-        **facts,
-        **asdict(settings),
-    }
-    return KeptDecodes(path, common)
 
 
 def tables(report: BenchReport) -> Iterator[Table]:
@@ -332,22 +273,3 @@ def _facts(values: ReportSettings | MachineFacts) -> dict[str, str]:
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
             facts[name.replace("_", " ")] = text
     return facts
-
-
-def page(report: BenchReport) -> str:
-    """Return the page of a report."""
-    first_line, *more = introduction(report)
-    used = {kind_of(stack.stack) for stack in report.stacks}
-    return whole_page(
-        f"Speculative decoding, measured: {report.suite.name}",
-        [f"Suite {first_line}", *more],
-        tables(report),
-        headline=answer(report),
-        warnings=warnings(report),
-        facts={"Settings": _facts(report.settings), "Machine": _facts(report.machine)},
-        kinds=[kind for kind in StackKind if kind in used],
-        command=report.command or "",
-        definitions=json.loads(
-            Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")
-        ),
-    )

@@ -37,6 +37,7 @@ from hsd_viz.measure.bench.output import (
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import TARGET, HFStack, ModelPart, Stack, parse_bench
 from hsd_viz.terminal import Progress, ignore_progress
 
@@ -112,7 +113,7 @@ def read_stacks(texts: Sequence[str | Stack]) -> dict[str, Stack | HFStack]:
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
             raise UserError(
                 f"the stack '{stack}' does not end in 'target': a "
-                "bench has one target, set by --target"
+                f"bench has one target, set by {spelled('target')}"
             )
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: Stack(None, (ModelPart(PLAIN),)), **stacks}
@@ -162,7 +163,7 @@ def run_bench(
     writer = None
     if any(prompt.turns for prompt in suite.prompts):
         writer = choose_template(engine.tokenizer, engine.target, template)
-    bench = _Bench(engine, rows, suite, settings, writer, kept, progress)
+    bench = _RunningBench(engine, rows, suite, settings, writer, kept, progress)
     with suppress(KeyboardInterrupt):
         bench.warm_up()
         with _present_objects_frozen():
@@ -188,7 +189,7 @@ def _present_objects_frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-class _Bench:
+class _RunningBench:
     """A running bench.
 
     Attributes:

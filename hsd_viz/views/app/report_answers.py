@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import TYPE_CHECKING, cast
 
 from hsd_viz import figures
 from hsd_viz.errors import UserError
@@ -11,6 +12,9 @@ from hsd_viz.results.page import page
 from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
 from hsd_viz.views.page_data import FIRST_REPORT, PREDICTED, saved_reports
 from hsd_viz.views.view import figure_part
+
+if TYPE_CHECKING:
+    from hsd_viz.measure.shared_settings import Weights
 
 #: Maximum number of digits of the number of GPUs.
 MAX_DIGITS = 10
@@ -39,7 +43,7 @@ def prediction(asked: PageRequest) -> Answer:
         gpu,
         models.split(","),
         tp=int(tp),
-        weights=weights,
+        weights=cast("Weights", weights),
         batch=(1, 4, 16, 64),
         context=(2048, 32768),
     )
@@ -71,7 +75,7 @@ def prediction(asked: PageRequest) -> Answer:
 def report(asked: PageRequest) -> Answer:
     """Show a saved report or that of an opened file: its verdict, and the full report folded."""
     from hsd_viz.measure.bench.report import read_report
-    from hsd_viz.measure.bench.result import page as page_of
+    from hsd_viz.measure.bench.result import BenchResult
     from hsd_viz.measure.bench.sentences import answer
 
     paths = saved_reports()
@@ -88,7 +92,7 @@ def report(asked: PageRequest) -> Answer:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
     bench = read_report(content, name)
-    html = page_of(bench)
+    html = BenchResult(bench).to_html()
     whole = {
         "kind": "page",
         "title": "All stacks, categories, latencies and settings",

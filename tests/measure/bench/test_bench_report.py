@@ -9,7 +9,7 @@ from hsd_viz.measure.bench.block import FIGURES
 from hsd_viz.measure.bench.figures import build_report, figures
 from hsd_viz.measure.bench.output import Output, waits_between
 from hsd_viz.measure.bench.report import read_report
-from hsd_viz.measure.bench.result import BenchResult, page
+from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.measure.bench.runner import Measurement
 from hsd_viz.measure.bench.sentences import warnings
 from hsd_viz.measure.bench.settings import BenchSettings
@@ -234,7 +234,7 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     data = json.loads(text)
     assert read_report(json.dumps(report.to_dict()), "x") == report
     assert BenchResult(report).text()
-    assert "<html" in page(report)
+    assert "<html" in BenchResult(report).to_html()
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
     for part in ("machine", "suite", "settings", "stacks"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from unittest.mock import patch
 
 import pytest
 
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.measure.bench.result import measure_stacks
+from hsd_viz.measure.bench.api import run
+from hsd_viz.measure.bench.options import BenchOptions
 from hsd_viz.measure.bench.settings import BenchSettings
 from tests.measure.bench.test_bench_runner import SUITE, FakeEngine
 
@@ -21,7 +23,10 @@ ALL += [("second", "target")]
 
 
 def measure(engine, path, stacks=STACKS, settings=SETTINGS, suite=SUITE):
-    return measure_stacks(engine, stacks, suite, settings, resume=path).report
+    common = {"suite": suite.name, "resume": path, "engine": engine}
+    options = BenchOptions(stacks=stacks, **common, **asdict(settings))
+    with patch("hsd_viz.measure.bench.api.load_suite", return_value=suite):
+        return run(options).report
 
 
 def stopped_at(path, decode: int) -> FakeEngine:
@@ -108,7 +113,7 @@ def test_the_decodes_of_another_bench_are_refused(tmp_path, change, named):
 def test_another_file_is_refused_and_kept(tmp_path, content):
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(BadFile, match="is not a file of --resume"):
+    with pytest.raises(BadFile, match="is not a file of `resume`"):
         measure(FakeEngine(), path)
     assert path.read_bytes() == content
 
@@ -116,7 +121,7 @@ def test_another_file_is_refused_and_kept(tmp_path, content):
 def test_a_file_without_a_line_end_is_refused_and_kept(tmp_path):
     path = tmp_path / "notes"
     path.write_bytes(b"my thesis")
-    with pytest.raises(BadFile, match="is not a file of --resume"):
+    with pytest.raises(BadFile, match="is not a file of `resume`"):
         measure(FakeEngine(), path)
     assert path.read_bytes() == b"my thesis"
 

@@ -13,7 +13,7 @@ import pytest
 
 from hsd_viz.measure.bench.block import impossible
 from hsd_viz.measure.bench.report import BenchReport, read_report
-from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, page, tables
+from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, tables
 from hsd_viz.measure.bench.sentences import answer, loss, tally, warnings
 from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.kinds import StackKind, kind_of
@@ -95,10 +95,10 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     assert "2 cores (load average 3.5" in busy
     assert "lookup > target" in wrong
     assert "db > target" not in wrong
-    for shown in (page(report), BenchResult(report).text()):
+    for shown in (BenchResult(report).to_html(), BenchResult(report).text()):
         assert "Not plausible" in shown or "not plausible" in shown
         assert "load average 3.5" in shown
-    assert "plausible" not in page(quiet)
+    assert "plausible" not in BenchResult(quiet).to_html()
 
 
 def test_no_draft_is_faster_than_its_acceptance_length():
@@ -194,7 +194,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_stands_alone(saved):
-    text = page(saved)
+    text = BenchResult(saved).to_html()
     assert len(text.encode()) < 1_500_000
     tags = Tags(text).seen
     assert not {"script", "link", "iframe", "img", "object"} & {tag for tag, _ in tags}
@@ -207,7 +207,7 @@ def test_the_page_stands_alone(saved):
 
 
 def test_it_shows_every_stack_and_figure(saved):
-    text = page(saved)
+    text = BenchResult(saved).to_html()
     for stack in saved.stacks:
         name = stack.stack.replace(">", "&gt;")
         # In the tables of all outputs, of those with little repetition, and of categories; profile
@@ -233,7 +233,7 @@ def test_what_a_report_says_is_never_markup(saved):
     data = json.loads(text)
     data["command"] = data["suite"]["name"] = data["settings"]["padding"] = evil
     # Names of stacks are parsed to find their kinds; other text has a colour, too.
-    shown = page(BenchReport.from_dict(data))
+    shown = BenchResult(BenchReport.from_dict(data)).to_html()
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
     Tags(shown)
@@ -292,7 +292,7 @@ def of_a_profile() -> dict:
 
 def test_a_profile_is_shown():
     report = read_report(json.dumps(of_a_profile()), "x.json")
-    assert "9 (100%)" in page(report)
+    assert "9 (100%)" in BenchResult(report).to_html()
 
 
 class Missing:
