@@ -9,7 +9,6 @@ Specification: https://modelcontextprotocol.io/specification/2025-06-18.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.errors import INVALID_JSON, UserError, report_fault, visitor_message
+from hsd_viz.settings.spelling import as_argument, spelling
 from hsd_viz.version import __version__
 
 #: Supported versions of the protocol, newest first.
@@ -30,8 +30,6 @@ NO_METHOD = -32601
 BAD_PARAMETERS = -32602
 
 Message = dict[str, Any]
-#: Matches an option of the command line.
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +155,13 @@ class Server:
         try:
             check_arguments(tool, given)
             # Standard output is reserved for the protocol.
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), spelling(as_argument):
                 answer = tool.run(**given)
         except Exception as error:
             if not isinstance(error, ValueError | ModuleNotFoundError | OSError):
                 report_fault(error)
-            message = visitor_message(error, json.dumps(given))
-            return _content(by_arguments(tool, message), is_error=True)
-        text = by_arguments(tool, answer.text)
-        return {**_content(text), "structuredContent": answer.data}
+            return _content(visitor_message(error, json.dumps(given)), is_error=True)
+        return {**_content(answer.text), "structuredContent": answer.data}
 
 
 def check_arguments(tool: Tool, given: Message) -> None:
@@ -186,16 +182,6 @@ def check_arguments(tool: Tool, given: Message) -> None:
         why = mismatch(schema, value)
         if why:
             raise UserError(f"the argument {name!r} of {tool.name}: {why}")
-
-
-def by_arguments(tool: Tool, text: str) -> str:
-    """Replace the options in a message of the command line by the arguments of a tool."""
-
-    def named(match: re.Match[str]) -> str:
-        name = match[1].replace("-", "_")
-        return f"`{name}`" if name in tool.properties else match[0]
-
-    return _OPTION.sub(named, text)
 
 
 def mismatch(schema: Mapping[str, Any], value: Any) -> str:

@@ -10,18 +10,21 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
+from typing import Annotated as A
 
 from hsd_viz.engine.access import model_outside
 from hsd_viz.errors import INVALID_JSON, UserError
 from hsd_viz.mcp.folder import Folder
 from hsd_viz.mcp.protocol import Server, Tool, ToolAnswer
-from hsd_viz.mcp.schemas import FILE, GPU, MODELS, figure, number, several, text, whole
-from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known, Weights
+from hsd_viz.mcp.schemas import Limits, tool_of
+from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known
+from hsd_viz.measure.shared_settings import Tp, WeightsFormat
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
 from hsd_viz.results.result import Result
-from hsd_viz.settings.ranges import MAX_CONTEXT, MAX_GPUS
-from hsd_viz.stack import TARGET
+from hsd_viz.settings.declare import Setting, settings_of
+from hsd_viz.settings.ranges import MAX_BATCH, MAX_CONTEXT, Range
+from hsd_viz.stack import MAX_LOOKAHEAD, TARGET
 from hsd_viz.trace.tables import observed
 
 if TYPE_CHECKING:
@@ -34,6 +37,15 @@ MAX_PROMPT = 20_000
 MAX_REQUESTS = 200
 #: Maximum length of the first line of a log that is examined, in bytes.
 MAX_LINE = 2**20
+File = A[str, Setting("a file of the server's folder"), Limits(length=1000)]
+Gpu = A[str, Setting("the GPU, as in H100")]
+Models = A[
+    Sequence[str],
+    Setting("the target, as in llama-8b, then its draft models, as in eagle3"),
+    Limits(items=4),
+]
+#: The settings of the figures of a run.
+_KNOWN = settings_of(Known)
 INSTRUCTIONS = (
     "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
     "target model verifies them in one forward pass. `doctor` explains a run that is not faster, "
@@ -50,7 +62,7 @@ def make_server(folder: Path | None = None) -> Server:
         UserError: if it is not a folder.
     """
     tools = FolderTools(Folder.of(folder))
-    return Server(tools.declared(), INSTRUCTIONS)
+    return Server(tools.tools(), INSTRUCTIONS)
 
 
 def check_name(name: str) -> str:
@@ -73,133 +85,45 @@ class FolderTools:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
 
-    def declared(self) -> list[Tool]:
+    def tools(self) -> list[Tool]:
         """Return the tools with their schemas."""
         return [
-            self._listing_tool(),
-            self._doctor_tool(),
-            self._prediction_tool(),
-            self._replay_tool(),
-            self._decode_tool(),
+            tool_of(self.list_files, "List files"),
+            tool_of(self.doctor, "Why is it not faster?"),
+            tool_of(self.predict, "Predict other hardware"),
+            tool_of(self.replay, "Replay a log"),
+            tool_of(self.decode, "Decode"),
         ]
 
-    def _listing_tool(self) -> Tool:
-        return Tool(
-            "list_files",
-            "List files",
-            "List the files that doctor and replay can read.",
-            {},
-            (),
-            self.list_files,
-        )
-
-    def _doctor_tool(self) -> Tool:
-        return Tool(
-            "doctor",
-            "Why is it not faster?",
-            "Explain why speculative decoding is not faster, and what to set: from a record of "
-            "vLLM, SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.",
-            {
-                "file": FILE,
-                "acceptance": several(
-                    number("", 0, 64),
-                    "in place of a file: accepted / drafted, a mean acceptance length, or "
-                    "acceptance by position",
-                    64,
-                ),
-                "lookahead": figure(
-                    DoctorOptions, "lookahead", "draft tokens per round, with acceptance"
-                ),
-                "method": text("draft, eagle, eagle3, mtp, medusa, lookup or suffix"),
-                "batch": figure(Known, "batch", "requests per batch"),
-                "gpu": GPU,
-                "models": MODELS,
-                "speed": figure(Known, "speed", "tokens per second with speculation"),
-                "plain_speed": figure(
-                    Known, "plain_speed", "tokens per second without speculation"
-                ),
-            },
-            (),
-            self.doctor,
-        )
-
-    def _prediction_tool(self) -> Tool:
-        counts = several(whole("", 1, MAX_CONTEXT), "", 16)
-        return Tool(
-            "predict",
-            "Predict other hardware",
-            "Predict plain decoding, single drafts and hierarchies on a GPU that is not here.",
-            {
-                "gpu": GPU,
-                "models": MODELS,
-                "batch": {**counts, "description": "sequences decoded together"},
-                "context": {**counts, "description": "tokens cached per sequence"},
-                "acceptance": number("accepted / examined of all pairs", 0, 1),
-                "tensor_parallel": whole("GPUs that share each model", 1, MAX_GPUS),
-                "weights": text("the format of the weights", enum=list(get_args(Weights))),
-            },
-            ("gpu", "models"),
-            self.predict,
-        )
-
-    def _replay_tool(self) -> Tool:
-        return Tool(
-            "replay",
-            "Replay a log",
-            "Count what drafters that need no model would have brought on a log of requests.",
-            {
-                "file": FILE,
-                "drafters": several(text("as in a stack"), "as in lookup, suffix, db", 8),
-                "tokenizer": text(
-                    "the log's tokenizer: a file of the server's folder, or target (default)",
-                    1000,
-                ),
-                "limit": whole("the most requests", 1, MAX_REQUESTS),
-            },
-            ("file",),
-            self.replay,
-        )
-
-    def _decode_tool(self) -> Tool:
-        return Tool(
-            "decode",
-            "Decode",
-            "Continue a text with the small shipped models (code: Python; smollm2: English) "
-            "and report which drafter supplied which tokens.",
-            {
-                "prompt": text("the text to continue", MAX_PROMPT),
-                "stack": text(
-                    "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
-                    "'db > nano:6 > small:8 > target' (default: db > target)"
-                ),
-                "max_new_tokens": whole("the most new tokens (default 64)", 1, MAX_TOKENS),
-                "temperature": number("0 is greedy decoding (default)", 0, 2),
-                "seed": whole("of the random numbers", 0, 2**31 - 1),
-                "family": text("the family of models", enum=list(FAMILIES)),
-            },
-            ("prompt",),
-            self.decode,
-        )
-
     def list_files(self) -> ToolAnswer:
-        """List the files of the folder."""
+        """List the files that doctor and replay can read."""
         names = self.folder.names()
         shown = "\n".join(names) or "The server has no folder, or the folder is empty."
         return ToolAnswer(shown, {"files": names})
 
     def doctor(
         self,
-        file: str = "",
-        acceptance: Sequence[float] = (),
-        lookahead: int | None = None,
-        method: str | None = None,
-        batch: int | None = None,
-        gpu: str = "",
-        models: Sequence[str] = (),
-        speed: float | None = None,
-        plain_speed: float | None = None,
+        file: File = "",
+        acceptance: A[
+            Sequence[float],
+            Setting(
+                "in place of a file: accepted / drafted, a mean acceptance length, or acceptance "
+                "by position",
+                range=Range(0, MAX_LOOKAHEAD),
+            ),
+            Limits(items=MAX_LOOKAHEAD),
+        ] = (),
+        lookahead: A[int | None, settings_of(DoctorOptions)["lookahead"]] = None,
+        method: A[str | None, _KNOWN["method"]] = None,
+        batch: A[int | None, _KNOWN["batch"]] = None,
+        gpu: Gpu = "",
+        models: Models = (),
+        speed: A[float | None, _KNOWN["speed"]] = None,
+        plain_speed: A[float | None, _KNOWN["plain_speed"]] = None,
     ) -> ToolAnswer:
-        """Explain a record, or figures."""
+        """Explain why speculative decoding is not faster, and what to set: from a record of vLLM,
+        SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.
+        """
         from hsd_viz.measure.doctor.api import doctor
 
         if bool(file) == bool(acceptance):
@@ -223,15 +147,22 @@ class FolderTools:
 
     def predict(
         self,
-        gpu: str,
-        models: Sequence[str],
-        batch: Sequence[int] = (1,),
-        context: Sequence[int] = (2048,),
-        acceptance: float | None = None,
-        tensor_parallel: int = 1,
-        weights: str = "bf16",
+        gpu: Gpu,
+        models: Models,
+        batch: A[
+            Sequence[int], Setting("sequences decoded together", range=Range(1, MAX_BATCH))
+        ] = (1,),
+        context: A[
+            Sequence[int], Setting("tokens cached per sequence", range=Range(1, MAX_CONTEXT))
+        ] = (2048,),
+        acceptance: A[
+            float | None,
+            Setting("accepted / examined of all pairs", range=Range(0, 1)),
+        ] = None,
+        tp: Tp = 1,
+        weights: WeightsFormat = "bf16",
     ) -> ToolAnswer:
-        """Predict speeds on a GPU."""
+        """Predict plain decoding, single drafts and hierarchies on a GPU that is not here."""
         from hsd_viz.measure.predict.api import predict
 
         return _answer(
@@ -241,19 +172,25 @@ class FolderTools:
                 batch=batch or (1,),
                 context=context or (2048,),
                 acceptance=acceptance,
-                tp=tensor_parallel,
+                tp=tp,
                 weights=weights,
             )
         )
 
     def replay(
         self,
-        file: str,
-        drafters: Sequence[str] = (),
-        tokenizer: str = TARGET,
-        limit: int = MAX_REQUESTS,
+        file: File,
+        drafters: A[
+            Sequence[str], Setting("draft sources of a stack: lookup, suffix, db"), Limits(items=8)
+        ] = (),
+        tokenizer: A[
+            str,
+            Setting("the log's tokenizer: a file of the server's folder, or target (default)"),
+            Limits(length=1000),
+        ] = TARGET,
+        limit: A[int, Setting("the most requests", range=Range(1, MAX_REQUESTS))] = MAX_REQUESTS,
     ) -> ToolAnswer:
-        """Replay a log."""
+        """Count what drafters that need no model would have brought on a log of requests."""
         from hsd_viz.measure.replay.api import DRAFTERS, replay
 
         own = tokenizer if tokenizer in CODE.names else self.folder.find(tokenizer)
@@ -265,14 +202,26 @@ class FolderTools:
 
     def decode(
         self,
-        prompt: str,
-        stack: str = "db > target",
-        max_new_tokens: int = 64,
-        temperature: float = 0.0,
-        seed: int = 0,
-        family: str = CODE.name,
+        prompt: A[str, Setting("the text to continue"), Limits(length=MAX_PROMPT)],
+        stack: A[
+            str,
+            Setting(
+                "the drafters and the target, as in 'db > target', 'nano:4 > target' or "
+                "'db > nano:6 > small:8 > target' (default: db > target)"
+            ),
+        ] = "db > target",
+        max_new_tokens: A[
+            int, Setting("the most new tokens (default 64)", range=Range(1, MAX_TOKENS))
+        ] = 64,
+        temperature: A[float, Setting("0 is greedy decoding (default)", range=Range(0, 2))] = 0.0,
+        seed: A[int, Setting("of the random numbers", range=Range(0, 2**31 - 1))] = 0,
+        family: A[str, Setting("the family of models"), Limits(choices=tuple(FAMILIES))] = (
+            CODE.name
+        ),
     ) -> ToolAnswer:
-        """Decode with the shipped models."""
+        """Continue a text with the small shipped models (code: Python; smollm2: English) and report
+        which drafter supplied which tokens.
+        """
         models = find_family(family)
         check_shipped(stack, models)
         trace = engine_of(family).run(

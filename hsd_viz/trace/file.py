@@ -106,6 +106,8 @@ def _read_content(data: dict[str, Any]) -> Content:
         raise UserError(f"its meta lacks {', '.join(missing)}")
     if not isinstance(data["meta"]["prompt_ids"], list | tuple | None):
         raise UserError("the prompt_ids of its meta are not a list")
+    if not isinstance(data["meta"].get("sampling"), dict | None):
+        raise UserError("the sampling of its meta is not an object")
     columns, texts = read_tables(data)
     return Content(dict(data["meta"]), columns, texts)
 

@@ -183,6 +183,7 @@ def packed(table: str, column: str, value: dict):
         ),
         (lambda d: d.update(meta={}), "its meta lacks stack"),
         (lambda d: d["meta"].update(prompt_ids=True), "prompt_ids of its meta are not a list"),
+        (lambda d: d["meta"].update(sampling=5), "sampling of its meta is not an object"),
         (lambda d: d["tokens"].update(path=[None] * 4), "path"),
         (lambda d: d["tokens"].update(token_id=["a"] * 4), "token_id"),
         (lambda d: d["tokens"].update(token_id=[2**63] * 4), "token_id"),
