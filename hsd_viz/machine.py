@@ -18,6 +18,7 @@ import psutil
 from hsd_viz.disk import read_text
 from hsd_viz.errors import UserError
 from hsd_viz.settings.engine_choices import MAX_THREADS
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.version import __version__
 
 #: The environment variable with the token of a server.
@@ -182,8 +183,8 @@ def check_address(host: str, port: int, token: str | None) -> None:
     if not token and not is_loopback(host):
         where = host or "all addresses"
         raise UserError(
-            f"serving on {where} needs a token: set {TOKEN_VARIABLE}, add --token-file FILE, "
-            "or use --host 127.0.0.1"
+            f"serving on {where} needs a token: set {TOKEN_VARIABLE}, add "
+            f"{spelled('token_file')} FILE, or use {spelled('host')} 127.0.0.1"
         )
     if token:
         check_token(token)
@@ -195,7 +196,7 @@ def check_address(host: str, port: int, token: str | None) -> None:
         except OSError as error:
             why = error.strerror or error
             raise UserError(
-                f"{host}:{port} cannot be served: {why}; choose another --port"
+                f"{host}:{port} cannot be served: {why}; choose another {spelled('port')}"
             ) from None
 
 

@@ -35,6 +35,7 @@ from hsd_viz.cli.functions_as_commands import add_commands, notes
 from hsd_viz.cli.parser import BAD_INPUT, Parser
 from hsd_viz.cli.shared import drop_stdout
 from hsd_viz.errors import INTERRUPTED, fault_message, is_debugging
+from hsd_viz.settings.spelling import as_option, spelling
 from hsd_viz.terminal import say
 from hsd_viz.version import __version__
 
@@ -112,7 +113,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(words)
+        with spelling(as_option):
+            return _run(words)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hsd_viz.cli.shared import print_paths
 from hsd_viz.disk import write_text
+from hsd_viz.settings.argument_types import FileToWrite
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import status
@@ -91,7 +92,7 @@ def book(
 
 
 def slides(
-    file: A[Path, Setting("the file; it is replaced", CliOption("FILE.html", writes="file"))],
+    file: A[Path, Setting("the file; it is replaced", CliOption("FILE.html", type=FileToWrite))],
     *,
     lesson: A[
         tuple[int, ...],

@@ -83,7 +83,7 @@ def build(
     model: A[str, Setting("the model, or the model of the tokenizer", CliOption("M"))] = TARGET,
     prompts: A[
         tuple[str, ...] | None,
-        Setting("prompts for the model: files or suite names", CliOption("FILE", in_a_row=True)),
+        Setting("prompts for the model: files or suite names", CliOption("FILE", nargs="+")),
     ] = None,
     family: A[
         str, Setting("the family of --model and --stack: code or smollm2", CliOption("NAME"))
@@ -104,7 +104,7 @@ def build(
         tuple[Path, ...] | None,
         Setting(
             "text to count: files, or folders with their subfolders",
-            CliOption("PATH", in_a_row=True),
+            CliOption("PATH", nargs="+"),
         ),
     ] = None,
     tokenizer: A[

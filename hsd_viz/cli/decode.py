@@ -16,6 +16,7 @@ from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.disk import STDOUT, read_text, writing
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import INVALID_JSON, UserError
+from hsd_viz.settings.argument_types import TraceToWrite
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.stack import MAX_LOOKAHEAD, HFStack, parse_bench
 from hsd_viz.terminal import status
@@ -53,7 +54,7 @@ def decode(
         Path | None,
         Setting(
             "write the trace, for the explorer and for export",
-            CliOption("F.json.gz", writes="trace"),
+            CliOption("F.json.gz", type=TraceToWrite),
         ),
     ] = None,
     json_: Json = None,

@@ -11,6 +11,7 @@ from typing import Annotated as A
 from hsd_viz.cli.shared import print_paths
 from hsd_viz.disk import write_text, writing
 from hsd_viz.errors import UserError
+from hsd_viz.settings.argument_types import FileToWrite
 from hsd_viz.settings.declare import CliOption, Setting
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ def export(
     ],
     *,
     html: A[
-        Path | None, Setting("write a self-contained page", CliOption("FILE", writes="file"))
+        Path | None, Setting("write a self-contained page", CliOption("FILE", type=FileToWrite))
     ] = None,
     perfetto: A[
         Path | None,
         Setting(
             "write the timeline as Chrome trace events, for ui.perfetto.dev",
-            CliOption("FILE", writes="file"),
+            CliOption("FILE", type=FileToWrite),
         ),
     ] = None,
     csv: A[
@@ -45,14 +46,14 @@ def export(
         Path | None,
         Setting(
             "write AIPerf's records of speculative decoding, one line per trace",
-            CliOption("FILE", writes="file"),
+            CliOption("FILE", type=FileToWrite),
         ),
     ] = None,
     costs: A[
         Path | None,
         Setting(
             "write the costs of the target's verifications by batch, as llama.cpp takes them",
-            CliOption("FILE", writes="file"),
+            CliOption("FILE", type=FileToWrite),
         ),
     ] = None,
 ) -> None:

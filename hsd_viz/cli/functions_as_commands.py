@@ -1,12 +1,14 @@
-"""Converts functions to commands: parameters become options, and the first line of the docstring
-the summary.
+"""Commands of argparse from functions: the parameters of a function are the options, and the first
+line of its docstring is the summary.
 
-A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). ``bool``
-becomes a flag, ``Literal`` a choice, ``tuple[T, ...]`` a repeatable option, and ``Sequence[T]`` a
-list with commas. A parameter that is not keyword-only becomes a positional argument. The fields of
-a dataclass, of its base classes and of the dataclasses among its fields become options of the
-command or a group of the help (:func:`~hsd_viz.settings.declare.option_group`). Examples and notes
-are in ``help.md``.
+Typer and click read the options of a command from its function alone; here many are fields of
+dataclasses that functions of Python and the page's form take, too.
+
+A parameter is annotated ``A[type, Setting(...)]`` (:mod:`hsd_viz.settings.declare`). Its type makes
+it a flag (``bool``), a choice (``Literal``), a repeatable option (``tuple[T, ...]``) or a list with
+commas (``Sequence[T]``). One that is not keyword-only is a positional argument. A dataclass makes
+an option of each field, those of its base classes and of the dataclasses among its fields included;
+``OPTION_GROUP`` of the class is their group of the help. Examples and notes are in ``help.md``.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, NewType, get_args, get_origin, get_type_hints
 
 from hsd_viz.cli.parser import Parser
 from hsd_viz.cli.readers import in_k, reader_of, shown_range
+from hsd_viz.settings.argument_types import Tokens
 from hsd_viz.settings.declare import (
     CliOption,
     Declared,
@@ -30,6 +33,7 @@ from hsd_viz.settings.declare import (
     group_title,
     groups_of,
 )
+from hsd_viz.settings.spelling import as_option
 
 #: Type of a parameter that gets the command line, and is not an option.
 CommandLine = NewType("CommandLine", str)
@@ -125,30 +129,30 @@ def _add_group(parser: Parser, owner: type) -> None:
     group = parser if title is None or not declared else parser.group(title)
     for one in declared:
         if one not in inner and one.setting.option is not None:
-            by_place = one.setting.option.by_place
-            _add_argument(parser if by_place else group, one, by_place)
+            positional = one.setting.option.positional
+            _add_argument(parser if positional else group, one, positional)
     for one in inner:
         for part in groups_of(one.type):
             _add_group(parser, part)
 
 
-def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
-    """Add a setting to a parser or a group."""
+def _add_argument(where: Any, declared: Declared, positional: bool) -> None:
+    """Add a setting to a parser or a group of it."""
     option = declared.setting.option
     assert option is not None
     kind = declared.read_type
     is_many = get_origin(kind) is tuple
     if is_many:
         kind = get_args(kind)[0]
-    is_repeatable = is_many and not (option.in_a_row or by_place)
-    is_required = declared.default is Parameter.empty or option.required
+    is_repeatable = is_many and not (option.nargs or positional)
+    is_required = declared.default is Parameter.empty
     settings: dict[str, Any] = {
         "help": _help_of(declared, option, is_repeatable).replace("%", "%%"),
         **_reading_of(kind, declared, option),
     }
-    if option.without_value is not None:
+    if option.const is not None:
         settings["nargs"] = "?"
-        settings["const"] = option.without_value
+        settings["const"] = option.const
     if is_repeatable:
         settings["action"] = "append"
     elif is_many:
@@ -156,7 +160,7 @@ def _add_argument(where: Any, declared: Declared, by_place: bool) -> None:
     if not is_required:
         default = declared.default
         settings["default"] = list(default) if isinstance(default, tuple) else default
-    if by_place:
+    if positional:
         if not is_required:
             settings["nargs"] = "*" if is_many else "?"
         name = declared.name
@@ -185,23 +189,23 @@ def _help_of(declared: Declared, option: CliOption, is_repeatable: bool) -> str:
     limits = shown_range(declared.setting, option)
     if limits is not None:
         facts.append(f"{limits.low:g}-{limits.high:g}")
-    if option.without_value is not None:
-        facts.append(f"{option.without_value} when {option.metavar} is left out")
-    default = "" if option.required else _default_of(declared, option)
+    if option.const is not None:
+        facts.append(f"{option.const} when {option.metavar} is left out")
+    default = _default_of(declared)
     if default:
         facts.append(f"default {default}")
-    help = declared.setting.help
+    help = declared.setting.help_for(as_option)
     return f"{help} ({', '.join(facts)})" if facts else help
 
 
-def _default_of(declared: Declared, option: CliOption) -> str:
+def _default_of(declared: Declared) -> str:
     """Format the default of a setting; "" if there is none to show."""
     default = declared.default
     if default is False or default in (None, "", (), Parameter.empty):
         return ""
     if isinstance(default, float):
         return f"{default:g}"
-    if option.in_k:
+    if declared.read_type in (Tokens, Sequence[Tokens]):
         return in_k(default)
     if isinstance(default, tuple):
         return ",".join(map(str, default))

@@ -11,6 +11,7 @@ from hsd_viz.cli.shared import Html, Json, print_paths
 from hsd_viz.disk import STDOUT, write_text, writing
 from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.replay.options import ReplayOptions
+from hsd_viz.settings.argument_types import FileToWrite, TraceToWrite
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import progress_bar
@@ -52,7 +53,7 @@ def import_(
     save: A[
         Path | None,
         Setting(
-            "write one trace; several requests are added up", CliOption("FILE", writes="trace")
+            "write one trace; several requests are added up", CliOption("FILE", type=TraceToWrite)
         ),
     ] = None,
     json_: Json = None,
@@ -79,7 +80,7 @@ def doctor(
         Path | None,
         Setting(
             "write acceptance by position as speculation_profile.json",
-            CliOption("OUT", writes="file"),
+            CliOption("OUT", type=FileToWrite),
         ),
     ] = None,
     fail_below: A[

@@ -10,6 +10,7 @@ from typing import Any
 
 from hsd_viz.disk import STDOUT, check_writable
 from hsd_viz.errors import UserError
+from hsd_viz.settings.argument_types import FileToWrite, Output, Tokens, TraceToWrite
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range, check_range
 
@@ -22,10 +23,6 @@ def reader_of(kind: Any, setting: Setting, option: CliOption) -> Callable[[str],
     limits = shown_range(setting, option)
     if limits is not None:
         return partial(_read_limited, kind, limits)
-    if option.in_k and kind is int:
-        return _read_whole_number
-    if option.writes:
-        return _READERS_TO_WRITE[option.writes]
     return _READERS.get(kind, kind)
 
 
@@ -108,17 +105,16 @@ def _read_trace_to_write(text: str) -> Path:
     return path
 
 
-#: Functions that parse the name of a file to write, by kind of file.
-_READERS_TO_WRITE: dict[str, Callable[[str], Path]] = {
-    "file": _read_file_to_write,
-    "output": _read_output,
-    "trace": _read_trace_to_write,
-}
 #: Functions that parse values of types which do not parse text themselves.
 _READERS: dict[Any, Callable[[str], Any]] = {
     Path: _read_path,
+    FileToWrite: _read_file_to_write,
+    Output: _read_output,
+    TraceToWrite: _read_trace_to_write,
+    Tokens: _read_whole_number,
     Sequence[float]: _read_numbers,
     # The users of these numbers check that they are whole.
     Sequence[int]: _read_numbers,
+    Sequence[Tokens]: _read_numbers,
     Sequence[str]: _read_names,
 }

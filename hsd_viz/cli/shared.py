@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated as A
 
 from hsd_viz.disk import STDOUT
+from hsd_viz.settings.argument_types import Output
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
 
@@ -16,12 +17,15 @@ Json = A[
     Path | None,
     Setting(
         "write the result as JSON; - prints it, and nothing else",
-        CliOption("OUT", writes="output", without_value=str(STDOUT)),
+        CliOption("OUT", type=Output, const=str(STDOUT)),
     ),
 ]
 Html = A[
     Path | None,
-    Setting("write the report as a page that opens offline", CliOption("OUT", writes="file")),
+    Setting(
+        "write the report as a page that opens offline; - prints it, and nothing else",
+        CliOption("OUT", type=Output),
+    ),
 ]
 
 

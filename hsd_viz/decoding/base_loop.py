@@ -18,6 +18,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import StateSource
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.errors import Unsupported
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.trace.tables import Columns
 
 #: The largest number of prompt tokens in a forward pass of the prefill.
@@ -108,8 +109,8 @@ class BaseLoop(ABC):
         if not isinstance(target, StateSource):
             raise Unsupported(
                 "the semantic database compares states of the target, which this runtime does not "
-                "give: use a model that runs natively or with '--runtime eager', or leave out "
-                "'semantic'"
+                f"give: use a model that runs natively or with '{spelled('runtime')} eager', or "
+                "leave out 'semantic'"
             )
         target.watch(depth)
         return target

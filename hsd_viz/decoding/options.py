@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 from typing import Annotated as A
-from typing import Any
+from typing import Any, ClassVar
 
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import (
@@ -24,7 +24,6 @@ from hsd_viz.settings.declare import (
     check_settings,
     fields_of,
     from_data,
-    option_group,
     settings_of,
 )
 from hsd_viz.settings.ranges import Range
@@ -46,7 +45,6 @@ def _rule_help() -> str:
     return f"{text}; of other packages, unchecked: {', '.join(others)}"
 
 
-@option_group("sampling")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """The settings of how tokens are drawn and how sampled drafts are verified.
@@ -63,6 +61,8 @@ class Sampling:
     Raises:
         UserError: if a value is out of range.
     """
+
+    OPTION_GROUP: ClassVar[str] = "sampling"
 
     temperature: A[
         float,
@@ -130,7 +130,6 @@ class Sampling:
         return self.temperature == 0
 
 
-@option_group("sampling")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingOptions(Sampling):
     """How an output is decoded: its sampling and its length.
@@ -138,6 +137,8 @@ class DecodingOptions(Sampling):
     Attributes:
         max_new_tokens: the largest number of tokens in an output.
     """
+
+    OPTION_GROUP: ClassVar[str] = "sampling"
 
     max_new_tokens: A[
         int,

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated as A
+from typing import ClassVar
 
 from hsd_viz.models.families import DEFAULT, Family
-from hsd_viz.settings.declare import CliOption, Setting, check_settings, option_group
+from hsd_viz.settings.declare import CliOption, Setting, check_settings
 from hsd_viz.settings.engine_choices import MAX_THREADS, SHIPPED, Bridge, Device, DType, Runtime
 from hsd_viz.settings.ranges import Range
 from hsd_viz.stack import TARGET
 
 
-@option_group("models and machine")
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """Which engine decodes: its models, and the machine that runs them.
@@ -25,6 +25,8 @@ class EngineOptions:
     Raises:
         UserError: if the number of threads is out of range.
     """
+
+    OPTION_GROUP: ClassVar[str] = "models and machine"
 
     family: A[
         str | Family,

@@ -27,6 +27,7 @@ from hsd_viz.latency.efficiency import PUBLISHED, Efficiency
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.shapes import CACHES, WEIGHTS, Shape
 from hsd_viz.settings.ranges import MAX_CONTEXT, MAX_GPUS, check_range
+from hsd_viz.settings.spelling import spelled
 
 #: The share of the memory that weights and KV cache may take.
 USABLE = 0.9
@@ -176,7 +177,8 @@ def fitted(
     if one_ms < fastest_ms:
         raise UserError(
             f"{one_ms:g} ms is shorter than the {fastest_ms:.3g} ms that reading {shape.name} "
-            f"takes at the bandwidth of {machine.gpu.name}: check the model, --weights and --tp"
+            f"takes at the bandwidth of {machine.gpu.name}: check the model, {spelled('weights')} "
+            f"and {spelled('tp')}"
         )
     pass_ms = step(1, bare)
     growth = many_ms - one_ms - (step(many, bare) - pass_ms) * one_ms / pass_ms

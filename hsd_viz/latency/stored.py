@@ -24,6 +24,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import own_plan_of
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.select import fill, select
+from hsd_viz.settings.spelling import as_option
 from hsd_viz.stack import TARGET, ModelPart, Stack
 
 #: The least predicted gain for which ``auto`` uses a stack instead of plain decoding. A smaller
@@ -183,14 +184,14 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     except UserError as error:
         not_measured = f" ({error})"
     models = ",".join(draft.name for draft in stack.drafts)
-    option = f" --models {models}" if models else ""
+    command = f"hsd-viz plan --models {models}" if models else "hsd-viz plan"
+    command += f" {as_option('temperature')} {meta['sampling']['temperature']:g}"
     instead = "name a stack: 'db > target'"
     if not choosing:
         instead = f"write a lookahead: {ModelPart(stack.drafts[0].name, 4)}"
-    temperature = meta["sampling"]["temperature"]
     raise UserError(
         f"'{'auto' if choosing else stack}' needs a calibration of this machine: run "
-        f"`hsd-viz plan{option} --temperature {temperature:g}` with the same target, device, dtype "
+        f"`{command}` with the same target, device, dtype "
         f"and threads, or {instead}{not_measured}"
     )
 

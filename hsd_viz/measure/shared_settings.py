@@ -7,7 +7,7 @@ from typing import Literal
 
 from hsd_viz.measure.given_types import Engine
 from hsd_viz.settings.declare import CliOption, Setting
-from hsd_viz.settings.ranges import MOST_GPUS, Range
+from hsd_viz.settings.ranges import MAX_GPUS, Range
 
 #: Figures of a GPU that is not known by its name.
 Bandwidth = A[float | None, Setting("GB/s of an unknown GPU", CliOption("GB"))]
@@ -21,7 +21,7 @@ Tp = A[
     Setting(
         "GPUs that share each model",
         CliOption("N"),
-        Range(1, MOST_GPUS),
+        Range(1, MAX_GPUS),
         noun="the number of GPUs",
     ),
 ]

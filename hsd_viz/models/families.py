@@ -68,7 +68,7 @@ class Family:
     """A family of models: a target with its draft models and further data.
 
     Attributes:
-        name: the name of the family, as in ``--family``.
+        name: the name of the family, as in ``load_engine(family=...)``.
         title: a one-line description of the models.
         owner: the owner of the weights.
         licence: the licence of the weights.

@@ -9,6 +9,7 @@ from typing import Any
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.series import Series
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.text import counted
 
 #: Maximum number of lines quoted in a message, and length of each in characters.
@@ -102,14 +103,14 @@ class Reading:
         if len(engines) > 1:
             raise UserError(
                 f"the records are of several engines ({', '.join(engines)}): choose one of them "
-                "with --engine"
+                f"with {spelled('engine')}"
             )
         names = _models(chosen)
         if len(names) > 1:
             rates = [f"{name or '(not named)'} ({_rate_of(chosen, name)})" for name in names]
             raise UserError(
                 f"{self.name} has records of {len(names)} models: {', '.join(rates)}: "
-                f"choose one with --model"
+                f"choose one with {spelled('model')}"
             )
         return _richest(chosen)
 

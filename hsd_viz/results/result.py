@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import STDOUT, write_text
 from hsd_viz.drawing import drawing
-from hsd_viz.errors import INTERRUPTED, Unsupported
+from hsd_viz.errors import INTERRUPTED, Unsupported, UserError
 from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
@@ -129,19 +129,24 @@ def print_result(
     Args:
         result: the result.
         json: the file to write JSON data to; ``STDOUT`` prints it on one line instead of the text.
-        html: the file to write the page to.
+        html: the file to write the page to; ``STDOUT`` prints it instead of the text.
         file: the stream to print the text to (default: standard output).
 
     Raises:
-        UserError: if a file cannot be written.
+        UserError: if a file cannot be written, or if both JSON and the page are to be printed.
     """
     is_json_printed = json == STDOUT
+    is_page_printed = html == STDOUT
+    if is_json_printed and is_page_printed:
+        raise UserError("standard output takes one of the page and JSON: name a file for the other")
     if json is not None and not is_json_printed:
         write_text(json, json_format.dumps(result.to_dict(), indent=1) + "\n")
-    if html is not None:
+    if html is not None and not is_page_printed:
         write_text(html, result.to_html())
     if is_json_printed:
         print(json_format.dumps(result.to_dict()))
+    elif is_page_printed:
+        print(result.to_html())
     else:
         print(result.text(), file=file)
     if not result.complete:

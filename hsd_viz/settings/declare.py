@@ -1,6 +1,6 @@
-"""How settings are declared: as fields of a dataclass, or parameters of a command.
+"""Declarations of settings: fields of a dataclass, or parameters of a command.
 
-Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a sentence::
+Each is annotated ``A[type, Setting(...)]``::
 
     top_k: A[
         int,
@@ -13,12 +13,11 @@ Each is annotated ``A[type, Setting(...)]``, and a declaration reads as a senten
         ),
     ] = 0
 
-A setting has a part for each of its readers: the :class:`~hsd_viz.settings.ranges.Range` checks
-values, the :class:`CliOption` is for the command line (:mod:`hsd_viz.cli.functions_as_commands`),
-the :class:`FormField` for the page. Functions of Python have the fields of a dataclass as keyword
-arguments (:mod:`hsd_viz.settings.keywords`). Where Python takes values of several types, as in
-``Path | Trace``, the option states which one the command line reads: ``CliOption(type=Path)``. The
-values of a ``Literal`` are checked, as ranges are.
+One declaration serves four readers. :class:`~hsd_viz.settings.ranges.Range` checks the value,
+wherever it comes from. :class:`CliOption` makes an option of the command line
+(:mod:`hsd_viz.cli.functions_as_commands`), :class:`FormField` a field of the page's form. Functions
+of Python have the fields of a dataclass as keyword arguments (:mod:`hsd_viz.settings.keywords`).
+The values of a ``Literal`` are checked, as ranges are.
 """
 
 from __future__ import annotations
@@ -33,27 +32,23 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.ranges import Range, plain_numbers
+from hsd_viz.settings.spelling import Spelling, fill_in
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class CliOption:
-    """How the command line takes a setting.
+    """How the command line takes a setting, in the terms of argparse.
 
     Attributes:
-        metavar: the value in the help; "" for a flag or a choice.
-        type: of what is read, where it differs from that of the field; ``None`` beside it aside.
+        metavar: the name of the value in the help; "" for a flag or a choice.
+        type: the type that is read from text, where Python takes further types or none that a text
+            determines (:mod:`hsd_viz.settings.argument_types`).
         name: the option without its dashes, where it is not the name of the field.
-        by_place: whether the value has no name before it.
-        required: whether the command line needs the value, where Python has a default.
-        without_value: the value of an option that is given without one.
-        in_a_row: whether several values follow the name of the option once, in place of the name
-            before each value.
-        in_k: whether 8k is read as 8192.
-        writes: the kind of file that the value names, where a command writes it: whether it can be
-            written is checked while the command line is parsed. An output is a file, or - for
-            standard output.
+        positional: whether it is a positional argument.
+        const: the value of an option that is given without one.
+        nargs: ``+``: several values follow the option; "": it is repeated before each value.
         shows_range: whether the range is checked while the command line is parsed, and shown in
             the help.
     """
@@ -62,17 +57,14 @@ class CliOption:
     _: KW_ONLY
     type: Any = None
     name: str = ""
-    by_place: bool = False
-    required: bool = False
-    without_value: int | str | None = None
-    in_a_row: bool = False
-    in_k: bool = False
-    writes: Literal["", "file", "output", "trace"] = ""
+    positional: bool = False
+    const: int | str | None = None
+    nargs: Literal["", "+"] = ""
     shows_range: bool = True
 
     def __post_init__(self) -> None:
-        if self.name and self.by_place:
-            raise ValueError(f"{self.metavar} is given by place: it has no name '{self.name}'")
+        if self.name and self.positional:
+            raise ValueError(f"{self.metavar} is positional: it has no name '{self.name}'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,8 @@ class Setting:
     """What a setting means, and who takes which values of it.
 
     Attributes:
-        help: its meaning, in the help of the command line and in docstrings.
+        help: its meaning, in the help of the command line and in docstrings; another setting that
+            it names is in braces, as in ``with {gpu}``.
         option: its option; ``None`` if only functions of Python take it.
         range: the numbers that it takes; ``None`` for another type.
         form: its field in the page's form; ``None`` if the form has none.
@@ -115,6 +108,10 @@ class Setting:
     def __post_init__(self) -> None:
         if self.form is not None and self.range is None:
             raise ValueError(f"the form's field '{self.form.label}' needs a range")
+
+    def help_for(self, front_end: Spelling) -> str:
+        """Return the meaning, with other settings as a front end spells them."""
+        return fill_in(self.help, front_end)
 
     def check(self, value: Any) -> None:
         """Check a value against the range.
@@ -180,25 +177,11 @@ def declared_in(name: str, hint: Any, default: Any) -> Declared | None:
     return None
 
 
-#: The title of the help's group of a dataclass, where its fields have one of their own.
-_GROUP_TITLES: dict[type, str] = {}
-
-
-def option_group(title: str) -> Callable[[type[T]], type[T]]:
-    """Show the options that a dataclass itself declares as a group of the help: a decorator above
-    ``dataclass``. Those of other dataclasses are among the command's own options.
-    """
-
-    def titled(declaration: type[T]) -> type[T]:
-        _GROUP_TITLES[declaration] = title
-        return declaration
-
-    return titled
-
-
 def group_title(declaration: type) -> str | None:
-    """Return the title of the group of a dataclass; ``None`` for the command's own options."""
-    return _GROUP_TITLES.get(declaration)
+    """Return the title of the group of the help that a dataclass declares as ``OPTION_GROUP``;
+    ``None``: the fields that the class itself declares are among the command's own options.
+    """
+    return vars(declaration).get("OPTION_GROUP")
 
 
 def groups_of(declaration: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, getdoc, signature
@@ -14,8 +13,6 @@ from hsd_viz.settings.declare import Declared, choices_of, fields_of
 P = ParamSpec("P")
 R = TypeVar("R")
 Declaration = TypeVar("Declaration")
-#: An option of the command line in a help text.
-_OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 def keywords_from(
@@ -72,26 +69,25 @@ def _parameters_of(declaration: Any) -> list[Parameter]:
 def _arguments_of(declaration: Any) -> str:
     """Return the help of the fields of a dataclass as a section of a docstring."""
     declared = {one.name: one for one in fields_of(declaration)}
-    names = {one.option: f"``{name}``" for name, one in declared.items()}
     lines = ["Args:"]
     for parameter in _parameters_of(declaration):
-        lines.append(f"    {parameter.name}: {_meaning(declared[parameter.name], names)}.")
+        lines.append(f"    {parameter.name}: {_meaning(declared[parameter.name])}.")
     return "\n".join(lines)
 
 
-def _meaning(declared: Declared, names: dict[str, str]) -> str:
-    """Return the help of a setting with its choices and unit.
-
-    Args:
-        declared: the setting.
-        names: the name in Python of each option that the help may mention.
-    """
+def _meaning(declared: Declared) -> str:
+    """Return the help of a setting with its choices and unit."""
     setting = declared.setting
-    text = _OPTION.sub(lambda option: names.get(option[0], option[0]), setting.help)
+    text = setting.help_for(_as_literal)
     choices = choices_of(declared.read_type) if setting.option is not None else ()
     if choices:
         text = f"{_as_words(choices)}; {text}"
     return f"{text}, in {setting.unit}" if setting.unit else text
+
+
+def _as_literal(name: str) -> str:
+    """Return a setting as docstrings name it."""
+    return f"``{name}``"
 
 
 def _as_words(choices: tuple[str, ...]) -> str:

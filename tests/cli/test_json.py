@@ -73,3 +73,15 @@ def test_a_database_is_not_taken_as_the_output(files, cli):
     message = cli("databases", "inspect", "--json", path, code=2)
     assert "--json would replace the database" in message
     assert path.read_bytes() == DATABASE.read_bytes()
+
+
+def test_the_page_is_printed_in_place_of_the_text(files, cli):
+    printed = cli(*PREDICT.split(), "--html", "-")
+    cli(*PREDICT.split(), "--html", "page.html")
+    assert printed == (files / "page.html").read_text(encoding="utf-8") + "\n"
+    assert not (files / "-").exists()
+
+
+def test_only_one_of_the_page_and_json_is_printed(files, cli):
+    message = cli(*PREDICT.split(), "--html", "-", "--json", code=2)
+    assert "standard output takes one of the page and JSON" in message

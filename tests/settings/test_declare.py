@@ -35,9 +35,9 @@ def test_a_field_of_the_form_needs_a_range():
         Setting("", form=FormField("Reach"))
 
 
-def test_an_option_by_place_has_no_name():
-    with pytest.raises(ValueError, match="FILE is given by place"):
-        CliOption("FILE", name="file", by_place=True)
+def test_a_positional_argument_has_no_name():
+    with pytest.raises(ValueError, match="FILE is positional"):
+        CliOption("FILE", name="file", positional=True)
 
 
 def test_a_value_is_shown_as_the_call_that_makes_it():

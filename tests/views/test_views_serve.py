@@ -39,7 +39,7 @@ def test_hosts_and_ports_that_cannot_be_served_are_one_sentence():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ValueError, match="choose another --port"):
+        with pytest.raises(ValueError, match="choose another `port`"):
             check_address("127.0.0.1", taken.getsockname()[1], None)
     with pytest.raises(ValueError, match="out of range"):
         check_address("127.0.0.1", 0, None)

@@ -11,6 +11,7 @@ from math import ceil
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.what_if import EXTENDS
 from hsd_viz.records.engine_settings import NGRAMS
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.text import counted
 
 #: Advice if the times imply a speed-up above the tokens per forward pass.
@@ -30,13 +31,13 @@ def advice_without_times(seen: Observation, most: float) -> str:
         # Ask only for figures that the record lacks.
         speed = 1e3 * seen.length / seen.round
         return (
-            f"give the speed without speculation (--plain-speed): the record has {speed:.1f} "
-            f"tokens/s per request at batch {seen.batch}, so speculation pays if plain decoding "
-            "is slower than that"
+            f"give the speed without speculation ({spelled('plain_speed')}): the record has "
+            f"{speed:.1f} tokens/s per request at batch {seen.batch}, so speculation pays if plain "
+            "decoding is slower than that"
         )
     return (
-        "give tokens per second with and without speculation (--speed, --plain-speed), or the "
-        "times of a round"
+        f"give tokens per second with and without speculation ({spelled('speed')}, "
+        f"{spelled('plain_speed')}), or the times of a round"
     )
 
 
@@ -66,7 +67,10 @@ def advice_on(seen: Observation, cause: str) -> str:
     if cause == "overhead":
         return "use a compiled runtime or CUDA graphs"
     assert cause == "round", cause
-    return "give --verify-ms and --draft-ms to divide it into drafting, verification and overhead"
+    return (
+        f"give {spelled('verify_ms')} and {spelled('draft_ms')} to divide it into drafting, "
+        "verification and overhead"
+    )
 
 
 def _advice_on_acceptance(seen: Observation) -> str:

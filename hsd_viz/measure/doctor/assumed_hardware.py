@@ -13,6 +13,7 @@ from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.options import Hardware
 from hsd_viz.records.engine_settings import METHODS, NGRAMS, PARALLEL
+from hsd_viz.settings.spelling import spelled
 
 
 def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
@@ -38,7 +39,7 @@ def load_hardware(hardware: Hardware) -> tuple[Machine, Shape, Shape]:
     if share > 1:
         raise UserError(
             f"{target.name} does not fit into the memory of {tp} x {card.name}: "
-            "see --tp and --weights"
+            f"see {spelled('tp')} and {spelled('weights')}"
         )
     return machine, target, head
 

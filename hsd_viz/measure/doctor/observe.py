@@ -16,8 +16,13 @@ from hsd_viz.records.changes import Change, changes
 from hsd_viz.records.engine_settings import method_of
 from hsd_viz.records.read import NoRecord, read
 from hsd_viz.settings.ranges import check_range
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import MAX_LOOKAHEAD
 from hsd_viz.trace import Trace, TraceError
+
+#: The largest difference between a round and its parts, as a share of the round: figures are
+#: rounded.
+TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,7 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
             "nothing to examine: give a trace, a record of an engine, or the acceptance of drafts"
         )
     if lookahead is None:
-        raise UserError(f"{source} needs the number of draft tokens: --lookahead")
+        raise UserError(f"{source} needs the number of draft tokens: {spelled('lookahead')}")
     check_range("the lookahead", lookahead, 1, MAX_LOOKAHEAD)
     total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
     if not 0 <= total <= lookahead:
@@ -171,7 +176,7 @@ def with_figures(seen: Observation, figures: Known) -> Observation:
             # The speed-ups of repeated pairs do not apply to given times.
             speedups=(),
         )
-        seen = _with_rest(seen, figures.overhead_ms is not None)
+        seen = _with_rest(seen, figures)
     return replace(
         seen,
         batch=seen.batch if figures.batch is None else figures.batch,
@@ -180,18 +185,26 @@ def with_figures(seen: Observation, figures: Known) -> Observation:
     )
 
 
-def _with_rest(seen: Observation, overhead_given: bool) -> Observation:
+def _with_rest(seen: Observation, figures: Known) -> Observation:
     """Return the observation with the rest of a round as its overhead.
 
     Raises:
-        UserError: if the parts exceed the round.
+        UserError: if the parts exceed the round, or if they are not the round of a given speed.
     """
     if seen.verify is None or seen.draft is None or seen.round is None:
         return seen
     left = seen.round - seen.verify - seen.draft
-    if overhead_given:
+    if figures.overhead_ms is not None:
+        parts = seen.verify + seen.draft + figures.overhead_ms
+        if figures.speed is not None and abs(parts - seen.round) > TOLERANCE * seen.round:
+            raise UserError(
+                f"verification, drafting and overhead take {parts:.4g} ms, but a round at "
+                f"{figures.speed:.4g} tokens per second takes {seen.round:.4g} ms: leave out one "
+                "of these figures"
+            )
+        # The given parts replace a recorded round.
         return replace(seen, round=None)
-    if left < -0.02 * seen.round:
+    if left < -TOLERANCE * seen.round:
         spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
         raise UserError(f"verification and drafting, {spent}")
     return replace(seen, overhead=max(0.0, left))

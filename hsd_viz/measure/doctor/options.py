@@ -10,21 +10,18 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated as A
-from typing import Literal
+from typing import ClassVar
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.given_types import Trace
-from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
-from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings, option_group
+from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory, Tp, WeightsFormat
+from hsd_viz.settings.argument_types import Tokens
+from hsd_viz.settings.declare import CliOption, Setting, as_call, check_settings
 from hsd_viz.settings.keywords import documented
-from hsd_viz.settings.ranges import MAX_BATCH, MAX_CONTEXT, MAX_GPUS, Range
+from hsd_viz.settings.ranges import MAX_BATCH, MAX_CONTEXT, Range
 from hsd_viz.stack import MAX_LOOKAHEAD
 
-#: Formats of weights.
-Weights = Literal["bf16", "fp8", "int8", "int4", "fp4"]
 
-
-@option_group("known figures")
 @documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Known:
@@ -33,6 +30,8 @@ class Known:
     Raises:
         UserError: if a figure is out of range.
     """
+
+    OPTION_GROUP: ClassVar[str] = "known figures"
 
     batch: A[
         int | None,
@@ -118,7 +117,6 @@ class Known:
         return as_call(self)
 
 
-@option_group("hardware model of unknown times")
 @documented
 @dataclass(frozen=True, repr=False)
 class Hardware:
@@ -131,34 +129,28 @@ class Hardware:
         UserError: if a figure is out of range, or if there is a GPU without models or the reverse.
     """
 
+    OPTION_GROUP: ClassVar[str] = "hardware model of unknown times"
+
     gpu: A[str, Setting("the GPU, as in H100: fill in unknown times", CliOption("NAME"))] = ""
     models: A[
         Sequence[str],
         Setting(
-            "with --gpu: the target and its draft model: names or config.json paths",
+            "with {gpu}: the target and its draft model: names or config.json paths",
             CliOption("T,D"),
         ),
     ] = ()
     _: KW_ONLY
-    tp: A[
-        int,
-        Setting(
-            "GPUs that share each model",
-            CliOption("N"),
-            Range(1, MAX_GPUS),
-            noun="the number of GPUs",
-        ),
-    ] = 1
+    tp: Tp = 1
     context: A[
         int,
         Setting(
             "tokens cached per request, as in 8k",
-            CliOption("N", in_k=True, shows_range=False),
+            CliOption("N", type=Tokens, shows_range=False),
             Range(1, MAX_CONTEXT),
             noun="the context",
         ),
     ] = 2048
-    weights: A[Weights, Setting("format of the weights", CliOption("FORMAT"))] = "bf16"
+    weights: WeightsFormat = "bf16"
     bandwidth: Bandwidth = None
     flops: Flops = None
     gpu_memory: GpuMemory = None
@@ -177,7 +169,6 @@ class Hardware:
         return as_call(self)
 
 
-@option_group("what to examine")
 @dataclass(frozen=True)
 class DoctorOptions:
     """The run to examine: one of a record, a stack to measure and an acceptance.
@@ -186,10 +177,12 @@ class DoctorOptions:
         UserError: if not exactly one of them is given.
     """
 
+    OPTION_GROUP: ClassVar[str] = "what to examine"
+
     record: A[
         Path | str | Trace | None,
         Setting(
-            "a trace or a record of another engine", CliOption("FILE", by_place=True, type=Path)
+            "a trace or a record of another engine", CliOption("FILE", positional=True, type=Path)
         ),
     ] = None
     _: KW_ONLY
@@ -206,7 +199,7 @@ class DoctorOptions:
     lookahead: A[
         int | None,
         Setting(
-            "draft tokens per round, with --acceptance",
+            "draft tokens per round, with {acceptance}",
             CliOption("K"),
             Range(1, MAX_LOOKAHEAD),
             noun="the lookahead",

@@ -57,6 +57,7 @@ from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings_to_paste
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.table import as_text
+from hsd_viz.settings.spelling import as_option
 
 #: Relative standard error of times that were measured once.
 TIMING = 0.025
@@ -222,7 +223,7 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
         reached_by_position, _ = seen.survival()
         usual = sum(reached >= 1 / USUAL for reached in reached_by_position)
         tokens = min(tokens, max(1, usual))
-    flags = {"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}
+    flags = {"hsd-viz": f'{as_option("stack")} "{advised.stack}"'} if seen.stack else {}
     if not is_hierarchy(seen) and (seen.rates or seen.rounds):
         flags |= settings_to_paste(advised.method, tokens, seen.draft_model)
     return flags

@@ -57,7 +57,7 @@ class PlanOptions(DecodingOptions):
         int,
         Setting(
             "measure the best N stacks",
-            CliOption("N", without_value=8),
+            CliOption("N", const=8),
             Range(0),
             noun="the number of stacks to measure",
         ),

@@ -31,6 +31,7 @@ from hsd_viz.measure.predict.stacks_on_hardware import (
     StacksOnHardware,
 )
 from hsd_viz.settings.keywords import keywords_from
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.text import counted
 
 
@@ -176,7 +177,7 @@ def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
                     name=f"{STORED}{shape.name}",
                     value=f"counted as {weights}, its config states {shape.stored}",
                     kind="assumed",
-                    source=f"--weights {shape.stored} counts them as they are stored",
+                    source=f"{spelled('weights')} {shape.stored} counts them as they are stored",
                 )
             )
     return assumptions

@@ -12,6 +12,7 @@ from hsd_viz.latency.efficiency import Kind
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.shapes import Shape
 from hsd_viz.measure.predict.options import Text
+from hsd_viz.settings.spelling import spelled
 
 #: An acceptance given by the user: conditional acceptance, or a survival curve.
 Given = float | Edge
@@ -112,7 +113,8 @@ def acceptance_of_pairs(
             ratio = shapes[verifier].touched(1) / shapes[draft].touched(1)
             accepted, source = assumed(shapes[draft].is_head, ratio, temperature, text)
             band = f"-{accepted.lower:.2f}/+{accepted.higher:.2f}"
-            source = f"{band}, {text} text: {source}; measure yours: --acceptance '{key}=…'"
+            yours = f"measure yours: {spelled('acceptance')} '{key}=…'"
+            source = f"{band}, {text} text: {source}; {yours}"
             kind: Kind = "assumed"
         else:
             accepted = _as_given(key, value)

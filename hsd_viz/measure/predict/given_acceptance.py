@@ -11,6 +11,7 @@ from hsd_viz.measure.doctor.observe import observe
 from hsd_viz.measure.doctor.profile import acceptance_of, edge_of, read_profile
 from hsd_viz.measure.predict.assumed_acceptance import Given
 from hsd_viz.measure.predict.options import PredictOptions
+from hsd_viz.settings.spelling import spelled
 
 
 def given_acceptance(options: PredictOptions) -> Mapping[str, Given] | Given | None:
@@ -43,12 +44,14 @@ def _read(texts: Sequence[str]) -> Mapping[str, float] | float:
             rates[" > ".join(map(str.strip, pair.split(">")))] = float(rate)
         return rates
     except ValueError:
+        given = f"{spelled('acceptance')} {' '.join(texts)!r}"
         form = "use one number, or 'draft > verifier=0.7'"
-        raise UserError(f"--acceptance {' '.join(texts)!r} is not readable: {form}") from None
+        raise UserError(f"{given} is not readable: {form}") from None
 
 
 def _check_one_draft(models: Sequence[str]) -> None:
     if len([name for name in models if name]) != 2:
         raise UserError(
-            "a profile is of one draft model: name the target and that model in --models"
+            "a profile is of one draft model: name the target and that model in "
+            f"{spelled('models')}"
         )

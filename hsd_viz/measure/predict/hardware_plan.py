@@ -11,6 +11,7 @@ from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table
+from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import Stack
 
 #: Prefix of the names of assumptions about formats that a config contradicts.
@@ -189,8 +190,8 @@ class HardwarePlan(Result):
         lines = [self.headline()]
         if not any(row.fits for row in self.rows):
             lines.append(
-                f"the models do not fit into the memory of {self._cards()}: more GPUs (--tp) or "
-                "smaller --weights do"
+                f"the models do not fit into the memory of {self._cards()}: more GPUs "
+                f"({spelled('tp')}) or smaller {spelled('weights')} do"
             )
         for assumption in self.assumptions:
             if assumption.name.startswith(STORED):

@@ -14,12 +14,16 @@ from typing import Literal
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.given_types import Edge
-from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory
+from hsd_viz.measure.shared_settings import Bandwidth, Flops, GpuMemory, Tp, WeightsFormat
+from hsd_viz.settings.argument_types import Tokens
 from hsd_viz.settings.declare import CliOption, Setting, check_settings
 from hsd_viz.settings.ranges import MAX_BATCH, Range, check_range
+from hsd_viz.settings.spelling import spelled
 
 #: The kind of text, for assumed acceptances.
 Text = Literal["mixed", "chat", "code", "math", "documents"]
+#: Formats of the KV cache.
+Cache = Literal["bf16", "fp8"]
 
 
 @dataclass(frozen=True)
@@ -36,22 +40,24 @@ class PredictOptions:
     gpu: A[
         str,
         Setting(
-            "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory",
-            CliOption("NAME", required=True),
+            "a GPU, as in H100; or any name with {bandwidth}, {flops} and {gpu_memory}",
+            CliOption("NAME"),
         ),
-    ] = ""
+    ]
     models: A[
         Sequence[str],
         Setting(
             "target first: names, paths of a config.json, or eagle3 for a draft head",
-            CliOption("A,B,C", required=True),
+            CliOption("A,B,C"),
         ),
-    ] = ()
+    ]
     _: KW_ONLY
     batch: A[Sequence[int], Setting("sequences decoded together", CliOption("N,N"))] = (1,)
     context: A[
         Sequence[int],
-        Setting("tokens cached per sequence, as in 2k,32k", CliOption("N,N", in_k=True)),
+        Setting(
+            "tokens cached per sequence, as in 2k,32k", CliOption("N,N", type=Sequence[Tokens])
+        ),
     ] = (2048,)
     acceptance: A[
         Sequence[str] | Mapping[str, float | Edge] | Edge | float | None,
@@ -87,9 +93,9 @@ class PredictOptions:
             noun="the time of a round beyond its forward passes in ms",
         ),
     ] = None
-    tp: A[int, Setting("GPUs that share each model", CliOption("N"))] = 1
-    weights: A[str, Setting("bf16, fp8, int8, int4 or fp4", CliOption("FORMAT"))] = "bf16"
-    cache: A[str, Setting("format of the KV cache: bf16 or fp8", CliOption("FORMAT"))] = "bf16"
+    tp: Tp = 1
+    weights: WeightsFormat = "bf16"
+    cache: A[Cache, Setting("format of the KV cache", CliOption("FORMAT"))] = "bf16"
     temperature: A[
         float,
         Setting(
@@ -110,10 +116,13 @@ class PredictOptions:
         for sequences in self.batch:
             check_range("the batch", sequences, 1, MAX_BATCH)
         if self.calibrate is not None and len(self.calibrate) != 2:
-            raise UserError("--calibrate needs two times in ms, as in 18.2,19.5")
+            raise UserError(f"{spelled('calibrate')} needs two times in ms, as in 18.2,19.5")
         sources = (self.has_acceptance, self.profile is not None, self.records is not None)
         if sum(sources) > 1:
-            raise UserError("--profile, --records and --acceptance exclude each other")
+            raise UserError(
+                f"{spelled('profile')}, {spelled('records')} and {spelled('acceptance')} "
+                "exclude each other"
+            )
 
     @property
     def has_acceptance(self) -> bool:

@@ -26,7 +26,7 @@ class ReplayOptions:
     log: A[
         Path | str,
         Setting(
-            "a file of requests with their outputs", CliOption("LOG", by_place=True, type=Path)
+            "a file of requests with their outputs", CliOption("LOG", positional=True, type=Path)
         ),
     ]
     _: KW_ONLY

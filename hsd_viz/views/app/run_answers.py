@@ -13,6 +13,7 @@ from hsd_viz.measure.doctor.diagnosis import Diagnosis
 from hsd_viz.measure.doctor.loss import name_of
 from hsd_viz.measure.doctor.observe_runs import from_trace
 from hsd_viz.measure.doctor.verdict import diagnose
+from hsd_viz.settings.spelling import as_option
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.view import figure_part
@@ -152,12 +153,12 @@ def _other_models(trace: Trace, basis: Basis) -> str:
     models = trace.meta.get("models") or []
     target = models[-1].get("model", "an unknown target") if models else "an unknown target"
     family = trace.meta.get("family")
-    option = f" --family {family}" if family else " --target M"
+    command = f"hsd-viz plan --family {family}" if family else "hsd-viz plan --target M"
     temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     return (
         f"A separate example, of other models: the run's target is {target}; the calibration is of "
         f"{', '.join(basis.calibration.models)} of the shipped ladder. Calibrate with: "
-        f"hsd-viz plan{option} --temperature {temperature:g}"
+        f"{command} {as_option('temperature')} {temperature:g}"
     )
 
 

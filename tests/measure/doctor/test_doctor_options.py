@@ -19,7 +19,7 @@ def test_acceptance_is_read_as_engines_print_it():
         assert from_figures(given, 5).length == pytest.approx(length)
     assert from_figures([0.8, 0.6]).survival()[1] == [0.8, 0.6]
     for given, words in (
-        ([0.6], "--lookahead"),
+        ([0.6], "`lookahead`"),
         ([7.0], "needs the number"),
         ([0.5, 0.6], "must not rise"),
     ):
@@ -95,3 +95,18 @@ def test_models_without_a_card_are_not_ignored():
 def test_known_figures_are_shown_as_they_were_given():
     assert repr(Known(plain_speed=40, batch=2)) == "Known(batch=2, plain_speed=40)"
     assert repr(Hardware("H100", ["llama-8b"])) == "Hardware(gpu='H100', models=['llama-8b'])"
+
+
+def diagnosed(**figures):
+    return doctor(acceptance=(0.6,), lookahead=3, known=Known(step_ms=10, **figures))
+
+
+def test_a_speed_that_contradicts_the_parts_of_a_round_is_reported():
+    """A round of 15 ms emits 2.8 tokens: 186.7 tokens per second."""
+    with pytest.raises(UserError, match="take 15 ms, but a round at 1 tokens per second takes"):
+        diagnosed(verify_ms=12, draft_ms=2, overhead_ms=1, speed=1)
+
+
+def test_a_speed_that_agrees_with_the_parts_of_a_round_changes_nothing():
+    parts = {"verify_ms": 12, "draft_ms": 2, "overhead_ms": 1}
+    assert diagnosed(**parts, speed=187).to_dict() == diagnosed(**parts).to_dict()

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_said_and_not_best():
     prediction = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
     for row in prediction.rows:
         assert not row.fits
-    assert any("--tp" in str(line) for line in prediction.parts())
+    assert any("`tp`" in str(line) for line in prediction.parts())
     assert any(
         column(hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows, "fits")
     )
@@ -265,7 +265,7 @@ def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
         line for line in lines if line.startswith("weights of gpt-oss-120b: counted as bf16")
     ]
     assert not prediction.rows[0].fits
-    assert "--weights fp4" in said
+    assert "`weights` fp4" in said
     stored = hsd.predict("H100", ("gpt-oss-120b",), weights="fp4", databases=False)
     assert stored.rows[0].fits
     assert not [one for one in stored.assumptions if one.name.startswith("weights of")]
