@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -23,8 +23,16 @@ ALL += [("second", "target")]
 
 
 def measure(engine, path, stacks=STACKS, settings=SETTINGS, suite=SUITE):
-    common = {"suite": suite.name, "resume": path, "engine": engine}
-    options = BenchOptions(stacks=stacks, **common, **asdict(settings))
+    options = BenchOptions(
+        suite=suite.name,
+        stacks=stacks,
+        resume=path,
+        engine=engine,
+        max_new_tokens=settings.max_new_tokens,
+        repeats=settings.repeats,
+        temperature=settings.temperature,
+        state=settings.state,
+    )
     with patch("hsd_viz.measure.bench.api.load_suite", return_value=suite):
         return run(options).report
 

@@ -97,16 +97,17 @@ def test_known_figures_are_shown_as_they_were_given():
     assert repr(Hardware("H100", ["llama-8b"])) == "Hardware(gpu='H100', models=['llama-8b'])"
 
 
-def diagnosed(**figures):
-    return doctor(acceptance=(0.6,), lookahead=3, known=Known(step_ms=10, **figures))
+def diagnosed(speed):
+    """Diagnose a round of 12 + 2 + 1 ms, in which 1.8 of 3 draft tokens are accepted."""
+    figures = Known(step_ms=10, verify_ms=12, draft_ms=2, overhead_ms=1, speed=speed)
+    return doctor(acceptance=(0.6,), lookahead=3, known=figures)
 
 
 def test_a_speed_that_contradicts_the_parts_of_a_round_is_reported():
-    """A round of 15 ms emits 2.8 tokens: 186.7 tokens per second."""
     with pytest.raises(UserError, match="take 15 ms, but a round at 1 tokens per second takes"):
-        diagnosed(verify_ms=12, draft_ms=2, overhead_ms=1, speed=1)
+        diagnosed(speed=1)
 
 
 def test_a_speed_that_agrees_with_the_parts_of_a_round_changes_nothing():
-    parts = {"verify_ms": 12, "draft_ms": 2, "overhead_ms": 1}
-    assert diagnosed(**parts, speed=187).to_dict() == diagnosed(**parts).to_dict()
+    """A round of 15 ms emits 2.8 tokens: 186.7 tokens per second."""
+    assert diagnosed(speed=187).to_dict() == diagnosed(speed=None).to_dict()
