@@ -15,7 +15,6 @@ import time
 import zlib
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -27,9 +26,9 @@ from hsd_viz.views.app.dashboard import App
 from hsd_viz.views.export import run_page
 from hsd_viz.views.page_data import saved_reports
 from hsd_viz.views.run_data import read_trace
+from tests.engine_records import RECORDS, written_by_engines
 
 SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
-RECORDS = Path(__file__).parents[1] / "records" / "files"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
 WRONG = [
@@ -123,7 +122,7 @@ def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
     assert {0, 2} == set(codes)
 
 
-@pytest.mark.parametrize("name", sorted(os.listdir(RECORDS)))
+@pytest.mark.parametrize("name", [path.name for path in written_by_engines()])
 def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path):
     original = (RECORDS / name).read_bytes()
     chance = random.Random(1)

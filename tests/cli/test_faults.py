@@ -92,7 +92,7 @@ def words_of(command, tmp_path):
     profile = tmp_path / "profile.json"
     profile.write_text(json.dumps({"marginal_accept_rates": [0.8, 0.5]}))
     files = {
-        "RECORD": str(TESTS / "records" / "files" / "vllm-0.32.0-summary.jsonl"),
+        "RECORD": str(TESTS / "fixtures" / "records" / "vllm-0.32.0-summary.jsonl"),
         "REPORT": str(TESTS / "fixtures" / "reports" / "bench.json"),
         "LOG": str(log),
         "PROFILE": str(profile),

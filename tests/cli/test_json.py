@@ -12,7 +12,7 @@ from hsd_viz.models.families import LADDER
 from hsd_viz.views.page_data import saved_reports
 
 DATABASE = LADDER / "databases" / "statistics.hsdb"
-RECORD = Path(__file__).parents[1] / "records" / "files" / "vllm-0.32.0-summary.jsonl"
+RECORD = Path(__file__).parents[1] / "fixtures" / "records" / "vllm-0.32.0-summary.jsonl"
 LOG = {"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 20}
 DECODE = ("decode", "--stack", "db > target", "--prompt", "def main(", "--max-new-tokens", "4")
 PREDICT = "predict --gpu H100 --models llama-8b,llama-1b"

@@ -18,7 +18,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.views.page_data import saved_reports
 from tests.compilers import copying, script
 
-RECORDS = Path(__file__).parents[1] / "records" / "files"
+RECORDS = Path(__file__).parents[1] / "fixtures" / "records"
 LOG = {"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 20}
 
 

@@ -66,7 +66,7 @@ def logs(folder: Path) -> Door:
 
 def records(folder: Path) -> Door:
     """Records of serving engines."""
-    files = [path for path in (ROOT / "tests" / "records" / "files").iterdir() if path.is_file()]
+    files = [path for path in (ROOT / "tests" / "fixtures" / "records").iterdir() if path.is_file()]
     importing = command(folder, "record", "import", "FILE")
     diagnosing = command(folder, "record", "doctor", "FILE")
 

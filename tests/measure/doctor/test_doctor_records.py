@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +12,7 @@ from hsd_viz.measure.doctor.observe_runs import from_trace
 from hsd_viz.measure.doctor.profile import read_profile
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.trace import Trace
-
-RECORDS = Path(__file__).parents[2] / "records" / "files"
-
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "records"
+from tests.engine_records import RECORDS, written_by_engines
 
 
 def test_a_trace_is_read_with_its_own_times():
@@ -66,7 +61,7 @@ def test_a_stack_is_measured_on_this_machine(cli):
     assert "nano:3 > target (present)" in out
 
 
-@pytest.mark.parametrize("record", sorted(RECORDS.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("record", written_by_engines(), ids=lambda path: path.name)
 def test_what_import_reads_doctor_reads(record, cli):
     out = cli("import", record) + cli("doctor", record)
     assert "at most" in out
@@ -168,7 +163,7 @@ def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
 def test_a_remark_of_a_record_is_made_once(tmp_path):
     path = tmp_path / "both.txt"
     scrapes = ("scrape-before.txt", "scrape-after.txt")
-    path.write_text("".join((FIXTURES / name).read_text() for name in scrapes))
+    path.write_text("".join((RECORDS / name).read_text() for name in scrapes))
     notes = [line for line in doctor(path).lines() if "scrapes of one server" in line]
     assert len(notes) == 1
 
@@ -187,8 +182,8 @@ def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path)
 
 def test_accepted_tokens_past_the_end_of_a_reply_are_not_emitted():
     """mlx-vlm counts them: 2 and 111 tokens of 1 and 30 rounds are 111 after two prefills."""
-    diagnosis = doctor(FIXTURES / "mlx-vlm.jsonl")
+    diagnosis = doctor(RECORDS / "mlx-vlm.jsonl")
     assert diagnosis.length.value == pytest.approx(111 / 31)
     assert "7 accepted tokens were past the ends of replies" in " ".join(diagnosis.lines())
-    whole = doctor(FIXTURES / "lmdeploy-metrics.txt")
+    whole = doctor(RECORDS / "lmdeploy-metrics.txt")
     assert "past the ends" not in " ".join(whole.lines())
