@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hsd_viz.measure.doctor.assumed_hardware import with_hardware
 from hsd_viz.measure.doctor.diagnosis import Diagnosis
-from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME
-from hsd_viz.measure.doctor.observe import observed_in
+from hsd_viz.measure.doctor.observe import observed_in, with_hardware
 from hsd_viz.measure.doctor.options import DoctorOptions
+from hsd_viz.measure.doctor.signs import COLLAPSES_IN_TIME
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import BatchGain, predicted_batches
 from hsd_viz.results.table import as_text

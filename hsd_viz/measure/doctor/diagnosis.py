@@ -1,27 +1,33 @@
-"""The diagnosis of a drafter: the result of :func:`hsd_viz.doctor`, and its texts."""
+"""The diagnosis of a drafter: the result of :func:`hsd_viz.doctor`, with its texts and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hsd_viz.measure.doctor.diagnosis_tables import (
-    batches_table,
-    cells_table,
-    course_table,
-    lengths_table,
-    options_table,
-    positions_table,
-    shares_table,
-)
-from hsd_viz.measure.doctor.observation import TIMES, Observation
-from hsd_viz.measure.doctor.recommendation import Recommendation, recommend
+from hsd_viz.measure.doctor.advice import Recommendation, recommend
+from hsd_viz.measure.doctor.observation import TIMES, Observation, Served
+from hsd_viz.measure.doctor.profile import cells_of
 from hsd_viz.measure.doctor.signs import Finding
 from hsd_viz.measure.doctor.what_if import BatchGain, Lengths, Option
 from hsd_viz.records.changes import Change
 from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Table
+from hsd_viz.results.table import MAX_POSITIONS, Table, as_text, rates_as_text
+from hsd_viz.text import counted
+
+#: Names of causes beside their share, if different from their usual name.
+NAMES = {"acceptance": "rejected drafts"}
+#: Maximum number of rows of the table of settings.
+MAX_OPTIONS = 6
+#: Number of positions in the table by category.
+CELL_POSITIONS = 4
+
+
+def name_of(cause: str) -> str:
+    """Return the name of a cause beside its share of the loss."""
+    return NAMES.get(cause, cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +94,7 @@ class Diagnosis(Result):
     @property
     def decided(self) -> bool:
         """Whether the interval of the speed-up excludes 1."""
-        low, high = self.speedup.ends or (1.0, 1.0)
-        return not low <= 1 <= high
-
-    def unknown(self) -> list[str]:
-        """Return the times that were not observed."""
-        seen = self.observation
-        missing = ["a plain decoding step"] if seen.step is None else []
-        if seen.round is None:
-            missing += [part for part, time in seen.parts().items() if time is None]
-        return missing
+        return is_decided(self.speedup)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
@@ -115,7 +112,7 @@ class Diagnosis(Result):
         data["batch"] = seen.batch
         data["busy"] = seen.busy
         data["by_position"] = seen.by_position() if seen.rounds else None
-        data["not_observed"] = self.unknown()
+        data["not_observed"] = seen.unknown_times()
         data["without_draft"] = seen.without_draft
         return data
 
@@ -181,6 +178,12 @@ class Diagnosis(Result):
         return [f"Record: {remark}." for remark in self.remarks]
 
 
+def is_decided(speedup: Estimate) -> bool:
+    """Return whether the interval of a speed-up excludes 1."""
+    low, high = speedup.ends or (1.0, 1.0)
+    return not low <= 1 <= high
+
+
 def _length_data(length: Lengths) -> dict[str, Any]:
     return {"tokens": length.tokens, **length.tokens_per_pass.named("tokens_per_pass")}
 
@@ -192,3 +195,157 @@ def _batch_data(batch: BatchGain) -> dict[str, Any]:
         **batch.tokens_per_second.named("tokens_per_second"),
         **batch.speedup.named("speedup"),
     }
+
+
+# --- tables; ``None`` if a table has no values ----------------------------------------------------
+
+
+def shares_table(
+    seen: Observation, shares: Mapping[str, float], length: Estimate, speedup: Estimate
+) -> Table:
+    """Return the share of each cause in the loss against the ideal speed-up."""
+    steps_by_cause = seen.parts()
+    rows = [["cause", "share of the loss", "extra time in plain decoding steps", "ms per round"]]
+    for cause, share in shares.items():
+        steps = steps_by_cause.get(cause)
+        ms = None
+        if steps is not None and seen.step is not None:
+            ms = steps * seen.step
+        times = (as_text(steps, "{:.2f}"), as_text(ms, "{:.2f}"))
+        rows.append([name_of(cause), f"{share:.0%}", *times])
+    drafted = f"{seen.drafted:.1f}" if seen.drafted_known else "not reported"
+    note = (
+        f"tokens per forward pass {as_text(length, '{:.2f}')}, drafted {drafted}, "
+        f"speed-up {as_text(speedup, '{:.2f}')}"
+    )
+    if seen.without_draft:
+        note += f", {seen.without_draft:.0%} of the forward passes without a draft"
+    return Table("Where the speed-up goes", rows if shares else [], note)
+
+
+def positions_table(seen: Observation) -> Table | None:
+    """Return acceptance by position in the draft."""
+    if seen.varied:
+        rates = list(seen.rates)[:MAX_POSITIONS]
+        note = (
+            "of all drafts, as the engine reports it: drafts have several lengths, which are "
+            "unknown, and a draft shorter than k counts as rejected at position k"
+        )
+    else:
+        rates = seen.rates_by_position()[:MAX_POSITIONS]
+        note = "of the rounds that drafted k, those that accepted k"
+    if not rates:
+        return None
+    positions = ["position"]
+    accepted = ["accepted"]
+    for position, rate in enumerate(rates, start=1):
+        positions.append(str(position))
+        accepted.append(f"{rate:.2f}")
+    return Table("Acceptance by position", [positions, accepted], note)
+
+
+def course_table(changes: Sequence[Change]) -> Table | None:
+    """Return the changes of figures within the record."""
+    if not changes:
+        return None
+    rows = [["figure", "from record", "line", "before", "after"]]
+    for change in changes:
+        form = "{:.1%}" if change.figure == "acceptance" else "{:.1f}"
+        rows.append(
+            [
+                change.figure,
+                str(change.number),
+                str(change.line),
+                form.format(change.before),
+                form.format(change.after),
+            ]
+        )
+    return Table("Changes in time", rows, "the figures above are pooled over all of it")
+
+
+def cells_table(requests: Sequence[Served]) -> Table | None:
+    """Return acceptance by category, context and temperature of the requests."""
+    cells = cells_of(requests)
+    if not cells:
+        return None
+    head = ["category", "context", "temperature", "rounds", "tokens per pass"]
+    rows = [[*head, "position 1", "2", "3", "4"]]
+    for cell in cells:
+        rates = cell["marginal_accept_rates"]
+        context = cell["context"]
+        rows.append(
+            [
+                cell["category"] or "-",
+                f"up to {context:,}" if context else "-",
+                as_text(cell["temperature"], "{:g}"),
+                str(cell["rounds"]),
+                f"{1 + sum(rates):.2f}",
+                *rates_as_text(rates, CELL_POSITIONS),
+            ]
+        )
+    return Table("Acceptance by category, context and temperature", rows)
+
+
+def lengths_table(lengths: Sequence[Lengths], present_length: int) -> Table | None:
+    """Return tokens per forward pass by draft length."""
+    if len(lengths) < 2:
+        return None
+    rows: list[list[Any]] = [["draft tokens", "tokens per forward pass"]]
+    for length in lengths:
+        present = " (present)" if length.tokens == present_length else ""
+        rows.append([f"{length.tokens}{present}", length.tokens_per_pass])
+    return Table(
+        "What if: other draft lengths",
+        rows,
+        "the rounds of the record cut at this length: the most that it can gain",
+        formats={"tokens per forward pass": ("{:.2f}", 1.0)},
+    )
+
+
+def batches_table(batches: Sequence[BatchGain]) -> Table | None:
+    """Return the speeds by batch: those of the record, and those of a hardware model."""
+    if len(batches) < 2:
+        return None
+    rows: list[list[Any]] = [["requests", "tokens/s per request", "speed-up", "from"]]
+    note = "the record has no other batches"
+    for batch in batches:
+        rows.append(
+            [
+                batch.requests,
+                as_text(batch.tokens_per_second, "{:.1f}"),
+                as_text(batch.speedup, "{:.2f}"),
+                counted(batch.lines, "line") if batch.lines else "hardware model",
+            ]
+        )
+        if not batch.lines:
+            note = "batches of the hardware model are predicted, at the acceptance of the record"
+    return Table("What if: another batch", rows, note)
+
+
+def options_table(
+    options: Sequence[Option], observed: Option | None, advised: Option | None
+) -> Table | None:
+    """Return the fastest settings, with the present and the advised one.
+
+    Lengths of one drafter are ordered by length, as in the table of lengths; others by speed-up.
+    """
+    if not options:
+        return None
+    rows: list[list[Any]] = [["setting", "speed-up"]]
+    ranked = sorted(options, key=lambda option: -option.speedup)
+    shown = []
+    for place, option in enumerate(ranked):
+        if place < MAX_OPTIONS or option in (observed, advised):
+            shown.append(option)
+    drafting = [option for option in shown if option.tokens]
+    if len({option.method for option in drafting}) == 1:
+        shown.sort(key=lambda option: option.tokens)
+    for option in shown:
+        present = " (present)" if option == observed else ""
+        rows.append([f"{option.stack}{present}", option.speedup])
+    return Table(
+        "Settings compared",
+        rows,
+        "the present one as observed, the others by its times and rounds",
+        formats={"speed-up": ("{:.2f}", 1.0)},
+    )

@@ -1,29 +1,75 @@
-"""Findings of the doctor: signs of misconfiguration in a record.
+"""What the doctor finds in a record: the signs of misconfiguration, with their evidence.
 
-Each sign is declared above the function that detects it, with its thresholds, public threads that
-describe the case, and what to check. A finding adds the evidence and a confidence (``high`` or
-``medium``). Since a false finding is worse than none, each sign requires enough rounds or requests,
-and few signs apply to n-gram drafters, whose acceptance can have any value.
+A false finding is worse than none. So each sign requires enough rounds or requests, and few signs
+apply to n-gram drafters, whose acceptance can have any value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean, variance
 
-from hsd_viz.measure.doctor.observation import Observation
-from hsd_viz.measure.doctor.request_findings import (
+from hsd_viz.measure.doctor.observation import Observation, Served
+from hsd_viz.measure.doctor.signs import (
+    COLLAPSES_IN_TIME,
+    DRAFTS_RARELY,
+    EVERYTHING_ACCEPTED,
     FALLS_WITH_CACHED_PREFIXES,
     FALLS_WITH_CONTEXT,
-    request_findings,
+    HOST_OVERHEAD,
+    NOTHING_ACCEPTED,
+    ONLY_THE_FIRST,
+    VERIFICATION_NOT_MEMORY_BOUND,
+    Finding,
 )
-from hsd_viz.measure.doctor.signs import Finding, Sign
-from hsd_viz.records.changes import Change
+from hsd_viz.records.changes import Change, trend
 from hsd_viz.records.engine_settings import NGRAMS
 
 #: Minimum number of rounds of a record, at which the error of a rate is below 7 points.
 MIN_ROUNDS = 50
 #: Draft tokens per forward pass below which a drafter counts as drafting rarely.
 RARELY = 0.5
+#: Largest remaining share of the acceptance after a collapse; a change of the text leaves more.
+COLLAPSED = 0.25
+#: Minimum number of draft tokens for the sign that all are accepted, since texts may repeat.
+ALL_ACCEPTED = 100
+#: Acceptance rate from which all draft tokens count as accepted, since reports are rounded.
+ALL = 0.9995
+#: Acceptance rate from which a drafter could draft more tokens.
+ACCEPTED_WELL = 0.6
+#: Largest acceptance of the first draft token of an unfit drafter, as of a random one.
+UNFIT_FIRST = 0.1
+#: Acceptance of the first draft token below which the finding has high confidence.
+CERTAINLY_UNFIT_FIRST = 0.05
+#: Largest number of tokens per forward pass of an unfit drafter.
+UNFIT_LENGTH = 1.12
+#: Smallest acceptance of the first draft token of a drafter trained for the target.
+FIT_FIRST = 0.4
+#: Largest ratio of the acceptance at the second position to that at the first for a drafter whose
+#: second token is not computed from its own state.
+LOST_SECOND = 0.1
+#: Acceptance rate from which drafts should pay.
+ACCEPTED = 0.5
+#: Speed-up from which a run does not count as slower, since times vary by 3 %.
+NOT_SLOWER = 0.97
+#: Overhead of a round, in plain decoding steps, from which the host is slow.
+SLOW_HOST = 0.5
+#: Largest number of draft tokens whose verification at batch size 1 is memory-bound on any GPU.
+FEW_TOKENS = 8
+#: Additional time of a verification, in plain decoding steps, from which it is not memory-bound: in
+#: total, and per draft token.
+SLOW_VERIFICATION = 0.75
+SLOW_VERIFICATION_PER_TOKEN = 0.15
+#: Minimum number of requests of a compared group, at which the error of the mean is known.
+MIN_REQUESTS = 10
+#: Minimum difference of two groups in standard errors; chance exceeds it in 1 of 700 records.
+CERTAIN_ERRORS = 3.0
+#: Largest remaining share of the acceptance; a smaller fall may be due to the text.
+MAX_REMAINING = 0.7
+#: Cached share of a prompt from which a request counts as one with a cached prefix.
+CACHED = 0.5
+#: Minimum ratio of the contexts of the longest third to those of the shortest third.
+MIN_RATIO = 2
 
 
 def findings(
@@ -45,47 +91,14 @@ def findings(
         return
     yield from _rarely(seen)
     yield from _first_positions(seen)
-    yield from request_findings(seen.requests)
+    yield from _of_requests(seen.requests)
     yield from _slow_rounds(seen, speedup)
-
-
-COLLAPSES_IN_TIME = Sign(
-    name="collapses in time",
-    threads=(
-        "https://github.com/vllm-project/vllm/issues/58080, "
-        "https://github.com/vllm-project/vllm/issues/57941"
-    ),
-    check=(
-        "the drafter's longest position (max_model_len of the draft) against the length of the "
-        "sequences at that time, then the number of draft tokens and what was changed there"
-    ),
-)
-
-
-#: Largest remaining share of the acceptance after a collapse; a change of the text leaves more.
-COLLAPSED = 0.25
 
 
 def _collapse(changes: Sequence[Change]) -> Iterator[Finding]:
     for change in changes:
         if change.figure == "acceptance" and change.after <= COLLAPSED * change.before:
             yield Finding(COLLAPSES_IN_TIME, change.words)
-
-
-EVERYTHING_ACCEPTED = Sign(
-    name="everything accepted",
-    threads="https://github.com/ggml-org/llama.cpp/issues/3919",
-    check=(
-        "that the draft model is not the target itself, that the verification is on (no synthetic "
-        "or forced acceptance), and that the text is not a repetition"
-    ),
-)
-
-
-#: Minimum number of draft tokens for the sign that all are accepted, since texts may repeat.
-ALL_ACCEPTED = 100
-#: Acceptance rate from which all draft tokens count as accepted, since reports are rounded.
-ALL = 0.9995
 
 
 def _all_accepted(seen: Observation) -> Iterator[Finding]:
@@ -108,23 +121,6 @@ def _all_accepted(seen: Observation) -> Iterator[Finding]:
     yield Finding(EVERYTHING_ACCEPTED, evidence, confidence)
 
 
-DRAFTS_RARELY = Sign(
-    name="drafts rarely",
-    threads=(
-        "https://github.com/ggml-org/llama.cpp/issues/24508, "
-        "https://github.com/ikawrakow/ik_llama.cpp/issues/1595"
-    ),
-    check=(
-        "the thresholds that stop a draft: lower p-min (--draft-p-min, --spec-draft-p-min) and "
-        "n-min, raise n-max"
-    ),
-)
-
-
-#: Acceptance rate from which a drafter could draft more tokens.
-ACCEPTED_WELL = 0.6
-
-
 def _rarely(seen: Observation) -> Iterator[Finding]:
     """Detect few draft tokens per pass of which most are accepted: the drafter stops too early."""
     if not seen.drafted_known or seen.drafted >= RARELY or seen.drafted <= 0:
@@ -137,41 +133,6 @@ def _rarely(seen: Observation) -> Iterator[Finding]:
     else:
         idle = f"{seen.drafted:.2f} draft tokens per forward pass"
     yield Finding(DRAFTS_RARELY, f"{idle}, although {rate:.0%} of the draft tokens are accepted")
-
-
-NOTHING_ACCEPTED = Sign(
-    name="nothing accepted",
-    threads=(
-        "https://github.com/vllm-project/vllm/pull/43671, "
-        "https://github.com/ggml-org/llama.cpp/issues/25792"
-    ),
-    check=(
-        "that the drafter was made for exactly this target (weights, quantization, vocabulary), "
-        "that the method has the right name (EAGLE is not EAGLE-3), and which layers' hidden "
-        "states it is given"
-    ),
-)
-ONLY_THE_FIRST = Sign(
-    name="only the first",
-    threads="https://github.com/vllm-project/vllm-ascend/pull/3770",
-    check=(
-        "how many tokens the drafter was trained for, and whether its own hidden state is fed "
-        "back after the first; until then set 1 draft token"
-    ),
-)
-
-
-#: Largest acceptance of the first draft token of an unfit drafter, as of a random one.
-UNFIT_FIRST = 0.1
-#: Acceptance of the first draft token below which the finding has high confidence.
-CERTAINLY_UNFIT_FIRST = 0.05
-#: Largest number of tokens per forward pass of an unfit drafter.
-UNFIT_LENGTH = 1.12
-#: Smallest acceptance of the first draft token of a drafter trained for the target.
-FIT_FIRST = 0.4
-#: Largest ratio of the acceptance at the second position to that at the first for a drafter whose
-#: second token is not computed from its own state.
-LOST_SECOND = 0.1
 
 
 def _first_positions(seen: Observation) -> Iterator[Finding]:
@@ -198,41 +159,6 @@ def _first_positions(seen: Observation) -> Iterator[Finding]:
         yield Finding(ONLY_THE_FIRST, evidence)
 
 
-HOST_OVERHEAD = Sign(
-    name="host overhead",
-    threads=(
-        "https://github.com/vllm-project/vllm/issues/39680, "
-        "https://github.com/vllm-project/vllm/issues/47277"
-    ),
-    check=(
-        "that CUDA graphs cover drafting and verification (no eager mode), and the CPU time of "
-        "scheduling and sampling"
-    ),
-)
-VERIFICATION_NOT_MEMORY_BOUND = Sign(
-    name="verification not memory-bound",
-    threads="https://github.com/vllm-project/vllm/issues/46295",
-    check=(
-        "a mixture of experts (each token reads further experts), and that the attention and "
-        "matrix kernels of several tokens are those of one"
-    ),
-)
-
-
-#: Acceptance rate from which drafts should pay.
-ACCEPTED = 0.5
-#: Speed-up from which a run does not count as slower, since times vary by 3 %.
-NOT_SLOWER = 0.97
-#: Overhead of a round, in plain decoding steps, from which the host is slow.
-SLOW_HOST = 0.5
-#: Largest number of draft tokens whose verification at batch size 1 is memory-bound on any GPU.
-FEW_TOKENS = 8
-#: Additional time of a verification, in plain decoding steps, from which it is not memory-bound: in
-#: total, and per draft token.
-SLOW_VERIFICATION = 0.75
-SLOW_VERIFICATION_PER_TOKEN = 0.15
-
-
 def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
     """Detect runs with a high acceptance that are slower nevertheless."""
     tokens = seen.deepest
@@ -256,15 +182,64 @@ def _slow_rounds(seen: Observation, speedup: float | None) -> Iterator[Finding]:
         yield Finding(VERIFICATION_NOT_MEMORY_BOUND, evidence, "medium")
 
 
-#: All signs.
-SIGNS = (
-    NOTHING_ACCEPTED,
-    ONLY_THE_FIRST,
-    EVERYTHING_ACCEPTED,
-    DRAFTS_RARELY,
-    COLLAPSES_IN_TIME,
-    FALLS_WITH_CONTEXT,
-    FALLS_WITH_CACHED_PREFIXES,
-    HOST_OVERHEAD,
-    VERIFICATION_NOT_MEMORY_BOUND,
-)
+# --- requests -----------------------------------------------------------------------------------
+
+
+def _of_requests(requests: Sequence[Served]) -> Iterator[Finding]:
+    """Yield the findings about requests, if there are enough of them."""
+    with_context = [request for request in requests if request.context]
+    with_context.sort(key=lambda request: request.context or 0)
+    yield from _context(with_context)
+    fresh = [request for request in requests if request.cached == 0]
+    cached = [
+        request
+        for request in with_context
+        if request.cached and request.cached > CACHED * (request.context or 0)
+    ]
+    left = _left(fresh, cached)
+    if left is not None:
+        evidence = (
+            f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance of "
+            f"{len(fresh)} without"
+        )
+        yield Finding(FALLS_WITH_CACHED_PREFIXES, evidence)
+
+
+def _context(requests: Sequence[Served]) -> Iterator[Finding]:
+    """Detect that acceptance falls with the context, along a line fitted to all requests."""
+    if len(requests) < 3 * MIN_REQUESTS:
+        return
+    contexts = [request.context or 0.0 for request in requests]
+    rates = [request.accepted / request.rounds for request in requests]
+    line = trend(contexts, rates)
+    short = requests[: len(requests) // 3]
+    long = requests[len(requests) - len(requests) // 3 :]
+    most = short[-1].context or 0
+    least = long[0].context or 0
+    if line is None or least < MIN_RATIO * most:
+        return
+    left = _left(short, long)
+    near, far, errors = line
+    if left is None or errors > -CERTAIN_ERRORS or not near:
+        return
+    evidence = (
+        f"contexts from {least:.0f} tokens on: {left:.0%} of the acceptance of those up to "
+        f"{most:.0f}; along a line {near:.2f} accepted tokens per round fall to {far:.2f}"
+    )
+    yield Finding(FALLS_WITH_CONTEXT, evidence, "medium")
+
+
+def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
+    """Return the acceptance of the second group of requests relative to the first; ``None`` if it
+    has not certainly fallen.
+    """
+    if min(len(before), len(after)) < MIN_REQUESTS:
+        return None
+    first = [request.accepted / request.rounds for request in before]
+    second = [request.accepted / request.rounds for request in after]
+    high = fmean(first)
+    low = fmean(second)
+    error = (variance(first) / len(first) + variance(second) / len(second)) ** 0.5
+    if high - low > CERTAIN_ERRORS * error and low <= MAX_REMAINING * high:
+        return low / high
+    return None

@@ -194,6 +194,13 @@ class Observation:
             return self.round / self.step
         return None if None in self.parts().values() else self.least()
 
+    def unknown_times(self) -> list[str]:
+        """Return the times that were not observed."""
+        missing = ["a plain decoding step"] if self.step is None else []
+        if self.round is None:
+            missing += [part for part, time in self.parts().items() if time is None]
+        return missing
+
     def least(self) -> float:
         """Return a lower bound of the time of a round in plain decoding steps: unobserved parts
         count as 0.

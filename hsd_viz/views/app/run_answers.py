@@ -9,8 +9,7 @@ from hsd_viz import figures
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_words
 from hsd_viz.latency.stored import identity, newest
-from hsd_viz.measure.doctor.diagnosis import Diagnosis
-from hsd_viz.measure.doctor.loss import name_of
+from hsd_viz.measure.doctor.diagnosis import Diagnosis, name_of
 from hsd_viz.measure.doctor.observe_runs import from_trace
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.settings.spelling import as_option

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hsd_viz.measure.doctor.diagnosis import Diagnosis
-from hsd_viz.measure.doctor.loss import name_of
-from hsd_viz.measure.doctor.recommendation import AdviceKind, Recommendation
+from hsd_viz.measure.doctor.advice import AdviceKind, Recommendation
+from hsd_viz.measure.doctor.diagnosis import Diagnosis, name_of
 from hsd_viz.measure.doctor.what_if import Option
 from hsd_viz.measure.replay.figures import DrafterFigures, Pays
 from hsd_viz.measure.replay.report import ReplayReport, method_of
@@ -194,7 +193,7 @@ def _bound(diagnosis: Diagnosis) -> tuple[str, str]:
     figure = f"{most:.2f} ×"
     if diagnosis.note:
         return figure, "plain decoding at most: the times given are impossible."
-    missing = ", ".join(diagnosis.unknown())
+    missing = ", ".join(diagnosis.observation.unknown_times())
     loses = " Speculation loses." if most < 1 else ""
     return figure, f"plain decoding at most.{loses} Not observed: {missing}."
 

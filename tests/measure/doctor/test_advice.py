@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.measure.doctor.diagnosis_tables import options_table
+from hsd_viz.measure.doctor.diagnosis import options_table
 from hsd_viz.measure.doctor.observation import Observation
 from hsd_viz.measure.doctor.observe import from_figures, with_figures
 from hsd_viz.measure.doctor.options import Known

@@ -9,8 +9,7 @@ import pytest
 
 import hsd_viz
 from hsd_viz.measure.doctor.api import doctor
-from hsd_viz.measure.doctor.assumed_hardware import with_hardware
-from hsd_viz.measure.doctor.observe import from_figures, with_figures
+from hsd_viz.measure.doctor.observe import from_figures, with_figures, with_hardware
 from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.measure.doctor.verdict import diagnose
 from tests.measure.doctor.observations import (

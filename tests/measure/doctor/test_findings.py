@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.measure.doctor.findings import SIGNS, findings
+from hsd_viz.measure.doctor.findings import findings
 from hsd_viz.measure.doctor.observation import Observation, Served
+from hsd_viz.measure.doctor.signs import SIGNS
 from hsd_viz.records.changes import Change
 from tests.rows import column
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from hsd_viz.measure.doctor.findings import COLLAPSES_IN_TIME, NOTHING_ACCEPTED
-from hsd_viz.measure.doctor.recommendation import AdviceKind, Recommendation, if_extended, recommend
-from hsd_viz.measure.doctor.signs import Sign
+from hsd_viz.measure.doctor.advice import AdviceKind, Recommendation, if_extended, recommend
+from hsd_viz.measure.doctor.signs import COLLAPSES_IN_TIME, NOTHING_ACCEPTED, Sign
 from hsd_viz.measure.doctor.what_if import Option
 
 ADVICE = "use a smaller draft model"
