@@ -88,7 +88,8 @@ db[int8] > target | target[] > x""".split("|")
 def stack_names() -> dict[str, str]:
     """The names of the page's stacks and of some others, by stack."""
     stacks = [*about()["stacks"], *about()["sides"].values()]
-    stacks += [run["stack"] for race in about()["races"] for run in race["runs"]]
+    for race in about()["races"]:
+        stacks += [run["stack"] for run in race["runs"]]
     stacks += [row["stack"] for row in about()["suites"] if ">" in row["stack"]]
     stacks += ["suffix > target", "db[context,model] > nano:4?0.8 > target"]
     stacks += ['"./a b":2 > target', "hd[model] > target", "nano > target[int8]:4 > target"]
