@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from hsd_viz.errors import UserError
-from hsd_viz.records.engines import COMPLETIONS
+from hsd_viz.records.engines.registry import COMPLETIONS
 from hsd_viz.records.file_context import Context
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample

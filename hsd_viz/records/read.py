@@ -12,7 +12,7 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.engines import FINISHERS, OBJECTS, PATTERNS
+from hsd_viz.records.engines.registry import FINISHERS, OBJECTS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.file_context import Finisher, LinePattern
 from hsd_viz.records.forms import FORMS, engines_with_forms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.records.engines import RESPONSES, RESULTS
+from hsd_viz.records.engines.registry import RESPONSES, RESULTS
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import RecordedRequest, Sample
 

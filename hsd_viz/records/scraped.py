@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hsd_viz.errors import UserError
 from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.engines import COUNTERS, GAUGES, ReadsMetrics, Values
+from hsd_viz.records.engines.registry import COUNTERS, GAUGES, ReadsMetrics, Values
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key, Scrapes
 from hsd_viz.records.reading import accepted_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from hsd_viz.errors import UserError
-from hsd_viz.records import sglang, sglang_bench, vllm, vllm_bench
 from hsd_viz.records.collected import Collected
+from hsd_viz.records.engines import sglang, sglang_bench, vllm, vllm_bench
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 

@@ -57,7 +57,7 @@ def test_an_inner_attribute_error_is_not_blamed_on_the_file(faulty_doctor, capsy
 
 #: A function that computes on what was read of a file, and a command that reads such a file.
 COMPUTATIONS = {
-    "the figures of a response": ("hsd_viz.records.vllm.acceptance", "import RECORD"),
+    "the figures of a response": ("hsd_viz.records.engines.vllm.acceptance", "import RECORD"),
     "the pooled samples": ("hsd_viz.records.series.pooled", "import RECORD"),
     "the acceptance of a record": (
         "hsd_viz.measure.doctor.observe_records._rounds",

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.errors import BadFile, UserError
-from hsd_viz.records.engines import PATTERNS
+from hsd_viz.records.engines.registry import PATTERNS
+from hsd_viz.records.engines.vllm_bench import bench_json
+from hsd_viz.records.engines.vllm_lines import drafts_of
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.forms import FORMS
 from hsd_viz.records.lines import MAX_OTHERS, documents
 from hsd_viz.records.read import read
 from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.records.series import pooled
-from hsd_viz.records.vllm_bench import bench_json
-from hsd_viz.records.vllm_lines import drafts_of
 from tests.records.test_engines import CASES as documented_records
 from tests.rows import column
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 
-from hsd_viz.records.engines import PATTERNS  # noqa: F401 (the engines declare their forms)
+from hsd_viz.records.engines.registry import PATTERNS  # noqa: F401 (the engines declare their forms)
 from hsd_viz.records.forms import FORMS, engines_with_forms
 from hsd_viz.trace.tables import TABLES, Column, TableColumns
 from tools.reference.markdown import GENERATED, cell, prose

@@ -1,7 +1,7 @@
 """SGLang: its forms of records, gauges of ``/metrics`` and responses of all versions.
 
-Log lines are in :mod:`hsd_viz.records.sglang_lines`, figures of a whole server in
-:mod:`hsd_viz.records.sglang_bench`.
+Log lines are in :mod:`hsd_viz.records.engines.sglang_lines`, figures of a whole server in
+:mod:`hsd_viz.records.engines.sglang_bench`.
 """
 
 from __future__ import annotations

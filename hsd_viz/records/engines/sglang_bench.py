@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.records.engines.sglang import BATCH, BENCH, SERVER_INFO
 from hsd_viz.records.fields import Number, typed
 from hsd_viz.records.file_context import number
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
-from hsd_viz.records.sglang import BATCH, BENCH, SERVER_INFO
 
 
 class _State(msgspec.Struct):

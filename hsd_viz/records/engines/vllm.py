@@ -1,7 +1,7 @@
 """vLLM: its forms of records, ``/metrics`` and responses.
 
-Log lines are in :mod:`hsd_viz.records.vllm_lines`, results of benchmarks in
-:mod:`hsd_viz.records.vllm_bench`.
+Log lines are in :mod:`hsd_viz.records.engines.vllm_lines`, results of benchmarks in
+:mod:`hsd_viz.records.engines.vllm_bench`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from hsd_viz.errors import BadFile
 from hsd_viz.records import prometheus
+from hsd_viz.records.engines.vllm_bench import bench_json, examples
 from hsd_viz.records.fields import Number, completion_tokens, typed
 from hsd_viz.records.file_context import Finisher
 from hsd_viz.records.forms import Form, declare
@@ -26,7 +27,6 @@ from hsd_viz.records.sample import (
     survivors,
     with_fixed_length,
 )
-from hsd_viz.records.vllm_bench import bench_json, examples
 from hsd_viz.settings.ranges import check_range
 
 NAME = "vllm"

@@ -1,5 +1,6 @@
 """llama.cpp's log lines: requests and verifications of ``llama-server`` of all versions, and the
-summary of ``llama-speculative``. Statistics are in :mod:`hsd_viz.records.llama_cpp_statistics`.
+summary of ``llama-speculative``. Statistics are in
+:mod:`hsd_viz.records.engines.llama_cpp_statistics`.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from hsd_viz.records.engines.llama_cpp import LINE, ROUND, SIMPLE
 from hsd_viz.records.file_context import (
     NUMBER,
     Context,
@@ -16,7 +18,6 @@ from hsd_viz.records.file_context import (
     number,
     numbers,
 )
-from hsd_viz.records.llama_cpp import LINE, ROUND, SIMPLE
 from hsd_viz.records.sample import (
     RecordedRequest,
     RecordedVerification,

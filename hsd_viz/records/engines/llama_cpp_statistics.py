@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
+from hsd_viz.records.engines.llama_cpp import LINE, METHODS, NAME, ROUND, STATISTICS
 from hsd_viz.records.file_context import (
     Context,
     Finisher,
@@ -15,7 +16,6 @@ from hsd_viz.records.file_context import (
     figure,
     numbers,
 )
-from hsd_viz.records.llama_cpp import LINE, METHODS, NAME, ROUND, STATISTICS
 from hsd_viz.records.sample import Sample, with_fixed_length
 from hsd_viz.text import counted
 

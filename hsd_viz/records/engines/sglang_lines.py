@@ -8,6 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from hsd_viz.disk import parse_json
+from hsd_viz.records.engines.sglang import (
+    FINISHED,
+    LINE,
+    METHODS,
+    NAME,
+    QUESTIONS,
+    SGLangCounts,
+    below_one,
+    counted,
+)
 from hsd_viz.records.fields import Number, typed
 from hsd_viz.records.file_context import (
     Context,
@@ -19,16 +29,6 @@ from hsd_viz.records.file_context import (
     number,
 )
 from hsd_viz.records.sample import RecordedRequest, Sample
-from hsd_viz.records.sglang import (
-    FINISHED,
-    LINE,
-    METHODS,
-    NAME,
-    QUESTIONS,
-    SGLangCounts,
-    below_one,
-    counted,
-)
 
 
 def _decode(match: re.Match[str], context: Context) -> Sample | None:

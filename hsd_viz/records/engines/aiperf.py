@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from hsd_viz.records.engines.vllm import VLLMAcceptance, acceptance
 from hsd_viz.records.fields import Number, typed
 from hsd_viz.records.forms import Form, declare
 from hsd_viz.records.sample import RecordedRequest, Sample
-from hsd_viz.records.vllm import VLLMAcceptance, acceptance
 
 NAME = "aiperf"
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from hsd_viz.records.engines.vllm import (
+    LINE,
+    LINE_EARLY_V1,
+    LINE_RATE_FIRST,
+    LINE_V0,
+    METHODS,
+    NAME,
+)
+from hsd_viz.records.engines.vllm_bench import EXAMPLE_LINES
 from hsd_viz.records.file_context import (
     NUMBER,
     Context,
@@ -16,15 +25,6 @@ from hsd_viz.records.file_context import (
     numbers,
 )
 from hsd_viz.records.sample import Sample, with_fixed_length
-from hsd_viz.records.vllm import (
-    LINE,
-    LINE_EARLY_V1,
-    LINE_RATE_FIRST,
-    LINE_V0,
-    METHODS,
-    NAME,
-)
-from hsd_viz.records.vllm_bench import EXAMPLE_LINES
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hsd_viz.records import (
+from hsd_viz.records.engines import (
     aiperf,
     fastdeploy,
     llama_cpp,

@@ -1,5 +1,5 @@
 """llama.cpp: ``/metrics``, responses and streams of ``llama-server``; its log lines are
-:mod:`hsd_viz.records.llama_cpp_lines`.
+:mod:`hsd_viz.records.engines.llama_cpp_lines`.
 
 mlx-vlm and other servers that follow llama-server's ``timings`` are read here as well.
 """
