@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hsd_viz.results.estimate import Estimate, estimate_data
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
 from hsd_viz.text import counted
@@ -79,9 +80,8 @@ def _name_and_time(row: dict[str, Any] | None, ms: dict[str, float]) -> str:
 def _gain(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
-    interval = row["speedup_ci"]
-    interval_text = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
-    return f"{row['speedup']:.2f}{interval_text} ({row['predicted_speedup']:.2f})"
+    speedup = Estimate(**estimate_data(row, "speedup", None))
+    return f"{speedup.as_text('{:.2f}')} ({row['predicted_speedup']:.2f})"
 
 
 def _reached(reached: dict[str, Any]) -> list[str]:

@@ -47,3 +47,25 @@ def test_an_interval_is_shown_from_five_units_on(units, interval):
 
 def test_a_single_unit_has_no_interval():
     assert estimate(np.array([2.0, 2.0, 2.0]), 1).ends is None
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        pytest.param(Estimate(1.5, 1.25, 2.0), "1.50× [1.25, 2.00]", id="with its interval"),
+        pytest.param(Estimate(1.5), "1.50×", id="without one"),
+        pytest.param(Estimate(1.5, 1.25, 2.0, units=4), "1.50×", id="of too few units"),
+        pytest.param(UNKNOWN, "-", id="unknown"),
+    ],
+)
+def test_a_figure_as_text(figure, text):
+    assert figure.as_text("{:.2f}", unit="×") == text
+
+
+def test_a_factor_scales_a_figure_with_its_interval():
+    assert Estimate(0.5, 0.25, 1.0).as_text("{:.0f}", factor=100) == "50 [25, 100]"
+
+
+def test_the_span_of_a_figure_is_that_of_its_quantiles():
+    assert Estimate(1.5, 1.25, 2.0, units=4).span("{:.2f}") == "1.25 to 2.00"
+    assert UNKNOWN.span() == "–"

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
 
-from hsd_viz.figures.charts import HOVER, INK, STEP, Figure, finish, plain
+from hsd_viz.figures.charts import HOVER, INK, STEP, Figure, between, finish, plain
 from hsd_viz.figures.palette import HUES, KINDS, family, label, pale
 
 #: Columns of a bar's row that are drawn; all others are text after the bar.
@@ -206,7 +206,7 @@ def _dots(
     for text, value, lower, upper in zip(labels, values, low, high, strict=True):
         interval = ""
         if pd.notna(lower) and lower < upper:
-            interval = f" ({lower:.3g} to {upper:.3g})"
+            interval = f" ({between(lower, upper)})"
         hover.append(f"{plain(text)}:<br>{name or 'value'} {value:.3g} {plain(unit)}{interval}")
     dots = go.Scatter(
         x=values,

@@ -15,6 +15,7 @@ import plotly.io as pio
 from hsd_viz.figures.palette import INKS, KINDS
 from hsd_viz.figures.theme import dark_of, save, template
 from hsd_viz.names.hints import no_attribute
+from hsd_viz.results.estimate import UNKNOWN, Estimate
 
 INK = INKS[False]
 #: Pixels of a bar with its gap.
@@ -107,6 +108,8 @@ def plain(text: object) -> str:
     return str(text).replace("&", "&amp;").replace("<", "&lt;")
 
 
-def between(low: float | None, high: float | None, form: str = ".3g") -> str:
-    """Return an interval as text; "–" without one."""
-    return "–" if low is None or high is None or pd.isna(low) else f"{low:{form}} to {high:{form}}"
+def between(low: float | None, high: float | None, form: str = "{:.3g}") -> str:
+    """Return the interval of a row of a frame as text; "–" without one."""
+    if pd.isna(low) or pd.isna(high):
+        return UNKNOWN.span(form)
+    return Estimate(low=low, high=high).span(form)

@@ -110,7 +110,7 @@ def intervals(
     frame = frame.sort_values("value", ascending=False)
     rows = pd.DataFrame({"label": frame.index.astype(str)})
     rows["value"] = [f"{value:.2f}" for value in frame["value"]]
-    rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
+    rows["95 % interval"] = [between(row.low, row.high, "{:.2f}") for row in frame.itertuples()]
     for name in frame.columns.difference(["value", "low", "high"]):
         rows[name] = [f"{value:.2f}" for value in frame[name]]
     for end, column in {"dot": "value", "low": "low", "high": "high"}.items():

@@ -250,7 +250,7 @@ def _table_row(point: Any) -> list[str]:
         f"{point.gain:.2f}",
         f"{point.law:.2f}",
         f"{point.field:.2f}",
-        between(point.low, point.high, ".2f"),
+        between(point.low, point.high, "{:.2f}"),
     ]
 
 

@@ -19,10 +19,11 @@ from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
 from hsd_viz.figures.palette import HUES, KINDS
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated
-from hsd_viz.latency.basis import Basis, Measured, basis_of, read_json
+from hsd_viz.latency.basis import Basis, basis_of, read_json
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
 from hsd_viz.latency.traced_calibration import estimate
+from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.results.page import sentence
 from hsd_viz.stack import TARGET
@@ -117,19 +118,19 @@ def basis_frame(basis: Basis) -> pd.DataFrame:
 
 def _frame(
     predicted: Mapping[str, float | None],
-    runs: Mapping[str, Measured],
+    runs: Mapping[str, Estimate],
     stack_by_tag: Mapping[str, Any],
 ) -> pd.DataFrame:
     rows = []
     for stack in dict.fromkeys([*predicted, *runs]):
-        run = runs.get(stack)
-        ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
+        run = runs.get(stack, UNKNOWN)
+        low, high = run.interval or (None, None)
         tags = [name for name, tagged in stack_by_tag.items() if tagged == stack]
         # One remark is enough where the fastest measured stack is the selected one.
         remark = ", ".join(
             TAGS[name] for name in tags if name != "best_measured" or "picked" not in tags
         )
-        rows.append([stack, predicted.get(stack), ms, low, high, remark])
+        rows.append([stack, predicted.get(stack), run.value, low, high, remark])
     frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
     return frame.astype(dict.fromkeys(("predicted", "dot", "low", "high"), float))
 
@@ -282,7 +283,7 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     rows = []
     for row in frame.itertuples():
-        interval = between(row.speedup - row.down, row.speedup + row.up, ".2f")
+        interval = between(row.speedup - row.down, row.speedup + row.up, "{:.2f}")
         rows.append([row.stack, row.batch, row.context, f"{row.speedup:.2f}", interval])
     return finish(
         figure,
@@ -316,8 +317,8 @@ def prediction_frame(plan: Any) -> pd.DataFrame:
 
 
 def _prediction_row(row: Any) -> dict[str, Any]:
-    speedup = row.speedup_over_plain
-    low, high = row.speedup_over_plain_ci
+    speedup = row.speedup_over_plain.value
+    low, high = row.speedup_over_plain.ends
     label = row.stack if row.fits else f"{row.stack} (does not fit)"
     return {
         "kind": STRUCTURES[structure_of(row.levels)][0],

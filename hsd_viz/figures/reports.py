@@ -55,7 +55,7 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     rows = frame[["stack"]].copy()
     rows[""] = frame["value"].map("{:.2f} ×".format)
     if frame["low"].notna().any():
-        rows["95 % interval"] = [between(row.low, row.high, ".2f") for row in frame.itertuples()]
+        rows["95 % interval"] = [between(row.low, row.high, "{:.2f}") for row in frame.itertuples()]
     words = frame["stack"].map(stack_name)
     rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
@@ -121,7 +121,7 @@ def by_category(
             "stack": frame["method"],
             "group": [f"{row.category} (n = {row.outputs})" for row in frame.itertuples()],
             "tokens per forward pass": frame["mean_acceptance_length"].map("{:.2f}".format),
-            "95 % interval": [between(row.low, row.high, ".1f") for row in frame.itertuples()],
+            "95 % interval": [between(row.low, row.high, "{:.1f}") for row in frame.itertuples()],
             "speed-up": frame["speedup_over_plain"].map(
                 lambda v: "–" if pd.isna(v) else f"{v:.2f} ×"
             ),

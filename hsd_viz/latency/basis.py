@@ -3,9 +3,10 @@
 Calibrations stored on this machine are in :mod:`hsd_viz.latency.stored`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.traced import MS, names_of, own_times
-from hsd_viz.results.estimate import MIN_UNITS
+from hsd_viz.results.estimate import Estimate, estimate_data
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import observed
@@ -26,21 +27,8 @@ USUAL = 4
 SHIPPED = "code"
 #: The prefixes of the file names of the project's own plans, by family.
 PLANS = {SHIPPED: "plan", "smollm2": "plan-chat"}
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A measured time per emitted token, without prefill.
-
-    Attributes:
-        ms_per_token: the time in ms.
-        low: the lower end of its 95 % interval; ``None`` if not known.
-        high: the upper end of its 95 % interval; ``None`` if not known.
-    """
-
-    ms_per_token: float
-    low: float | None = None
-    high: float | None = None
+#: The JSON field of the measured time of a stack in a plan.
+MEASURED = "measured_ms_per_token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +38,8 @@ class Basis:
     Attributes:
         calibration: the calibration.
         source: a description of its provenance.
-        measured: the measured times of stacks on the same machine, by stack.
+        measured: the measured times of stacks on the same machine, in ms per emitted token without
+            prefill, by stack.
         temperature: the temperature of the decodes; ``None`` if not known.
         prompts: the number of prompts that were decoded; ``None`` if not known.
         measured_on: a description of the prompts of the measured stacks; "" if not known.
@@ -58,7 +47,7 @@ class Basis:
 
     calibration: Calibration
     source: str
-    measured: Mapping[str, Measured] = field(default_factory=dict)
+    measured: Mapping[str, Estimate] = field(default_factory=dict)
     temperature: float | None = None
     prompts: int | None = None
     measured_on: str = ""
@@ -176,23 +165,22 @@ def read_json(path: str | Path) -> Any:
         raise BadFile(f"{error}: use the output of 'hsd-viz plan --json'") from None
 
 
-def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """Return the measured times of a plan, by stack.
-
-    Intervals over fewer prompts than :data:`~hsd_viz.results.estimate.MIN_UNITS` are left out.
-    """
-    prompts = str(plan.get("measured_on") or "").split(" ")[0]
-    is_few = prompts.isdecimal() and int(prompts) < MIN_UNITS
+def plan_measured(plan: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Return the measured times of the JSON data of a plan in ms per emitted token, by stack."""
+    prompts = prompts_of(plan.get("measured_on"))
     measured = {}
     for row in plan.get("hierarchies", ()):
-        ms = row.get("measured_ms_per_token")
-        if ms is None:
+        if row.get(MEASURED) is None:
             continue
-        low, high = row.get("measured_ms_per_token_ci") or (None, None)
-        if is_few:
-            low = high = None
-        measured[str(row["stack"])] = Measured(float(ms), low, high)
+        time = Estimate(**estimate_data(row, MEASURED, prompts))
+        measured[str(row["stack"])] = replace(time, value=float(row[MEASURED]))
     return measured
+
+
+def prompts_of(measured_on: object) -> int | None:
+    """Return the number in the description of the measured prompts; ``None`` without one."""
+    number = re.match(r"\d+", str(measured_on or ""))
+    return None if number is None else int(number[0])
 
 
 def place(machine: Mapping[str, Any] | str, *facts: str | None) -> str:

@@ -11,6 +11,8 @@ from hsd_viz.errors import UserError
 #: Minimum number of units (prompts, requests, runs) of a shown interval; fewer units have too few
 #: different resamples.
 MIN_UNITS = 5
+#: The text of a figure that is undefined or unknown.
+NOT_MEASURED = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,29 @@ class Estimate:
         if self.units is not None and self.units < MIN_UNITS:
             return None
         return self.ends
+
+    def as_text(self, form: str = "{}", *, factor: float = 1.0, unit: str = "") -> str:
+        """Format the figure with its interval, as in ``1.24× [1.10, 1.37]``.
+
+        Args:
+            form: the format of each number.
+            factor: a factor of all numbers.
+            unit: what follows the figure.
+        """
+        if self.value is None:
+            return NOT_MEASURED
+        numbers = [self.value, *(self.interval or ())]
+        if factor != 1:
+            numbers = [factor * number for number in numbers]
+        figure, *ends = [form.format(number) for number in numbers]
+        interval = f" [{', '.join(ends)}]" if ends else ""
+        return f"{figure}{unit}{interval}"
+
+    def span(self, form: str = "{}") -> str:
+        """Format the quantiles, as in ``1.10 to 1.37``; "–" without them."""
+        if self.ends is None:
+            return "–"
+        return " to ".join(form.format(end) for end in self.ends)
 
     def named(self, name: str) -> dict[str, Any]:
         """Return the value and the quantiles as the JSON fields ``name`` and ``name_ci``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.estimate import NOT_MEASURED, Estimate
 from hsd_viz.text import escape
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ Value = str | float | Estimate | None
 #: The format of a number, and the factor by which it is multiplied before.
 NumberFormat = tuple[str, float]
 AS_IT_IS: NumberFormat = ("{}", 1.0)
-NOT_MEASURED = "-"
 #: Maximum number of positions in a table of acceptance.
 MAX_POSITIONS = 8
 
@@ -131,15 +130,8 @@ def as_text(value: Value, form: str = "{}", factor: float = 1.0) -> str:
     """Format a value times ``factor``, with its interval if it has one."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, Estimate):
-        value = Estimate(value)
-    if value.value is None:
-        return NOT_MEASURED
-    numbers = [value.value, *(value.interval or ())]
-    if factor != 1:
-        numbers = [factor * number for number in numbers]
-    figure, *ends = [form.format(number) for number in numbers]
-    return f"{figure} [{', '.join(ends)}]" if ends else figure
+    figure = value if isinstance(value, Estimate) else Estimate(value)
+    return figure.as_text(form, factor=factor)
 
 
 def rates_as_text(rates: Sequence[float], positions: int) -> list[str]:

@@ -20,7 +20,8 @@ from hsd_viz.names.lazy import lazily
 
 _NAMES = {
     ".export": ("run_page",),
-    "hsd_viz.latency.basis": ("Basis", "Measured", "basis_of", "recorded"),
+    "hsd_viz.latency.basis": ("Basis", "basis_of", "recorded"),
+    "hsd_viz.results.estimate": ("Estimate",),
     ".linked": (
         *("DraftGame", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "Versus", "link", "overview"),

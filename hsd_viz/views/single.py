@@ -12,6 +12,7 @@ from hsd_viz.latency.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD
 from hsd_viz.latency.select import select
+from hsd_viz.results.estimate import UNKNOWN
 from hsd_viz.stack import DATABASE, DATABASES, read_source
 from hsd_viz.views.view import View
 
@@ -159,9 +160,11 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
 
 def _measured_gain(basis: Basis, stack: str, plain: str) -> float | None:
     """Return the measured speed-up of a stack over plain decoding; ``None``: not measured."""
-    if stack == plain or stack not in basis.measured or plain not in basis.measured:
+    ms = basis.measured.get(stack, UNKNOWN).value
+    plain_ms = basis.measured.get(plain, UNKNOWN).value
+    if stack == plain or ms is None or plain_ms is None:
         return None
-    return basis.measured[plain].ms_per_token / basis.measured[stack].ms_per_token - 1
+    return plain_ms / ms - 1
 
 
 def _level(known: Calibration, name: str) -> dict[str, Any]:

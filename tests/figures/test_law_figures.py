@@ -22,10 +22,11 @@ from hsd_viz.figures.second_draft import (
     gain,
     measured_points,
 )
-from hsd_viz.latency.basis import Basis, Measured, level_use, recorded
+from hsd_viz.latency.basis import Basis, level_use, recorded
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select
+from hsd_viz.results.estimate import Estimate
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, Trace
 from tests.figures.sample_calibration import DEAR
@@ -50,9 +51,9 @@ def cells(drawn) -> list[dict[str, str]]:
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
     runs = {
-        "nano:4 > target": Measured(0.9, 0.8, 1.0),
-        "target": Measured(1.05),
-        "db[context] > target": Measured(0.2),
+        "nano:4 > target": Estimate(0.9, 0.8, 1.0),
+        "target": Estimate(1.05),
+        "db[context] > target": Estimate(0.2),
     }
     choice = select(DEAR)
     frame = basis_frame(Basis(DEAR, "", runs)).set_index("stack")
@@ -90,7 +91,7 @@ def test_a_ranking_has_predictions_and_measurements(basis):
     assert list(bar.x) == pytest.approx(predicted)
     shown = [x for x in dots.x if x is not None and x == x]
     assert sorted(shown) == pytest.approx(
-        sorted(m.ms_per_token for s, m in basis.measured.items() if s in stacks)
+        sorted(m.value for s, m in basis.measured.items() if s in stacks)
     )
 
 
@@ -223,8 +224,7 @@ def test_a_band_of_a_prediction_ends_at_its_interval():
         levels=parse("small:4 > large"),
         batch=1,
         context=2048,
-        speedup_over_plain=2.0,
-        speedup_over_plain_ci=(1.5, 2.2),
+        speedup_over_plain=Estimate(2.0, 1.5, 2.2),
         fits=True,
     )
     (drawn,) = prediction_frame(SimpleNamespace(rows=[row])).to_dict("records")

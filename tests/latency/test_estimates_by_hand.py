@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.engine.forwards import fit_curve
-from hsd_viz.latency.basis import Measured, level_use, plan_measured, tier_rate
+from hsd_viz.latency.basis import level_use, plan_measured, tier_rate
 from hsd_viz.latency.inputs import Edge, LookupCost, OverDatabase, Tier
 from hsd_viz.latency.traced import own_times
 from hsd_viz.latency.traced_acceptance import estimate_edge, over_databases, rounds_of
@@ -221,17 +221,20 @@ def test_a_curve_has_the_shape_of_passes_in_isolation_and_the_height_of_real_rou
 
 
 @pytest.mark.parametrize(
-    ("prompts", "measured"),
+    ("prompts", "interval"),
     [
-        pytest.param("4 other prompts", Measured(3.0), id="too few for an interval"),
-        pytest.param("5 other prompts", Measured(3.0, 2.0, 4.0), id="enough"),
+        pytest.param("4 other prompts", None, id="too few for an interval"),
+        pytest.param("5 other prompts", (2.0, 4.0), id="enough"),
     ],
 )
-def test_a_plan_of_few_prompts_has_no_intervals(prompts, measured):
+def test_a_plan_of_few_prompts_has_no_intervals(prompts, interval):
     row = {"stack": "target", "measured_ms_per_token": 3.0, "measured_ms_per_token_ci": [2.0, 4.0]}
     unmeasured = {"stack": "db > target", "measured_ms_per_token": None}
     plan = {"measured_on": prompts, "hierarchies": [row, unmeasured]}
-    assert plan_measured(plan) == {"target": measured}
+    measured = plan_measured(plan)
+    assert list(measured) == ["target"]
+    assert measured["target"].value == 3.0
+    assert measured["target"].interval == interval
 
 
 def test_models_are_ordered_by_their_parameters_the_target_last():

@@ -198,7 +198,7 @@ def llama_draft() -> list[float]:
     for row in llamas().rows:
         has_one_draft = row.stack.count(">") == 1
         if row.stack.startswith("llama-1b") and has_one_draft:
-            speedups.append(row.speedup_over_plain)
+            speedups.append(row.speedup_over_plain.value)
     return [min(speedups), max(speedups)]
 
 

@@ -72,9 +72,7 @@ LAW = (
     CatalogueLine(
         "Basis", 'hsd.views.Basis(hsd.views.recorded().calibration, "mine")', drawn=False
     ),
-    CatalogueLine(
-        "Measured", "hsd.views.Measured(ms_per_token=0.21, low=0.19, high=0.23)", drawn=False
-    ),
+    CatalogueLine("Estimate", "hsd.views.Estimate(value=0.21, low=0.19, high=0.23)", drawn=False),
 )
 FIGURES = (
     CatalogueLine("Chart", "hsd.views.Chart(hsd.figures.by_source(trace))"),

@@ -171,11 +171,7 @@ def _value(stack: StackFigures) -> float:
 
 def _times(figure: Estimate) -> str:
     """Format a speed-up with its interval."""
-    text = f"{figure.value:.2f}×"
-    if figure.interval:
-        low, high = figure.interval
-        text += f" [{low:.2f}, {high:.2f}]"
-    return text
+    return figure.as_text("{:.2f}", unit="×")
 
 
 def _little_repetition_words(best: StackFigures) -> str:

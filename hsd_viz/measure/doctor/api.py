@@ -10,7 +10,6 @@ from hsd_viz.measure.doctor.options import DoctorOptions
 from hsd_viz.measure.doctor.signs import COLLAPSES_IN_TIME
 from hsd_viz.measure.doctor.verdict import diagnose
 from hsd_viz.measure.doctor.what_if import BatchGain, predicted_batches
-from hsd_viz.results.table import as_text
 from hsd_viz.settings.keywords import keywords_from
 
 
@@ -64,7 +63,7 @@ def below(diagnosis: Diagnosis, least: float) -> str:
     if diagnosis.speedup.value is not None:
         _, high = diagnosis.speedup.ends or (None, diagnosis.speedup.value)
         if high < least:
-            speedup = as_text(diagnosis.speedup, "{:.2f}")
+            speedup = diagnosis.speedup.as_text("{:.2f}")
             return f"the speed-up is {speedup}, below {least:g}"
         return ""
     if diagnosis.at_most is not None and diagnosis.at_most < least:

@@ -62,7 +62,6 @@ from hsd_viz.records.changes import Change
 from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings_to_paste
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
-from hsd_viz.results.table import as_text
 from hsd_viz.settings.spelling import as_option
 
 #: Share of forward passes without a draft from which they are a separate cause.
@@ -194,6 +193,8 @@ def _determined(evidence: _Evidence, whole: float) -> Diagnosis:
         verdict=(
             f"{'predicted: ' if evidence.is_modelled else ''}{_whether_it_pays(speedup)}: "
             f"{as_text(speedup, '{:.2f}')} times as fast as plain decoding; "
+            f"{'predicted: ' if modelled else ''}{_whether_it_pays(speedup)}: "
+            f"{speedup.as_text('{:.2f}')} times as fast as plain decoding; "
             f"what limits it most: {limits}"
         ),
         advice=advice_on(seen, cause),

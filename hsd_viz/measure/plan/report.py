@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,7 +10,9 @@ import msgspec
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.errors import UserError
+from hsd_viz.latency.basis import MEASURED, prompts_of
 from hsd_viz.latency.inputs import Calibration
+from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_data
 from hsd_viz.text import counted
 
 
@@ -35,40 +36,32 @@ class PlannedStack:
     Attributes:
         stack: the stack as text.
         predicted_ms_per_token: the time predicted by the latency law.
-        measured_ms_per_token: the measured time; ``None``: not measured.
-        measured_ms_per_token_ci: the interval of the measured time.
+        measured_ms_per_token: the measured time; unknown: not measured.
         forwards_per_token: the forward passes of each model per emitted token.
         acceptance_length: the tokens per forward pass of the target.
     """
 
     stack: str
     predicted_ms_per_token: float
-    measured_ms_per_token: float | None = None
-    measured_ms_per_token_ci: tuple[float, float] | None = None
+    measured_ms_per_token: Estimate = UNKNOWN
     forwards_per_token: dict[str, Compared]
     acceptance_length: Compared
 
     @property
-    def ms_per_token(self) -> Compared:
-        """Milliseconds per emitted token."""
-        return Compared(self.predicted_ms_per_token, self.measured_ms_per_token)
-
-    @property
     def error(self) -> float | None:
         """The relative error of the prediction; ``None``: not measured."""
-        if self.measured_ms_per_token is None:
+        measured = self.measured_ms_per_token.value
+        if measured is None:
             return None
-        return self.predicted_ms_per_token / self.measured_ms_per_token - 1
+        return self.predicted_ms_per_token / measured - 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stack as JSON data."""
-        interval = self.measured_ms_per_token_ci
         forwards = {name: asdict(passes) for name, passes in self.forwards_per_token.items()}
         return {
             "stack": self.stack,
             "predicted_ms_per_token": self.predicted_ms_per_token,
-            "measured_ms_per_token": self.measured_ms_per_token,
-            "measured_ms_per_token_ci": None if interval is None else list(interval),
+            **self.measured_ms_per_token.named(MEASURED),
             "error": self.error,
             "forwards_per_token": forwards,
             "acceptance_length": asdict(self.acceptance_length),
@@ -240,11 +233,12 @@ class PlanReport:
         """
         try:
             saved = msgspec.convert(data, _SavedPlan)
-            number = re.match(r"\d+", saved.measured_on or "")
+            prompts = prompts_of(saved.measured_on)
             calibration = saved.calibration
             by_field = {
                 **data,
-                "measured_prompts": None if number is None else int(number[0]),
+                "hierarchies": [_stack_data(stack, prompts) for stack in saved.hierarchies],
+                "measured_prompts": prompts,
                 "calibration": {**calibration, "inputs": Calibration.from_dict(calibration)},
             }
             return msgspec.convert(by_field, cls)
@@ -252,13 +246,21 @@ class PlanReport:
             raise UserError(f"not a plan of hsd-viz plan --json: {error}") from None
 
 
+def _stack_data(stack: dict[str, Any], prompts: int | None) -> dict[str, Any]:
+    """Return the fields of a saved stack, with its measured time as the fields of an estimate."""
+    time = estimate_data({MEASURED: None} | stack, MEASURED, prompts)
+    return stack | {MEASURED: time}
+
+
 class _SavedPlan(msgspec.Struct):
     """What a saved plan has in another form.
 
     Attributes:
+        hierarchies: the stacks.
         measured_on: the number of measured prompts, as text.
         calibration: the facts and inputs of the calibration.
     """
 
+    hierarchies: list[dict[str, Any]]
     measured_on: str | None
     calibration: dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hsd_viz.measure.plan.report import Compared, PlannedStack, PlanReport
-from hsd_viz.results.estimate import MIN_UNITS
+from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.page import lines
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -71,39 +71,38 @@ def _stacks_table(plan: PlanReport) -> Table:
     head = ["stack", "ms/token", "error", "acceptance length"]
     head += [f"{name} forwards/token" for name in plan.models]
     rows: list[list[Value]] = [list(head)]
-    has_intervals = plan.measured_prompts is not None and plan.measured_prompts >= MIN_UNITS
     for place, stack in enumerate(plan.hierarchies):
         if place < SHOWN or stack.error is not None:
-            rows.append(_cells(stack, plan.models, has_intervals))
+            rows.append(_cells(stack, plan.models))
     note = "predicted"
     if plan.measured_on is not None:
         note = f"predicted / measured on {plan.measured_on}"
     return Table("Stacks", rows, note, formats={"error": ("{:+.1%}", 1.0)})
 
 
-def _cells(stack: PlannedStack, models: tuple[str, ...], has_intervals: bool) -> list[Value]:
+def _cells(stack: PlannedStack, models: tuple[str, ...]) -> list[Value]:
     """Return the row of a stack."""
-    ms = _pair(stack.ms_per_token, "{:.3f}")
-    interval = stack.measured_ms_per_token_ci
-    if has_intervals and interval is not None:
-        low, high = interval
-        ms += f" [{low:.3f}, {high:.3f}]"
     cells: list[Value] = [
         stack.stack,
-        ms,
+        _pair(stack.predicted_ms_per_token, stack.measured_ms_per_token, "{:.3f}"),
         "" if stack.error is None else stack.error,
-        _pair(stack.acceptance_length, "{:.2f}"),
+        _compared(stack.acceptance_length, "{:.2f}"),
     ]
     for model in models:
-        cells.append(_pair(stack.forwards_per_token.get(model), "{:.3f}"))
+        cells.append(_compared(stack.forwards_per_token.get(model), "{:.3f}"))
     return cells
 
 
-def _pair(figure: Compared | None, form: str) -> str:
-    """Format ``predicted / measured``, without the second if it was not measured."""
+def _compared(figure: Compared | None, form: str) -> str:
+    """Format a predicted and a measured figure; "" without a figure."""
     if figure is None:
         return ""
-    text = form.format(figure.predicted)
-    if figure.measured is not None:
-        text += f" / {form.format(figure.measured)}"
+    return _pair(figure.predicted, Estimate(figure.measured), form)
+
+
+def _pair(predicted: float, measured: Estimate, form: str) -> str:
+    """Format ``predicted / measured``, without the second if it was not measured."""
+    text = form.format(predicted)
+    if measured.value is not None:
+        text += f" / {measured.as_text(form)}"
     return text

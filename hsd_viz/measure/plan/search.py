@@ -31,6 +31,7 @@ from hsd_viz.measure.plan.report import (
 )
 from hsd_viz.models.families import find_family
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.results.kinds import Structure, structure_of
 from hsd_viz.stack import DATABASE
 from hsd_viz.terminal import Progress, ignore_progress
@@ -99,8 +100,8 @@ def _plan_of(
     stacks = _planned_stacks(choice, {} if measurement is None else measurement.outputs)
     done = {}
     for stack in stacks:
-        if stack.measured_ms_per_token is not None:
-            done[stack.stack] = stack.measured_ms_per_token
+        if stack.measured_ms_per_token.value is not None:
+            done[stack.stack] = stack.measured_ms_per_token.value
     picked = choice.picked.stack
     best, over_best = _against_best(picked, done)
     single = choice.best_single_draft
@@ -172,17 +173,17 @@ def _drafts(
 
 def _planned_stack(prediction: Prediction, outputs: Sequence[Output]) -> PlannedStack:
     """Return a stack with its predicted and measured values."""
-    ms = None
-    interval = None
+    ms = UNKNOWN
     length = None
     calls: dict[str, float] = {}
     tokens = sum(output.timed_tokens for output in outputs)
     if tokens:
         speed = figures(outputs, outputs).tokens_per_second
         assert speed.value is not None
-        low, high = speed.ends or (speed.value, speed.value)
-        ms = 1e3 / speed.value
-        interval = (1e3 / high, 1e3 / low)
+        slowest, fastest = speed.ends or (speed.value, speed.value)
+        ms = Estimate(
+            value=1e3 / speed.value, low=1e3 / fastest, high=1e3 / slowest, units=speed.units
+        )
         counts: Counter[str] = Counter()
         for output in outputs:
             counts.update(output.calls)
@@ -197,7 +198,6 @@ def _planned_stack(prediction: Prediction, outputs: Sequence[Output]) -> Planned
         stack=prediction.stack,
         predicted_ms_per_token=prediction.ms_per_token,
         measured_ms_per_token=ms,
-        measured_ms_per_token_ci=interval,
         forwards_per_token=forwards,
         acceptance_length=Compared(prediction.acceptance_length, length),
     )
@@ -212,7 +212,7 @@ def _errors(stacks: Sequence[PlannedStack]) -> PredictionErrors | None:
     times_of_drafting = []
     forwards = []
     for stack in stacks:
-        ms = stack.measured_ms_per_token
+        ms = stack.measured_ms_per_token.value
         if ms is None or stack.error is None:
             continue
         times.append(stack.error)

@@ -33,9 +33,7 @@ class HardwareRow:
         context: the number of cached tokens per sequence.
         ms_per_step: the milliseconds of a round.
         tokens_per_second: the tokens per second of the whole batch.
-        tokens_per_second_ci: the interval of the tokens per second.
         speedup_over_plain: the speed-up over plain decoding, at most the tokens per forward pass.
-        speedup_over_plain_ci: the interval of the speed-up.
         acceptance_length: the tokens per forward pass of the target.
         fits: whether models and KV caches fit into the memory.
     """
@@ -45,12 +43,24 @@ class HardwareRow:
     batch: int
     context: int
     ms_per_step: float
-    tokens_per_second: float
-    tokens_per_second_ci: tuple[float, float]
-    speedup_over_plain: float
-    speedup_over_plain_ci: tuple[float, float]
+    tokens_per_second: Estimate
+    speedup_over_plain: Estimate
     acceptance_length: float
     fits: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON data, with the stack as text."""
+        tokens_per_second = self.tokens_per_second.named("tokens_per_second")
+        speedup = self.speedup_over_plain.named("speedup_over_plain")
+        return {
+            "stack": self.stack,
+            "batch": self.batch,
+            "context": self.context,
+            "ms_per_step": self.ms_per_step,
+            **(tokens_per_second | speedup),
+            "acceptance_length": self.acceptance_length,
+            "fits": self.fits,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +179,8 @@ class HardwarePlan(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON data, in which stacks are texts."""
         data = asdict(self)
-        for row in (*data["rows"], *data["best"]):
-            del row["levels"]
+        data["rows"] = [row.to_dict() for row in self.rows]
+        data["best"] = [row.to_dict() for row in self.best]
         data["lookaheads"] = [single.to_dict() for single in self.lookaheads]
         return data
 
@@ -275,8 +285,8 @@ class HardwarePlan(Result):
             rows.append(
                 [
                     row.stack,
-                    Estimate(row.tokens_per_second, *row.tokens_per_second_ci),
-                    Estimate(row.speedup_over_plain, *row.speedup_over_plain_ci),
+                    row.tokens_per_second,
+                    row.speedup_over_plain,
                     row.acceptance_length,
                     row.ms_per_step,
                     "fits" if row.fits else "does not fit",

@@ -125,7 +125,6 @@ class StacksOnHardware:
             speedups.append(law.predict(plain.levels).ms_per_token / moved.ms_per_token)
             longest = max(longest, moved.acceptance_length)
         low, high = sorted(speedups)
-        speedup = bounded(Estimate(ratio, low, high), longest).estimate
         rate = batch * 1e3 / at.ms_per_token
         error = 1 + STEP_ERROR
         return HardwareRow(
@@ -134,10 +133,10 @@ class StacksOnHardware:
             batch=batch,
             context=context,
             ms_per_step=at.ms_per_token * at.acceptance_length,
-            tokens_per_second=rate,
-            tokens_per_second_ci=(rate * low / ratio / error, rate * high / ratio * error),
-            speedup_over_plain=speedup.value or ratio,
-            speedup_over_plain_ci=speedup.ends or (low, high),
+            tokens_per_second=Estimate(
+                value=rate, low=rate * low / ratio / error, high=rate * high / ratio * error
+            ),
+            speedup_over_plain=bounded(Estimate(ratio, low, high), longest).estimate,
             acceptance_length=at.acceptance_length,
             fits=self.fits(at.names, batch, context),
         )

@@ -182,8 +182,7 @@ def _verdict(diagnosis: Diagnosis, recommendation: Recommendation) -> tuple[str,
     if diagnosis.decided:
         side = "plain decoding."
     else:
-        low, high = diagnosis.speedup.ends or (value, value)
-        side = f"plain decoding, undecided: {low:.2f} to {high:.2f} ×."
+        side = f"plain decoding, undecided: {diagnosis.speedup.span('{:.2f}')} ×."
     return figure, f"{side} {COSTS[diagnosis.cause]}: {_advice(recommendation)}"
 
 

@@ -10,6 +10,7 @@ from hsd_viz.latency.stored import StoredCalibration
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.plan.report import Compared, PairAcceptance, PlannedStack, Spread
 from hsd_viz.measure.plan.search import _against_best, _calibration, _errors, _planned_stack
+from hsd_viz.results.estimate import UNKNOWN, Estimate
 from hsd_viz.stack import parse
 
 
@@ -38,17 +39,18 @@ def test_a_measured_row_by_hand():
         PREDICTION, [output(0.02, 10, db=2, d=10, target=3), output(0.04, 10, db=3, d=20, target=5)]
     )
     assert row.predicted_ms_per_token == 4.0
-    assert row.measured_ms_per_token == pytest.approx(3.0)
+    assert row.measured_ms_per_token.value == pytest.approx(3.0)
     assert row.error == pytest.approx(4.0 / 3.0 - 1)
     # Two prompts, of 2 and of 4 ms per token.
-    assert row.measured_ms_per_token_ci == pytest.approx((2.0, 4.0))
+    assert row.measured_ms_per_token.ends == pytest.approx((2.0, 4.0))
+    assert row.measured_ms_per_token.units == 2
     assert row.forwards_per_token == {"d": Compared(1.0, 1.5), "target": Compared(0.5, 0.4)}
     assert row.acceptance_length == Compared(2.0, pytest.approx(2.5))
 
 
 def test_a_row_that_was_not_measured_has_predictions_alone():
     row = _planned_stack(PREDICTION, ())
-    assert row.measured_ms_per_token is None
+    assert row.measured_ms_per_token == UNKNOWN
     assert row.error is None
     assert row.acceptance_length == Compared(2.0, None)
 
@@ -57,7 +59,7 @@ def measured(stack: str, predicted: float, ms: float, passes: tuple[float, float
     return PlannedStack(
         stack=stack,
         predicted_ms_per_token=predicted,
-        measured_ms_per_token=ms,
+        measured_ms_per_token=Estimate(ms),
         forwards_per_token={"target": Compared(*passes)},
         acceptance_length=Compared(1.0),
     )

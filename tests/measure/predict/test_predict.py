@@ -42,11 +42,11 @@ def test_a_single_draft_is_leviathans_formula():
         * length
         / (g * step["llama-1b"] + verification + machine.efficiency.round_us / 1e3)
     )
-    assert single.speedup_over_plain == pytest.approx(
+    speedup = single.speedup_over_plain
+    assert speedup.value == pytest.approx(
         expected, rel=0.01
     )  # the law adds the cost of catching up
-    low, high = single.speedup_over_plain_ci
-    assert low < single.speedup_over_plain < high
+    assert speedup.low < speedup.value < speedup.high
     assert set(column(prediction.assumptions, "kind")) <= {"measured", "published", "assumed"}
     for assumption in prediction.assumptions:
         assert assumption.source
@@ -61,7 +61,7 @@ def test_a_measured_time_of_a_round_replaces_the_published_one():
     usual = predict()
     slow = predict(round_ms=5.0)
     fast = predict(round_ms=0.0)
-    gains = [prediction.best[0].speedup_over_plain for prediction in (slow, usual, fast)]
+    gains = [prediction.best[0].speedup_over_plain.value for prediction in (slow, usual, fast)]
     assert gains == sorted(gains)
     assert len(set(gains)) == 3
     prediction = keyed(fast.assumptions, "name")["further time of a round"]
@@ -301,6 +301,6 @@ def test_the_kind_of_text_changes_what_is_assumed():
         hsd.predict("H100", ("llama-8b", "eagle3"), databases=False, text=text).rows[0]
         for text in ("code", "documents")
     )
-    assert code.speedup_over_plain > 1.3 * documents.speedup_over_plain
+    assert code.speedup_over_plain.value > 1.3 * documents.speedup_over_plain.value
     with pytest.raises(ValueError, match="did you mean 'code'"):
         hsd.predict("H100", ("llama-8b",), text="coda")

@@ -11,9 +11,9 @@ from hsd_viz.measure.predict.stacks_on_hardware import STEP_ERROR
 def test_the_interval_of_a_speed_is_that_of_step_times_where_nothing_is_drafted():
     prediction = hsd.predict("H100", ("llama-8b",), databases=False)
     (row,) = prediction.rows
-    low, high = row.tokens_per_second_ci
-    assert low == pytest.approx(row.tokens_per_second / (1 + STEP_ERROR))
-    assert high == pytest.approx(row.tokens_per_second * (1 + STEP_ERROR))
+    speed = row.tokens_per_second
+    assert speed.low == pytest.approx(speed.value / (1 + STEP_ERROR))
+    assert speed.high == pytest.approx(speed.value * (1 + STEP_ERROR))
     assert STEP_ERROR == 0.18
 
 
