@@ -16,7 +16,7 @@ from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.models.files import GGUF
 from hsd_viz.models.tokenizer import FILE, load_tokenizer
-from hsd_viz.models.tokenizer_file import read_tokenizer_file
+from hsd_viz.models.tokenizer_file import read_tokenizer_file, without_padding
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.terminal import Progress
@@ -212,10 +212,7 @@ def _tokenizer_of_transformers(name: str, path: Path) -> Any:
             tokenizer = AutoTokenizer.from_pretrained(
                 str(path), trust_remote_code=False, local_files_only=True
             )
-    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
-        backend.no_padding()
-        backend.no_truncation()
-    return tokenizer
+    return without_padding(tokenizer)
 
 
 def _encoder(tokenizer: Any) -> Encode:

@@ -16,7 +16,7 @@ from hsd_viz.engine.places import place_of
 from hsd_viz.errors import MissingPackage, Unsupported
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
-from hsd_viz.settings.engine_choices import DTYPES as NUMBER_TYPES
+from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.stack import split_copy
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The type of a module's weights by the requested type. The types are equal except for int8, which
 #: only the native runtime and numpy have (``docs/reference/arithmetic.md``): the module has the
 #: same weights widened.
-DTYPES = {name: "float32" if name == "int8" else name for name in NUMBER_TYPES}
+TORCH_TYPES = {name: "float32" if name == "int8" else name for name in DTYPES}
 
 
 class OpenedModels:
@@ -138,4 +138,4 @@ class OpenedModels:
                 f"{name} needs {error.name} here{reason}: "
                 "install it with `pip install 'hsd-viz[models]'`"
             ) from None
-        return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
+        return Checkpoint(name, self.where(name), self.device, TORCH_TYPES[self.dtype])

@@ -13,7 +13,6 @@ from hsd_viz.models.tensors import parameter_count
 from hsd_viz.settings.engine_choices import DTYPES
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 #: The number types of a module; int8 is for the native runtime only.
@@ -37,9 +36,7 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
     return PreTrainedTokenizerFast.from_pretrained(str(path))
 
 
-def load_model(
-    name: str, device: str = "cpu", dtype: str | torch.dtype = "float32"
-) -> PreTrainedModel:
+def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> PreTrainedModel:
     """Load a shipped model by name, or the model in a checkpoint directory, in evaluation mode.
 
     8-bit weights are converted to floats of the same values.
@@ -47,10 +44,7 @@ def load_model(
     Raises:
         UserError: if the model or the data type is unknown.
     """
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    from hsd_viz.torch_models.llama_modules import is_readable, load_module
+    from hsd_viz.torch_models.load import Checkpoint
 
     path = CODE.path(name) if name in CODE.models else Path(name)
     if not (path / "config.json").exists():
@@ -58,17 +52,10 @@ def load_model(
             f"{name!r} is neither a shipped model ({', '.join(CODE.names)}) "
             "nor a checkpoint directory"
         )
-    if isinstance(dtype, str):
-        if dtype not in _DTYPES:
-            raise UserError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
-        dtype = getattr(torch, dtype)
-    files = open_model(path, name)
-    if not is_readable(files):
-        return load_module(files, dtype, device)
-    module = AutoModelForCausalLM.from_pretrained(
-        str(path), dtype=dtype, local_files_only=True, use_safetensors=True
-    )
-    return module.to(device).eval()
+    if dtype not in _DTYPES:
+        raise UserError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
+    checkpoint = Checkpoint(name, str(path.resolve()), device, dtype)
+    return checkpoint.module(open_model(path, name)).eval()
 
 
 def info(directory: str | Path | None = None) -> dict[str, Any]:

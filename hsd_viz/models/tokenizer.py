@@ -47,7 +47,8 @@ class FileTokenizer:
     needs.
 
     Attributes:
-        backend_tokenizer: the tokenizer of the package ``tokenizers``.
+        backend_tokenizer: the tokenizer of the package ``tokenizers``, without padding and
+            truncation.
         bos_token: the token that begins a text; ``None`` if there is none.
         eos_token: the token that ends a text; ``None`` if there is none.
         bos_token_id: the id of ``bos_token``.
@@ -57,9 +58,6 @@ class FileTokenizer:
     """
 
     def __init__(self, backend: Tokenizer, facts: TokenizerFacts) -> None:
-        # A file may specify padding and truncation, but a decode needs exactly the prompt's tokens.
-        backend.no_padding()
-        backend.no_truncation()
         self.backend_tokenizer = backend
         self.bos_token = facts.bos_token
         self.eos_token = facts.eos_token

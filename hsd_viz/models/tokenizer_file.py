@@ -89,6 +89,18 @@ def open_tokenizer(path: Path) -> Tokenizer:
         return Tokenizer.from_str(json.dumps(data))
 
 
+def without_padding(tokenizer: Any) -> Any:
+    """Disable padding and truncation in a tokenizer of transformers, and return it.
+
+    A decode needs exactly the tokens of the prompt.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_padding()
+        backend.no_truncation()
+    return tokenizer
+
+
 def _checked(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise TypeError("not an object")

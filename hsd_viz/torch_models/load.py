@@ -19,7 +19,7 @@ from hsd_viz.errors import BadFile, UserError, first_line, no_panics
 from hsd_viz.machine import threads
 from hsd_viz.models.files import ModelFiles
 from hsd_viz.models.safetensors import SafetensorsTensors, weight_files
-from hsd_viz.models.tokenizer_file import read_tokenizer_file
+from hsd_viz.models.tokenizer_file import read_tokenizer_file, without_padding
 from hsd_viz.torch_models.eager import (
     HFModel,
     settle_arithmetic,
@@ -72,11 +72,7 @@ class Checkpoint:
             read_tokenizer_file(file)  # raises an error for settings that are not allowed
         what = f"the tokenizer of {self._name} cannot be loaded"
         with self._reading(what), no_panics(what):
-            tokenizer = self._reader(AutoTokenizer.from_pretrained)()
-            if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
-                backend.no_padding()
-                backend.no_truncation()
-            return tokenizer
+            return without_padding(self._reader(AutoTokenizer.from_pretrained)())
 
     def model(self, tokens: int, files: ModelFiles | None = None) -> HFModel:
         """Load the model.
@@ -85,11 +81,12 @@ class Checkpoint:
             tokens: the number of tokens in its tokenizer.
             files: the opened files of a Llama-shaped model; ``None`` for other models.
         """
-        model = HFModel(self._name, self._module(files), tokens)
+        model = HFModel(self._name, self.module(files), tokens)
         check_forward(model)
         return model
 
-    def _module(self, files: ModelFiles | None) -> torch.nn.Module:
+    def module(self, files: ModelFiles | None = None) -> torch.nn.Module:
+        """Load the module of the model; ``files`` are those of :meth:`model`."""
         threads()  # sets the number of threads of torch
         if files is not None and not is_readable(files):
             return load_module(files, self._dtype, self._device)

@@ -14,7 +14,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
-from hsd_viz.engine.opened import DTYPES as ENGINE_DTYPES
+from hsd_viz.engine.opened import TORCH_TYPES
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide
@@ -251,12 +251,12 @@ def test_the_command_that_calibrates_is_complete(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_number_type_is_accepted_by_python_shell_and_page(dtype):
     parsed(f"hsd-viz decode --stack target --dtype {dtype}")
-    assert dtype in ENGINE_DTYPES
+    assert dtype in TORCH_TYPES
     assert dtype in MACHINE["dtypes"]
 
 
 def test_no_other_number_type_is_offered():
-    assert set(ENGINE_DTYPES) == set(MACHINE["dtypes"]) == set(DTYPES)
+    assert set(TORCH_TYPES) == set(MACHINE["dtypes"]) == set(DTYPES)
 
 
 class _WithProperty:

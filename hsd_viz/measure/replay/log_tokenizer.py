@@ -12,6 +12,7 @@ from hsd_viz.disk import MAX_JSON, read_text
 from hsd_viz.errors import UserError, no_panics
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
+from hsd_viz.models.tokenizer import CONFIG, FILE, load_tokenizer
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.settings.ranges import MAX_IDS
 
@@ -72,11 +73,13 @@ class _Encoder(Protocol):
 
 
 class _OwnEncoder:
-    """A tokenizer of this project or of a model, in this process."""
+    """A tokenizer of this project or of a model, in this process.
+
+    Args:
+        backend: the tokenizer of the package ``tokenizers``, without padding and truncation.
+    """
 
     def __init__(self, backend: Any) -> None:
-        backend.no_padding()
-        backend.no_truncation()
         self._backend = backend
         self.vocabulary: dict[str, int] = backend.get_vocab(with_added_tokens=True)
 
@@ -96,21 +99,20 @@ class _OwnEncoder:
 def _load(name: str) -> tuple[_Encoder, str]:
     """Load a tokenizer; return it with the token that ends a text."""
     if name in CODE.models:
-        from tokenizers import Tokenizer
-
-        file = CODE.path(name) / "tokenizer.json"
-        encoder: _Encoder = _OwnEncoder(Tokenizer.from_file(str(file)))
-        return encoder, _end_token(file)
+        return _own(load_tokenizer(CODE.path(name)))
     path = find_family(name).path("target") if name in FAMILIES else Path(name).expanduser()
     if path.suffix == GGUF and path.is_file():
-        tokenizer = open_model(path).tokenizer()
-        return _OwnEncoder(tokenizer.backend_tokenizer), tokenizer.eos_token or ""
-    file = path / "tokenizer.json" if path.is_dir() else path
+        return _own(open_model(path).tokenizer())
+    file = path / FILE if path.is_dir() else path
     if file.is_file():
         return TokenizerProcess(file), _end_token(file)
     from hsd_viz.engine.databases import find_tokenizer
 
-    tokenizer = find_tokenizer(name)
+    return _own(find_tokenizer(name))
+
+
+def _own(tokenizer: Any) -> tuple[_Encoder, str]:
+    """Return an opened tokenizer with the token that ends a text."""
     return _OwnEncoder(tokenizer.backend_tokenizer), tokenizer.eos_token or ""
 
 
@@ -137,7 +139,7 @@ class _TokenizerConfig(msgspec.Struct):
 def _end_token(file: Path) -> str:
     """Return the token that ends a text, from the configuration beside a tokenizer; "": unknown."""
     try:
-        config = read_text(file.with_name("tokenizer_config.json"), "tokenizer", MAX_JSON)
+        config = read_text(file.with_name(CONFIG), "tokenizer", MAX_JSON)
         end = msgspec.json.decode(config, type=_TokenizerConfig).eos_token
     except (UserError, msgspec.DecodeError):
         return ""
