@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.results.estimate import Estimate, estimate_data
+from hsd_viz.results.estimate import estimate_of
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
 from hsd_viz.text import counted
@@ -80,7 +80,7 @@ def _name_and_time(row: dict[str, Any] | None, ms: dict[str, float]) -> str:
 def _gain(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
-    speedup = Estimate(**estimate_data(row, "speedup", None))
+    speedup = estimate_of(row, "speedup")
     return f"{speedup.as_text('{:.2f}')} ({row['predicted_speedup']:.2f})"
 
 

@@ -16,7 +16,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.traced import MS, names_of, own_times
-from hsd_viz.results.estimate import Estimate, estimate_data
+from hsd_viz.results.estimate import Estimate, estimate_of
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import observed
@@ -172,7 +172,7 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Estimate]:
     for row in plan.get("hierarchies", ()):
         if row.get(MEASURED) is None:
             continue
-        time = Estimate(**estimate_data(row, MEASURED, prompts))
+        time = estimate_of(row, MEASURED, prompts)
         measured[str(row["stack"])] = replace(time, value=float(row[MEASURED]))
     return measured
 

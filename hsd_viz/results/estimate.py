@@ -77,9 +77,10 @@ class Estimate:
 UNKNOWN = Estimate()
 
 
-def estimate_data(data: Mapping[str, Any], name: str, units: Any) -> dict[str, Any]:
-    """Return the fields of an estimate from JSON data with the fields ``name`` and ``name_ci``
-    (:meth:`Estimate.named`); ``units`` is the number of units.
+def estimate_of(data: Mapping[str, Any], name: str, units: Any = None) -> Estimate:
+    """Return the estimate in the JSON fields ``name`` and ``name_ci`` (:meth:`Estimate.named`).
+
+    The types of its numbers are those of the data. ``units`` is the number of units.
 
     Raises:
         UserError: if it is missing, or the interval does not have two ends.
@@ -89,4 +90,4 @@ def estimate_data(data: Mapping[str, Any], name: str, units: Any) -> dict[str, A
     ends = data.get(f"{name}_ci") or (None, None)
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         raise UserError(f"{name}_ci is {ends!r:.60}: expected the two ends of an interval")
-    return {"value": data[name], "low": ends[0], "high": ends[1], "units": units}
+    return Estimate(value=data[name], low=ends[0], high=ends[1], units=units)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from hsd_viz.disk import object_at
-from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_data
+from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_of
 
 #: Relative noise of timings on an idle machine between repeats.
 NOISE = 0.05
@@ -193,7 +193,7 @@ def _figures_data(data: Mapping[str, Any]) -> dict[str, Any]:
     by_field: dict[str, Any] = {"outputs": outputs}
     for name in FIGURES:
         if name in data:
-            by_field[name] = estimate_data(data, name, outputs)
+            by_field[name] = asdict(estimate_of(data, name, outputs))
     return by_field
 
 

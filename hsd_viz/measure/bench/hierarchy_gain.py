@@ -8,14 +8,14 @@ equally fast, the ratio slightly favours the kind of which more stacks were meas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hsd_viz.disk import object_at
 from hsd_viz.measure.bench.output import Output
 from hsd_viz.measure.bench.samples import Samples
 from hsd_viz.results.bootstrap import estimate, ratio
-from hsd_viz.results.estimate import Estimate, estimate_data
+from hsd_viz.results.estimate import Estimate, estimate_of
 from hsd_viz.results.kinds import StackKind, Structure, kind_of, stack_of_row, structure_of
 from hsd_viz.stack import Stack
 
@@ -78,7 +78,7 @@ def gain_data(data: Mapping[str, Any]) -> dict[str, Any]:
 def _ratio_data(data: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the JSON data of a ratio to the fields of :class:`Gain`."""
     outputs = data.get("outputs")
-    return {"outputs": outputs, "speedup": estimate_data(data, GAIN, outputs)}
+    return {"outputs": outputs, "speedup": asdict(estimate_of(data, GAIN, outputs))}
 
 
 def hierarchy_gain(

@@ -12,7 +12,7 @@ from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import MEASURED, prompts_of
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_data
+from hsd_viz.results.estimate import UNKNOWN, Estimate, estimate_of
 from hsd_viz.text import counted
 
 
@@ -248,8 +248,8 @@ class PlanReport:
 
 def _stack_data(stack: dict[str, Any], prompts: int | None) -> dict[str, Any]:
     """Return the fields of a saved stack, with its measured time as the fields of an estimate."""
-    time = estimate_data({MEASURED: None} | stack, MEASURED, prompts)
-    return stack | {MEASURED: time}
+    time = estimate_of({MEASURED: None} | stack, MEASURED, prompts)
+    return stack | {MEASURED: asdict(time)}
 
 
 class _SavedPlan(msgspec.Struct):
