@@ -16,7 +16,7 @@ import plotly.express as px
 from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
-from hsd_viz.figures.palette import HUES, KINDS
+from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency import basis as calibrated
 from hsd_viz.latency.basis import Basis, basis_of, read_json
@@ -24,7 +24,7 @@ from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
 from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.results.estimate import UNKNOWN, Estimate
-from hsd_viz.results.kinds import Structure, structure_of
+from hsd_viz.results.kinds import StackKind, Structure, structure_of
 from hsd_viz.results.page import sentence
 from hsd_viz.stack import TARGET
 from hsd_viz.text import counted
@@ -233,14 +233,14 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
 _SOURCES = (
     "predicted from step times and acceptances; every assumption is listed with the prediction"
 )
-#: Of each kind of stack: its label, its colour and the dash of its line. A hierarchy has the colour
-#: of the second draft model, other kinds that of reports.
-STRUCTURES = {
-    Structure.PLAIN: ("plain decoding", KINDS["plain"].light, "dot"),
-    Structure.DATABASE: ("database", KINDS["database"].light, "dash"),
-    Structure.ONE_DRAFT: ("one draft model", KINDS["models"].light, "solid"),
-    Structure.DRAFTS: ("hierarchy", HUES["small"].light, "longdash"),
-    Structure.OVER_DATABASE: ("database below drafts", KINDS["both"].light, "dashdot"),
+#: The colour and the dash of the line of each structure, by its label. A hierarchy has the colour
+#: of the second draft model, other structures that of reports.
+_LINES = {
+    Structure.PLAIN.value: (StackKind.PLAIN.light, "dot"),
+    Structure.DATABASE.value: (StackKind.DATABASE.light, "dash"),
+    Structure.ONE_DRAFT.value: (StackKind.MODELS.light, "solid"),
+    Structure.DRAFTS.value: (HUES["small"].light, "longdash"),
+    Structure.OVER_DATABASE.value: (StackKind.BOTH.light, "dashdot"),
 }
 
 
@@ -252,8 +252,8 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     """
     frame = prediction_frame(plan)
     best = _fastest(frame)
-    colours = {label: colour for label, colour, _ in STRUCTURES.values()}
-    dashes = {label: dash for label, _, dash in STRUCTURES.values()}
+    colours = {label: colour for label, (colour, _) in _LINES.items()}
+    dashes = {label: dash for label, (_, dash) in _LINES.items()}
     figure = px.line(
         frame,
         x="batch",
@@ -321,7 +321,7 @@ def _prediction_row(row: Any) -> dict[str, Any]:
     low, high = row.speedup_over_plain.ends
     label = row.stack if row.fits else f"{row.stack} (does not fit)"
     return {
-        "kind": STRUCTURES[structure_of(row.levels)][0],
+        "kind": structure_of(row.levels).value,
         "stack": row.stack,
         "batch": row.batch,
         "context": row.context,

@@ -45,11 +45,9 @@ class StackChoice:
     ranked: tuple[Prediction, ...]
 
     @property
-    def kind(self) -> str:
-        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of
-        drafts).
-        """
-        return structure_of(self.picked.levels).words
+    def structure(self) -> Structure:
+        """The structure of the picked stack."""
+        return structure_of(self.picked.levels)
 
 
 def select(

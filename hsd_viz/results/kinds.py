@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from hsd_viz.stack import DATABASE, HFStack, Stack, StackError, parse_bench
+from hsd_viz.stack import AUTO, DATABASE, HFStack, Stack, StackError, parse_bench
 
 #: Matches the remark that a report appends to the name of a stack.
 _REMARK = re.compile(r" \((?:warm|best)\)\Z")
@@ -48,22 +48,45 @@ class Structure(Enum):
     """The structure of the levels of a stack.
 
     Attributes:
-        value: the name.
+        value: the label in legends.
         words: the description in a plan.
+        sentence: what it means that the latency law selects such a stack.
     """
 
     words: str
+    sentence: str
 
-    PLAIN = ("plain", "plain")
-    DATABASE = ("database", "databases only")
-    ONE_DRAFT = ("one", "one draft")
-    DRAFTS = ("two", "hierarchy")
-    OVER_DATABASE = ("over", "hierarchy")
+    PLAIN = (
+        StackKind.PLAIN.label,
+        "plain",
+        "No draft pays off: plain decoding is fastest.",
+    )
+    DATABASE = (
+        "database",
+        "databases only",
+        "Databases only: no draft model pays off.",
+    )
+    ONE_DRAFT = (
+        "one draft model",
+        "one draft",
+        "One draft model: a second would cost more than it saves.",
+    )
+    DRAFTS = (
+        "hierarchy",
+        "hierarchy",
+        "A hierarchy: each level verifies the one below.",
+    )
+    OVER_DATABASE = (
+        "database below drafts",
+        "hierarchy",
+        "A hierarchy: each level verifies the one below.",
+    )
 
-    def __new__(cls, name: str, words: str) -> Structure:
+    def __new__(cls, label: str, words: str, sentence: str) -> Structure:
         structure = object.__new__(cls)
-        structure._value_ = name
+        structure._value_ = label
         structure.words = words
+        structure.sentence = sentence
         return structure
 
     @property
@@ -100,7 +123,7 @@ def kind_of(row: str | Stack | HFStack) -> StackKind:
         return StackKind.HF
     if stack.bottom is None:
         return StackKind.MODELS if stack.drafts else StackKind.PLAIN
-    if stack.bottom.name == "auto":
+    if stack.bottom.name == AUTO:
         return StackKind.AUTO
     if stack.bottom.name == DATABASE:
         return StackKind.BOTH if stack.drafts else StackKind.DATABASE

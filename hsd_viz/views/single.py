@@ -13,7 +13,7 @@ from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MAX_PLANNED_LOOKAHEAD
 from hsd_viz.latency.select import select
 from hsd_viz.results.estimate import UNKNOWN
-from hsd_viz.stack import DATABASE, DATABASES, read_source
+from hsd_viz.stack import DATABASE, DATABASES, TARGET, read_source
 from hsd_viz.views.view import View
 
 
@@ -95,14 +95,6 @@ def _on_slider(value: float, *, step: float, top: float) -> float:
     return round(min(top, round(max(0.0, value) / step) * step), 6)
 
 
-KINDS = {
-    "plain": "No draft pays off: plain decoding is fastest.",
-    "databases only": "Databases only: no draft model pays off.",
-    "one draft": "One draft model: a second would cost more than it saves.",
-    "hierarchy": "A hierarchy: each level verifies the one below.",
-}
-
-
 class HierarchyGraph(View):
     """A table of models and databases: the time per token, and the acceptance by each verifier. The
     selected stack is marked.
@@ -138,7 +130,7 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "over_single": best.gain_over(single) if single is not None and single != best else None,
         "single": "" if single is None else single.stack,
         "length": best.acceptance_length,
-        "words": KINDS[choice.kind],
+        "words": choice.structure.sentence,
     }
     edges: list[dict[str, Any]] = []
     for (draft, verifier), edge in known.edges.items():
@@ -179,7 +171,7 @@ def _level(known: Calibration, name: str) -> dict[str, Any]:
         keys = parts or (list(DATABASES) if name == DATABASE else ["baseline"])
     else:
         cost = known.costs[name]
-        keys = ["target" if name == known.target else family(name)]
+        keys = [TARGET if name == known.target else family(name)]
         forward = name == known.target or cost.draft is None
         ms = cost.verifying(1) if forward else cost.alone(USUAL) / USUAL
     return {"name": name, "ms": ms, "hues": [asdict(HUES[key]) for key in keys]}

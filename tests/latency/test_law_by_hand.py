@@ -153,7 +153,7 @@ def test_the_kind_of_a_choice(stack, kind):
         tiers={("db", name): Tier(((1, 1, 1.0),)) for name in HIERARCHY.models},
     )
     picked = predict(stack, calibration)
-    assert StackChoice(picked, picked, None, picked, (picked,)).kind == kind
+    assert StackChoice(picked, picked, None, picked, (picked,)).structure.words == kind
 
 
 def test_the_best_single_draft_has_no_database_below_it():

@@ -14,6 +14,7 @@ from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import fill, select
 from hsd_viz.latency.shortest import shortest_path
+from hsd_viz.results.kinds import Structure
 from hsd_viz.stack import parse
 from tests.latency.random_stacks import chain_tier, random_calibration
 from tests.rows import column
@@ -107,7 +108,7 @@ def test_the_pick_is_the_best_by_the_exact_law():
         choice = select(calibration, max_lookahead=6)
         best = min(law.predict(text(*stack)).ms_per_token for stack in every_stack(calibration, 6))
         regrets.append(choice.picked.ms_per_token / best - 1)
-        kinds[choice.kind] += 1
+        kinds[choice.structure.words] += 1
     assert min(regrets) > -1e-12
     assert max(regrets) <= 1e-3
     assert {"one draft", "hierarchy"} <= set(kinds)
@@ -125,7 +126,7 @@ def test_every_answer_is_possible():
     # A published example: .461 by the best single draft, .341 by both (with lookaheads near 5 and
     # 6).
     choice = select(Calibration(models, costs, edges))
-    assert choice.kind == "hierarchy"
+    assert choice.structure.words == "hierarchy"
     assert parse(choice.picked.stack).drafts[1].name == "b"
     assert choice.best_single_draft.ms_per_token == pytest.approx(0.461, abs=0.001)
     assert choice.picked.ms_per_token == pytest.approx(0.341, abs=0.002)
@@ -135,8 +136,8 @@ def test_every_answer_is_possible():
     assert (
         select(
             Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})
-        ).kind
-        == "one draft"
+        ).structure
+        is Structure.ONE_DRAFT
     )
     good = chain_tier(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
     assert (

@@ -246,7 +246,8 @@ def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector
     choice = select(known)
     picked = dict(view.picked)
     assert picked["stack"] == choice.picked.stack
-    assert choice.kind == "hierarchy"
+    assert choice.structure.words == "hierarchy"
+    assert picked["words"] == "A hierarchy: each level verifies the one below."
     assert picked["ms"] == predict(choice.picked.stack, known).ms_per_token
     assert picked["over_plain"] == pytest.approx(1.0 / picked["ms"] - 1)
     assert picked["over_single"] == pytest.approx(

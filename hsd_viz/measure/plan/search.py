@@ -111,7 +111,7 @@ def _plan_of(
         hierarchies=tuple(stacks),
         picked=picked,
         best_single_draft=None if single is None else single.stack,
-        kind=choice.kind,
+        kind=choice.structure.words,
         shortest_path=ShortestPath(
             stack=shortest.stack, predicted_ms_per_token=shortest.ms_per_token
         ),
