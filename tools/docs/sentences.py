@@ -12,8 +12,9 @@ from functools import partial
 from string import Formatter
 from typing import Any
 
+from hsd_viz.stack import PLAIN
 from tools.docs import stated_figures as stated
-from tools.docs.results.files import PLAIN, read
+from tools.docs.results.files import read
 
 Values = Callable[[], Iterable[Any]]
 

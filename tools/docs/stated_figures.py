@@ -12,7 +12,8 @@ from hsd_viz.latency.basis import recorded
 from hsd_viz.measure.bench.hierarchy_gain import GAIN
 from hsd_viz.measure.predict.api import predict
 from hsd_viz.measure.predict.hardware_plan import HardwarePlan
-from tools.docs.results.files import PLAIN, TEMPERATURES, by_stack, read
+from hsd_viz.stack import PLAIN
+from tools.docs.results.files import TEMPERATURES, by_stack, read
 
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
 

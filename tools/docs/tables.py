@@ -17,8 +17,9 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.models.families import LADDER
+from hsd_viz.stack import PLAIN
 from tools.docs.results import RESULTS
-from tools.docs.results.files import PLAIN, by_stack, headings, texts
+from tools.docs.results.files import by_stack, headings, texts
 from tools.docs.results.files import read as _read
 from tools.docs.sentences import SENTENCES, state
 from training.evaluation import markdown, table

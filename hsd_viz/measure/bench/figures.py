@@ -22,9 +22,10 @@ from hsd_viz.measure.bench.block import (
 from hsd_viz.measure.bench.hierarchy_gain import hierarchy_gain
 from hsd_viz.measure.bench.output import FORWARD, Output
 from hsd_viz.measure.bench.report import LOW_REPETITION, BenchReport, ReportSettings, SuiteInfo
-from hsd_viz.measure.bench.runner import PLAIN, Measurement
+from hsd_viz.measure.bench.runner import Measurement
 from hsd_viz.measure.bench.samples import Samples
 from hsd_viz.results.bootstrap import RESAMPLES
+from hsd_viz.stack import PLAIN
 from hsd_viz.trace.metrics import repetition_share
 
 

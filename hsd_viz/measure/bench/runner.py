@@ -38,14 +38,11 @@ from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
 from hsd_viz.settings.spelling import spelled
-from hsd_viz.stack import TARGET, HFStack, ModelPart, Stack, parse_bench
+from hsd_viz.stack import PLAIN, HFStack, ModelPart, Stack, parse_bench
 from hsd_viz.terminal import Progress, ignore_progress
 
 if TYPE_CHECKING:
     from hsd_viz.measure.bench.hf import Generated
-
-#: The stack that all others are compared with.
-PLAIN = TARGET
 
 
 def ask(

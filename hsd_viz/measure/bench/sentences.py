@@ -11,6 +11,7 @@ from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.stack import AUTO
 from hsd_viz.text import counted
 
 
@@ -46,7 +47,7 @@ def introduction(report: BenchReport) -> list[str]:
         lines.append(
             "drafters that learn from decode to decode started each one cold, with an empty memory"
         )
-    if any(stack.stack.startswith("auto") for stack in report.stacks):
+    if any(stack.stack.startswith(AUTO) for stack in report.stacks):
         lines.append(
             "auto is the fastest stack by the latency law for this machine, measured before its "
             "first decode"

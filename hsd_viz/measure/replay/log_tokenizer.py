@@ -15,6 +15,7 @@ from hsd_viz.models.files import GGUF, open_model
 from hsd_viz.models.tokenizer import CONFIG, FILE, load_tokenizer
 from hsd_viz.models.tokenizer_process import TokenizerProcess
 from hsd_viz.settings.ranges import MAX_IDS
+from hsd_viz.stack import TARGET
 
 
 class LogTokenizer:
@@ -100,7 +101,7 @@ def _load(name: str) -> tuple[_Encoder, str]:
     """Load a tokenizer; return it with the token that ends a text."""
     if name in CODE.models:
         return _own(load_tokenizer(CODE.path(name)))
-    path = find_family(name).path("target") if name in FAMILIES else Path(name).expanduser()
+    path = find_family(name).path(TARGET) if name in FAMILIES else Path(name).expanduser()
     if path.suffix == GGUF and path.is_file():
         return _own(open_model(path).tokenizer())
     file = path / FILE if path.is_dir() else path

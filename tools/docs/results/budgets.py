@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tools.docs.results.files import PLAIN, figure, headings, read, table, texts
+from hsd_viz.stack import PLAIN
+from tools.docs.results.files import figure, headings, read, table, texts
 
 
 def _drafter_label(row: dict) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from tools.docs.results.files import PLAIN, read, source, texts
+from hsd_viz.stack import PLAIN
+from tools.docs.results.files import read, source, texts
 from training.evaluation import markdown
 
 

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from hsd_viz.stack import TARGET
+from hsd_viz.stack import PLAIN
 from tools.docs.basis import is_former
 from training.evaluation import markdown
 
 BENCH = Path(__file__).resolve().parents[3] / "docs" / "bench"
 #: Temperatures, the everyday one first: heading and part of the file names.
 TEMPERATURES = (("T = 0.7", "t07"), ("T = 1", "t1"), ("greedy", "greedy"))
-PLAIN = TARGET
 
 
 def read(name: str) -> dict:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hsd_viz.stack import PLAIN
 from hsd_viz.text import counted
-from tools.docs.results.files import PLAIN, TEMPERATURES, figure, read, table, texts
+from tools.docs.results.files import TEMPERATURES, figure, read, table, texts
 from training.evaluation import markdown
 
 

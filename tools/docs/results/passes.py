@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tools.docs.results.files import PLAIN, headings, read, source, table, texts
+from hsd_viz.stack import PLAIN
+from tools.docs.results.files import headings, read, source, table, texts
 from training.evaluation import markdown
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hsd_viz.measure.bench.hierarchy_gain import GAIN
+from hsd_viz.stack import PLAIN
 from tools.docs.results.files import (
-    PLAIN,
     TEMPERATURES,
     by_stack,
     drafting,
