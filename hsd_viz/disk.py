@@ -249,22 +249,20 @@ def read_text(path: Path, what: str, most: int = MAX_TEXT) -> str:
     Messages call it the ``what`` file.
 
     Raises:
-        UserError: if the file cannot be read, has more than ``most`` bytes (a device may be
-            endless) or is not UTF-8.
+        BadFile: if the file cannot be read, has more than ``most`` bytes (a device may be endless)
+            or is not UTF-8.
     """
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
-            raise UserError(
-                f"the {what} file {path} is too large: the limit is {most // 2**20} MiB"
-            )
+            raise BadFile(f"the {what} file {path} is too large: the limit is {most // 2**20} MiB")
         text = content.decode("utf-8-sig")
     except OSError as error:
-        raise UserError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
+        raise BadFile(f"cannot read the {what} file {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise UserError(
+        raise BadFile(
             f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -277,6 +275,18 @@ def read_json(path: Path, what: str, most: int = MAX_JSON) -> Any:
         BadFile: if the file cannot be read, is too large, or is not JSON.
     """
     return parse_json(read_text(path, what, most), f"the {what} file {path}")
+
+
+def read_object(path: Path, what: str, most: int = MAX_JSON) -> dict[str, Any]:
+    """Return the object in an untrusted JSON file; messages call it the ``what`` file.
+
+    Raises:
+        BadFile: if the file cannot be read, is too large, or is not a JSON object.
+    """
+    value = read_json(path, what, most)
+    if not isinstance(value, dict):
+        raise BadFile(f"the {what} file {path} is not a JSON object")
+    return value
 
 
 def parse_json(text: str, what: str) -> Any:

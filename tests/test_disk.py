@@ -8,7 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from hsd_viz.disk import check_writable, read_text, write_whole
+from hsd_viz.disk import MAX_JSON, check_writable, read_object, read_text, write_whole
+from hsd_viz.errors import BadFile
 from hsd_viz.figures.reports import report_of
 from hsd_viz.latency.basis import read_json
 from hsd_viz.latency.configs import shape_of
@@ -139,6 +140,18 @@ def test_a_file_of_a_stranger_is_read_up_to_a_limit(tmp_path):
     # A device has no end.
     with pytest.raises(ValueError, match="zero is too large: the limit is 1 MiB"):
         read_text(Path("/dev/zero"), "JSON", 2**20)
+
+
+def test_an_object_of_a_stranger_is_read_up_to_the_limit_of_json(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(b'{"a": 1}'.ljust(MAX_JSON))
+    assert read_object(path, "config") == {"a": 1}
+    path.write_bytes(b'{"a": 1}'.ljust(MAX_JSON + 1))
+    with pytest.raises(BadFile, match=r"config file .* is too large: the limit is 8 MiB"):
+        read_object(path, "config")
+    path.write_text("[1]")
+    with pytest.raises(BadFile, match=r"config file .* is not a JSON object"):
+        read_object(path, "config")
 
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b" " * (8 * 2**20 + 1), b"\xff\xfe", b""])

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hsd_viz import disk
-from hsd_viz.disk import data_folder
+from hsd_viz.disk import MAX_JSON, data_folder, parse_json, read_text
 from hsd_viz.errors import BadFile, UserError, parsing
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.traced import MS, names_of, own_times
@@ -159,8 +158,10 @@ def read_json(path: str | Path) -> Any:
     Raises:
         UserError: if it cannot be read.
     """
+    path = Path(path).expanduser()
+    text = read_text(path, "JSON", MAX_JSON)
     try:
-        return disk.read_json(Path(path).expanduser(), "JSON")
+        return parse_json(text, f"the JSON file {path}")
     except BadFile as error:
         raise BadFile(f"{error}: use the output of 'hsd-viz plan --json'") from None
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.disk import read_text
-from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, parsing
+from hsd_viz.disk import read_object
+from hsd_viz.errors import BadFile, Unsupported, parsing
 from hsd_viz.latency.known import PUBLISHED_FIGURES, by_name
 from hsd_viz.latency.shapes import MODELS, WEIGHTS, Shape
 from hsd_viz.settings.ranges import MAX_SIZE, check_range
-
-#: The largest config.json that is read, in bytes.
-MAX_CONFIG = 2**20
 
 
 def shape_of(name: str) -> Shape:
@@ -36,13 +32,8 @@ def shape_of(name: str) -> Shape:
             return MODELS[hub_name]
     if path.is_dir():
         path = path / "config.json"
-    try:
-        config = json.loads(read_text(path, "config", MAX_CONFIG))
-    except INVALID_JSON as error:
-        raise BadFile(f"{path} is not a readable config.json: {error}") from None
+    config = read_object(path, "config")
     name = path.stem if path.name != "config.json" else path.parent.name or "model"
-    if not isinstance(config, dict):
-        raise BadFile(f"{path} is not a readable config.json: it is not an object")
     with parsing(path):
         return shape_of_config(name, config)
 

@@ -6,18 +6,16 @@ supported values and the reason why other values are not supported.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported
+from hsd_viz.disk import read_object
+from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.form import LlamaForm, Rotary
 from hsd_viz.models.sizes import check_form
 
-#: The largest ``config.json`` that is read; those of real models have a few kilobytes.
-MAX_BYTES = 4_000_000
 #: The ``quantization_config`` in folders that :mod:`hsd_viz` writes: 8-bit integers with a scale
 #: per row. It has no ``quant_method``, so that transformers refuses the folder rather than reading
 #: the integers as floats.
@@ -94,23 +92,9 @@ def read_config(folder: str | Path) -> dict[str, Any]:
     """Read the ``config.json`` of a folder.
 
     Raises:
-        BadFile: if it is missing or not a JSON object.
+        BadFile: if it is missing, too large or not a JSON object.
     """
-    path = Path(folder) / "config.json"
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise BadFile(f"{path} has {size} bytes, expected at most {MAX_BYTES}")
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}") from None
-    except INVALID_JSON as error:
-        if isinstance(error, BadFile):
-            raise
-        raise BadFile(f"{path} is not JSON: {str(error).splitlines()[0]}") from None
-    if not isinstance(config, dict):
-        raise BadFile(f"{path} is not a JSON object")
-    return config
+    return read_object(Path(folder) / "config.json", "config")
 
 
 def form_of(name: str, config: Mapping[str, Any]) -> LlamaForm:

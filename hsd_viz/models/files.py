@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.errors import INVALID_JSON, BadFile, UserError
+from hsd_viz.disk import read_object
+from hsd_viz.errors import BadFile, UserError
 from hsd_viz.models.config import form_of, read_config
 from hsd_viz.models.families import FAMILIES
 from hsd_viz.models.form import LlamaForm
@@ -132,25 +132,10 @@ def folder_ends(folder: Path) -> frozenset[int]:
         path = folder / file
         if not path.is_file():
             continue
-        ends = _read_object(path).get("eos_token_id")
+        ends = read_object(path, "config").get("eos_token_id")
         if ends is not None:
             return _as_ends(path, ends)
     return frozenset()
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file.
-
-    Raises:
-        BadFile: if there is none.
-    """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, *INVALID_JSON):
-        data = None
-    if not isinstance(data, dict):
-        raise BadFile(f"{path} is not a JSON object")
-    return data
 
 
 def _as_ends(path: Path, value: Any) -> frozenset[int]:

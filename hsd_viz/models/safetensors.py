@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.disk import MAX_TEXT, read_object
 from hsd_viz.errors import INVALID_JSON, UNMAPPED, BadFile
 from hsd_viz.models.blocks import widen_bfloat16
 from hsd_viz.models.matrix import GroupedMatrix
@@ -194,10 +195,10 @@ class _Index(msgspec.Struct):
 
 def _names_in(index: Path) -> list[str]:
     """Return the distinct file names in an index."""
+    content = read_object(index, "index", MAX_TEXT)
     try:
-        content = json.loads(index.read_text(encoding="utf-8"))
         file_of_tensor = msgspec.convert(content, _Index).weight_map
-    except (OSError, *INVALID_JSON, *OF_ANOTHER_TYPE):
+    except OF_ANOTHER_TYPE:
         raise BadFile(f"{index} is not an index of safetensors files") from None
     names: set[str] = set()
     for name in file_of_tensor.values():

@@ -7,13 +7,13 @@ the metadata of a GGUF file (:mod:`hsd_viz.models.gguf_tokenizer`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.errors import INVALID_JSON, BadFile, Unsupported, first_line
+from hsd_viz.disk import MAX_JSON, read_object, read_text
+from hsd_viz.errors import BadFile, Unsupported
 from hsd_viz.models.chat import render
 from hsd_viz.models.tokenizer_file import open_tokenizer
 
@@ -135,7 +135,8 @@ def load_tokenizer(folder: str | Path) -> FileTokenizer:
     backend = open_tokenizer(path)
     if not _is_byte_level(backend):
         raise Unsupported(f"{path} is not a byte-level BPE tokenizer")
-    config = _read_json(folder / CONFIG)
+    has_config = (folder / CONFIG).is_file()
+    config = read_object(folder / CONFIG, "tokenizer") if has_config else {}
     tokens = backend.get_added_tokens_decoder()
     special = [number for number, token in tokens.items() if token.special]
     facts = TokenizerFacts(
@@ -153,19 +154,6 @@ def _is_byte_level(backend: Tokenizer) -> bool:
     return is_bpe and "ByteLevel" in str(backend.decoder)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; an empty object if the file does not exist."""
-    if not path.is_file():
-        return {}
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, *INVALID_JSON) as error:
-        raise BadFile(f"{path} is not JSON: {first_line(error)}") from None
-    if not isinstance(values, dict):
-        raise BadFile(f"{path} is not a JSON object")
-    return values
-
-
 def _token(value: Any) -> str | None:
     """Return a token that is given as a text or as an object with ``content``."""
     if isinstance(value, dict):
@@ -177,7 +165,7 @@ def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
     """Return the chat template of a folder, from its own file or from the configuration."""
     path = folder / TEMPLATE
     if path.is_file():
-        return path.read_text(encoding="utf-8")
+        return read_text(path, "template", MAX_JSON)
     template = config.get("chat_template")
     if isinstance(template, list):
         templates = {entry.get("name"): entry.get("template") for entry in template}

@@ -162,7 +162,7 @@ def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
         (tmp_path / "config.json").write_text(json.dumps(config | changed))
         with pytest.raises(ValueError, match=words):
             shape_of(str(tmp_path))
-    with pytest.raises(ValueError, match="not a readable config"):
+    with pytest.raises(ValueError, match="cannot read the config file"):
         shape_of(str(tmp_path / "no" / "config.json"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import struct
 import tracemalloc
 
@@ -12,6 +13,7 @@ import pytest
 from gguf import GGMLQuantizationType as Kind
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from hsd_viz.disk import MAX_JSON, MAX_TEXT
 from hsd_viz.engine import load_engine
 from hsd_viz.errors import BadFile, Unsupported, UserError
 from hsd_viz.models.files import open_model
@@ -190,6 +192,24 @@ def test_an_index_that_points_outside_its_folder_is_refused(tmp_path, name):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(BadFile, match="expected the name of a file in the same folder"):
         weight_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("config.json", MAX_JSON),
+        ("generation_config.json", MAX_JSON),
+        ("tokenizer_config.json", MAX_JSON),
+        ("model.safetensors.index.json", MAX_TEXT),
+    ],
+)
+def test_a_json_file_beyond_its_limit_is_refused(folder, tmp_path, name, limit):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(limit + 1)
+    with pytest.raises(BadFile, match=rf"{name} is too large: the limit is {limit // 2**20} MiB"):
+        files = open_model(tmp_path)
+        files.ends(files.tokenizer())
 
 
 @pytest.mark.parametrize("form", ["llama", "gpt2"])

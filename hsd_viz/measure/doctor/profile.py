@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
-from hsd_viz.disk import read_json
+from hsd_viz.disk import read_object
 from hsd_viz.errors import BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
@@ -153,11 +153,8 @@ def read_profile(path: Path) -> dict[str, Any]:
     Raises:
         BadFile: if it is not usable or was not measured.
     """
-    data = read_json(path, "profile")
-    has_rates = isinstance(data, dict) and (
-        "marginal_accept_rates" in data or "conditional_accept_rates" in data
-    )
-    if not has_rates:
+    data = read_object(path, "profile")
+    if "marginal_accept_rates" not in data and "conditional_accept_rates" not in data:
         raise BadFile(f"{path} is not an acceptance profile: it has no acceptance rates")
     if data.get("measured") is False:
         raise BadFile(f"{path} is a placeholder: it says that nothing was measured")
