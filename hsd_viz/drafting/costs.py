@@ -15,13 +15,26 @@ from hsd_viz.settings.ranges import check_range
 CPU_MARGINAL = 0.15
 
 
+def cost_at(curve: Sequence[float], place: int) -> float:
+    """Return an entry of a curve of costs by number of tokens.
+
+    Beyond its last entry a curve continues with its last increment. It is flat there if it has one
+    entry, or if it falls at its end, which is noise.
+    """
+    beyond = place - (len(curve) - 1)
+    if beyond <= 0:
+        return curve[place]
+    increment = max(0.0, curve[-1] - curve[-2]) if len(curve) > 1 else 0.0
+    return curve[-1] + increment * beyond
+
+
 @dataclass(frozen=True, slots=True)
 class CostCurve:
     """The cost c(m) of verifying a draft of m tokens.
 
     A tree of m nodes whose scores sum to S emits an expected 1 + S tokens at the cost c(m). If the
     best remaining node scores at most (1 + S) / c(m) times the slope at m, no larger tree has a
-    better ratio. Beyond its last entry, a curve continues linearly with its last increment.
+    better ratio. :func:`cost_at` continues the curve beyond its last entry.
 
     Attributes:
         relative: ``relative[m]`` is the cost of verifying m draft tokens, relative to a step
@@ -58,13 +71,10 @@ class CostCurve:
 
     def tables(self, nodes: int) -> tuple[list[float], list[float]]:
         """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
-        last = len(self.relative) - 1
-        beyond = range(1, nodes + 1 - last)
-        costs = [
-            *self.relative[: nodes + 1],
-            *(self.relative[last] + k * self.slopes[last] for k in beyond),
-        ]
-        return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
+        costs = [cost_at(self.relative, m) for m in range(nodes + 1)]
+        last = len(self.slopes) - 1
+        slopes = [self.slopes[min(m, last)] for m in range(nodes + 1)]
+        return costs, slopes
 
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:

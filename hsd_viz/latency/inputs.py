@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.drafting.costs import cost_at
 from hsd_viz.errors import UserError
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ _BY_PAIRS = ("edges", "tiers", "over", "after", "stops")
 class LevelCost:
     """The costs of a model in ms.
 
-    Beyond its last entry a curve continues with its last increment; a curve with one entry is flat.
+    :func:`~hsd_viz.drafting.costs.cost_at` continues a curve beyond its last entry.
 
     Attributes:
         forward: ``forward[m - 1]`` is c(m), the cost of a verification that feeds m tokens: the
@@ -48,11 +49,11 @@ class LevelCost:
 
     def verifying(self, fed: int) -> float:
         """Return the cost of a verification that feeds ``fed`` tokens, without the overhead."""
-        return _value_at(self.forward, fed)
+        return cost_at(self.forward, fed - 1)
 
     def drafting(self, fed: int) -> float:
         """Return the cost of a forward pass over ``fed`` tokens when the model drafts alone."""
-        return _value_at(self.draft or self.forward, fed)
+        return cost_at(self.draft or self.forward, fed - 1)
 
     def alone(self, tokens: int) -> float:
         """Return the cost of drafting ``tokens`` tokens, a forward pass each, in a launch."""
@@ -358,16 +359,3 @@ def _value_of_pair(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: s
     raise UserError(
         f"the acceptance of '{draft}' by '{verifier}' is unknown: measure '{draft} > {verifier}'"
     )
-
-
-def _value_at(curve: tuple[float, ...], fed: int) -> float:
-    """Return the value of a curve at ``fed`` >= 1 tokens.
-
-    Beyond its last entry a curve continues with its last increment.
-    """
-    beyond = fed - len(curve)
-    if beyond <= 0:
-        return curve[fed - 1]
-    # A decrease at the end of a curve is noise, so it continues flat.
-    step = max(0.0, curve[-1] - curve[-2]) if len(curve) > 1 else 0.0
-    return curve[-1] + step * beyond
