@@ -13,6 +13,7 @@ import msgspec
 from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.drafting.costs import cost_at
 from hsd_viz.errors import UserError
+from hsd_viz.results.positions import reaching
 
 T = TypeVar("T")
 #: The fields of a calibration that have a value per pair of names.
@@ -171,13 +172,9 @@ class Tier:
 
     def reached(self) -> tuple[float, ...]:
         """Return the probability that at least k tokens are accepted, for k = 0, 1, ..."""
-        longest = max(accepted for _, accepted, _ in self.outcomes)
-        reached = [0.0] * (longest + 1)
-        for place in range(longest + 1):
-            for _, accepted, chance in self.outcomes:
-                if accepted >= place:
-                    reached[place] += chance
-        return tuple(reached)
+        chances = [(accepted, chance) for _, accepted, chance in self.outcomes]
+        longest, _ = max(chances)
+        return tuple(reaching(chances, range(longest + 1)))
 
 
 @dataclass(frozen=True, slots=True)

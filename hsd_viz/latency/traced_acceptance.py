@@ -16,6 +16,7 @@ import numpy as np
 
 from hsd_viz.latency.inputs import Edge, OverDatabase, Tier, UnsureStop
 from hsd_viz.latency.traced import Pair, names_of
+from hsd_viz.results.positions import reaching
 from hsd_viz.trace import RoundRow, Trace
 from hsd_viz.trace.tables import observed
 
@@ -109,19 +110,11 @@ def _unsure_stop(confidence: float, lookahead: int, counts: Counter) -> UnsureSt
     return UnsureStop(confidence, lookahead, tuple(outcomes))
 
 
-def _reaching(depths: Sequence[int], deepest: int) -> list[int]:
-    """Return the number of depths of at least k, for k = 1, 2, ..., ``deepest``."""
-    counts = []
-    for place in range(1, deepest + 1):
-        counts.append(sum(depth >= place for depth in depths))
-    return counts
-
-
 def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
     """Return the acceptance of a pair from its rounds, none of which had an empty draft."""
-    deepest = max(row.examined for row in rows)
-    examined_at = _reaching([row.examined for row in rows], deepest)
-    accepted_at = _reaching([row.accepted for row in rows], deepest)
+    places = range(1, max(row.examined for row in rows) + 1)
+    examined_at = reaching([(row.examined, 1) for row in rows], places)
+    accepted_at = reaching([(row.accepted, 1) for row in rows], places)
     positions = sum(n >= ENOUGH for n in examined_at)
     rates = np.divide(accepted_at[:positions], examined_at[:positions])
     # The tail pools the last two positions of the curve and all later ones.

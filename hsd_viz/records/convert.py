@@ -18,7 +18,7 @@ from typing import Any
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records.engine_settings import ENGINES
-from hsd_viz.records.sample import at_least
+from hsd_viz.results.positions import at_least
 
 #: Descriptions of quantities. Counts are of one request or pooled over requests.
 QUANTITIES = {

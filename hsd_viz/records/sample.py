@@ -5,7 +5,7 @@ A sample contains only what its source reports; other fields are ``None``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import msgspec
 from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.errors import BadFile
 from hsd_viz.records.fields import Number
+from hsd_viz.results.positions import at_least, reaching
 from hsd_viz.settings.ranges import check_range
 
 #: Limits of a record; one that exceeds them is damaged.
@@ -213,29 +214,15 @@ def survivors(histogram: Sequence[float]) -> tuple[float, ...]:
     return tuple(at_least(histogram))
 
 
-def at_least(histogram: Sequence[float]) -> list[float]:
-    """Return the sums of a histogram from k on, k = 1, 2, ...; its first count is that of 0."""
-    return [sum(histogram[k:]) for k in range(1, len(histogram))]
-
-
-def rates_at(counts: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the acceptance at each position from the numbers of drafts that accepted its token and
-    that reached it; 0 if none reached it.
-    """
-    return [accepted / reached if reached else 0.0 for accepted, reached in counts]
-
-
-def reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
+def drafts_reaching(counts: Sequence[int], longest: int) -> tuple[float, ...]:
     """Return the number of counts that are k or more, k = 1, 2, ..., ``longest``.
 
     Raises:
         UserError: if the longest draft is out of range.
     """
     check_range("the longest draft", longest, 0, MAX_DRAFT)
-    reached = []
-    for k in range(1, longest + 1):
-        reached.append(float(sum(count >= k for count in counts)))
-    return tuple(reached)
+    drafts = reaching([(count, 1) for count in counts], range(1, longest + 1))
+    return tuple(map(float, drafts))
 
 
 #: Draft tokens per draft that may be missing from drafts of one length, because requests end.

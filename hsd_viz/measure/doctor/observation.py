@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from hsd_viz.errors import UserError
-from hsd_viz.records.sample import MAX_DRAFT, rates_at
+from hsd_viz.records.sample import MAX_DRAFT
+from hsd_viz.results.positions import rates_at, reaching
 from hsd_viz.settings.ranges import MAX_BATCH, check_range
 from hsd_viz.stack import Stack
 
@@ -212,10 +213,12 @@ class Observation:
         rounds whose draft reached k.
         """
         places = range(1, self.deepest + 1)
-        return [(self._rounds_with(accepted=k), self._rounds_with(depth=k)) for k in places]
-
-    def _rounds_with(self, depth: int = 0, accepted: int = 0) -> int:
-        return sum(n for (d, a), n in self.rounds.items() if d >= depth and a >= accepted)
+        depths = []
+        accepted = []
+        for (depth, taken), count in self.rounds.items():
+            depths.append((depth, count))
+            accepted.append((taken, count))
+        return list(zip(reaching(accepted, places), reaching(depths, places), strict=True))
 
     def survival(self) -> tuple[list[float], list[float]]:
         """Return P(a pass drafts k tokens or more) and P(it accepts k or more), k = 1, 2, ...

@@ -22,7 +22,7 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.speedup import Z
 from hsd_viz.measure.doctor.observation import Observation, Served
-from hsd_viz.records.sample import at_least
+from hsd_viz.results.positions import at_least
 
 #: Upper bounds of the groups of contexts, in tokens.
 CONTEXTS = (2048, 8192, 32_768)

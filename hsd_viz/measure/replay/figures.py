@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from hsd_viz.records.sample import rates_at
 from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.positions import rates_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

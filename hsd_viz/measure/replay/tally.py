@@ -20,6 +20,7 @@ from hsd_viz.measure.replay.requests import LoggedRequest
 from hsd_viz.measure.replay.text_replay import Replayed
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.results.estimate import Estimate
+from hsd_viz.results.positions import reaching
 
 #: Maximum number of resampled units per drafter: requests, or groups of requests.
 GROUPS = 200
@@ -126,11 +127,12 @@ def figures_of(name: str, shapes: Shapes, cost: np.ndarray) -> DrafterFigures:
         acceptance_rate=estimate(ratio(all_accepted, all_drafted), units),
         speedup=speedup,
         pays=Pays.at(speedup),
-        drafted_by_position=_reaching(positions, depth, rounds),
-        accepted_by_position=_reaching(positions, accepted, rounds),
+        drafted_by_position=_rounds_reaching(positions, depth, rounds),
+        accepted_by_position=_rounds_reaching(positions, accepted, rounds),
     )
 
 
-def _reaching(positions: range, reached: np.ndarray, rounds: np.ndarray) -> tuple[int, ...]:
+def _rounds_reaching(positions: range, reached: np.ndarray, rounds: np.ndarray) -> tuple[int, ...]:
     """Return the number of rounds that reached each position."""
-    return tuple(int(rounds[reached >= position].sum()) for position in positions)
+    rounds_by_depth = np.bincount(reached, rounds)
+    return tuple(map(int, reaching([*enumerate(rounds_by_depth)], positions)))

@@ -22,7 +22,7 @@ from hsd_viz.records.sample import (
     RecordedRequest,
     RecordedVerification,
     Sample,
-    reaching,
+    drafts_reaching,
     with_fixed_length,
 )
 
@@ -146,8 +146,8 @@ def of_verifications(rows: tuple[RecordedVerification, ...]) -> Sample:
         drafts=len(rows),
         drafted=sum(drafted),
         accepted=sum(accepted),
-        by_position=reaching(accepted, longest),
-        reached=reaching(drafted, longest),
+        by_position=drafts_reaching(accepted, longest),
+        reached=drafts_reaching(drafted, longest),
         verifications=rows,
         request=RecordedRequest(),
     )

@@ -23,7 +23,7 @@ from hsd_viz.records.sample import (
     RecordedRequest,
     RecordedVerification,
     Sample,
-    reaching,
+    drafts_reaching,
     survivors,
     with_fixed_length,
 )
@@ -285,7 +285,7 @@ def _reached(rows: tuple[RecordedVerification, ...]) -> tuple[float, ...] | None
     if not rows:
         return None
     drafted = [row.drafted for row in rows]
-    return reaching(drafted, max(drafted))
+    return drafts_reaching(drafted, max(drafted))
 
 
 FINISHERS = (Finisher(EXAMPLE, examples),)
