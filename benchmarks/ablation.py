@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
+from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, write
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.output import WARM_UP_TOKENS, from_trace
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
-from hsd_viz.terminal import Status, ignore_status
+from hsd_viz.terminal import Status, ignore_status, print_line
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -171,7 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         engine = cpu_engine()
         machine = describe(1)
         started = time.monotonic()
-        rows = run_ablation(engine, suite, max_new_tokens=options.tokens, progress=say)
+        rows = run_ablation(engine, suite, max_new_tokens=options.tokens, progress=print_line)
         machine["load_average_at_end"] = psutil.getloadavg()[0]
         meta = engine.run(suite.prompts[0].text, "target", max_new_tokens=1, record=False).meta
         settings = {

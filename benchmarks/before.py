@@ -19,12 +19,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.harness import arguments, command, say, write
+from benchmarks.harness import arguments, command, write
 from hsd_viz.machine import describe
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import find_compiler
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
+from hsd_viz.terminal import print_line
 
 WIDTHS = (1, 4, 5, 8, 16)
 #: The first is next to nothing: what longer ones take more is attention.
@@ -165,7 +166,7 @@ def rows(before: Path, repeats: int) -> list[dict[str, Any]]:
             wide = weights.heads * weights.head_dim
             short: dict[int, float] = {}
             for context in CONTEXTS:
-                say(f"{name} behind {context} tokens")
+                print_line(f"{name} behind {context} tokens")
                 runs: dict[tuple[str, int], list[int]] = {}
                 for _ in range(repeats):
                     for width in WIDTHS:

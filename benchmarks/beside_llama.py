@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gguf_files import requantise
-from benchmarks.harness import arguments, command, positive, say, write
+from benchmarks.harness import arguments, command, positive, write
 from benchmarks.memory import read_bandwidth
 from hsd_viz import machine
 from hsd_viz.models.files import ModelFiles, open_model
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import Weights
+from hsd_viz.terminal import print_line
 
 WIDTHS = (1, 2, 4, 8, 16)
 PREFILL = 512
@@ -158,7 +159,7 @@ def passes(sides: dict[str, Feed], vocabulary: int, context: int, repeats: int) 
                 runs_of_one = 1 if name == "prefill" else _WARM_RUNS + _RUNS
                 times = [feed(tokens, start, rows) for _ in range(runs_of_one)]
                 runs.setdefault((side, name), []).extend(times[-_RUNS:])
-        say(f"turn {repeat + 1} of {repeats}")
+        print_line(f"turn {repeat + 1} of {repeats}")
     rows = []
     for (side, name), times in runs.items():
         row = {
@@ -234,7 +235,7 @@ def fidelity(
         sides[OURS].add(wanted, rows, continuation)
         for name, other in others.items():
             sides[name].add(wanted, other.rows(whole, folder)[-new_tokens:], continuation)
-        say(f"prompt {number} of {len(texts)}")
+        print_line(f"prompt {number} of {len(texts)}")
     return {name: side.figures() for name, side in sides.items()}
 
 

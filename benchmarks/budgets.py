@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
+from benchmarks.harness import arguments, command, cpu_engine, prompts_of, write
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.measure.bench.report import LOW_REPETITION
@@ -28,7 +28,7 @@ from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, repla
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.results.bootstrap import estimate, ratio, resample
 from hsd_viz.stack import parse
-from hsd_viz.terminal import Status, ignore_status
+from hsd_viz.terminal import Status, ignore_status, print_line
 from hsd_viz.trace.metrics import repetition_share
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     budgets,
                     temperature=temperature,
                     tokens=options.tokens,
-                    progress=say,
+                    progress=print_line,
                 )
                 for row in engine_rows:
                     low = (row["low_repetition"] or {}).get("mean_acceptance_length", float("nan"))

@@ -31,7 +31,7 @@ import hsd_viz
 from benchmarks.cluster import FinishedPart, sweep
 from benchmarks.grid_point import measure_point
 from benchmarks.grid_text import COMPARED, table
-from benchmarks.harness import arguments, command, numbers, resumed, say, write
+from benchmarks.harness import arguments, command, numbers, resumed, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.errors import INTERRUPTED
@@ -40,7 +40,7 @@ from hsd_viz.measure.plan.search import split
 from hsd_viz.models.families import CODE
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.stack import TARGET
-from hsd_viz.terminal import Progress, ignore_progress
+from hsd_viz.terminal import Progress, ignore_progress, print_line
 
 FORMAT = "hsd_viz grid"
 SCHEMA = 1
@@ -344,7 +344,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write(args.json, report)
         print(table(report))
         if not report["complete"]:
-            say(f"interrupted: {args.json} contains the finished points; --resume continues")
+            print_line(f"interrupted: {args.json} contains the finished points; --resume continues")
         return 0 if report["complete"] else INTERRUPTED
 
     return command(_parser(), argv, work)
@@ -367,7 +367,7 @@ def _renamed(value: Any) -> Any:
 def _show(done: int, total: int, label: str) -> None:
     """Print one line per point."""
     if done == 1:
-        say(f"{label}: {total} decodes")
+        print_line(f"{label}: {total} decodes")
 
 
 if __name__ == "__main__":

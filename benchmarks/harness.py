@@ -20,14 +20,10 @@ from hsd_viz.disk import check_writable, write_whole
 from hsd_viz.errors import INTERRUPTED
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
+from hsd_viz.terminal import print_line
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
-
-
-def say(text: str) -> None:
-    """Print a line of progress to standard error."""
-    print(text, file=sys.stderr, flush=True)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -103,7 +99,7 @@ def command(
     except KeyboardInterrupt:
         return INTERRUPTED
     except (ValueError, OSError) as error:
-        say(f"{parser.prog.removeprefix('python -m ')}: {error}")
+        print_line(f"{parser.prog.removeprefix('python -m ')}: {error}")
         return 2
 
 
@@ -124,7 +120,7 @@ def cpu_engine(target: str = "target", family: str = "code") -> LocalEngine:
     import hsd_viz
 
     engine = hsd_viz.load_engine(target=target, family=family, device="cpu", threads=1)
-    engine.wait_ready(say)
+    engine.wait_ready(print_line)
     return engine
 
 

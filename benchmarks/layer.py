@@ -20,8 +20,9 @@ from statistics import median
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
+from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, write
 from hsd_viz.machine import describe
+from hsd_viz.terminal import print_line
 from hsd_viz.trace import Finished, Started
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def measure(
             row = {"over_calls": outside / run["inside"], "us": outside / 1e3 / len(run["ids"])}
             row |= {"rounds": run["trace"].metrics()["target_forwards"], "tokens": len(run["ids"])}
             runs[case].append(row)
-        say(f"a timed call costs {cost:.0f} ns")
+        print_line(f"a timed call costs {cost:.0f} ns")
     plain_cases = list(product(TEMPERATURES, (True, False)))
     for prompt, (t, record) in interleave(prompts, plain_cases, repeats):
         run = decode(

@@ -24,11 +24,12 @@ from statistics import median
 from typing import Any
 
 from benchmarks.gguf_files import DTYPES, write_gguf
-from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
+from benchmarks.harness import arguments, command, cpu_engine, prompts_of, write
 from hsd_viz.machine import describe, free_port
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
+from hsd_viz.terminal import print_line
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 SPECULATION = ("none", "ngram-simple", "ngram-mod")
@@ -223,7 +224,7 @@ def decodes(engine: Any, files: dict[str, Path], options: Any) -> list[dict]:
                 opened = server(options.bin, path, speculation)
                 theirs[f"llama.cpp {kind} {speculation}"] = servers.enter_context(opened)
         for number, ids in enumerate(texts * options.repeats):
-            say(f"decode {number + 1} of {len(texts) * options.repeats}")
+            print_line(f"decode {number + 1} of {len(texts) * options.repeats}")
             for stack in STACKS:
                 before = time.process_time()
                 trace = engine.run(ids, stack, max_new_tokens=options.tokens, temperature=0.0)

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import arguments, command, cpu_engine, prompts_of, resumed, say, write
+from benchmarks.harness import arguments, command, cpu_engine, prompts_of, resumed, write
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.machine import describe
 from hsd_viz.results.bootstrap import estimate, resample
+from hsd_viz.terminal import print_line
 from hsd_viz.trace import Trace
 
 STACKS = ("nano:4 > target", "nano:8 > target", "small:8 > target", "nano:4 > small:8 > target")
@@ -171,7 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         engine = cpu_engine()
         report = {"format": FORMAT, "machine": describe(1), "settings": settings}
         for k, prompt in enumerate(prompts):
-            say(f"prompt {k + 1} of {len(prompts)}")
+            print_line(f"prompt {k + 1} of {len(prompts)}")
             ids = engine.tokenizer.encode(prompt.text)[-options.context :]
             for stack in STACKS:
                 for temperature in TEMPERATURES:

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import arguments, command, numbers, say, write
+from benchmarks.harness import arguments, command, numbers, write
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.machine import describe
-from hsd_viz.terminal import Status, ignore_status
+from hsd_viz.terminal import Status, ignore_status, print_line
 
 LOOKUPS = 20_000
 #: Tokens of text per lookup.
@@ -214,7 +214,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         report = measure_scale(
-            [round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], say
+            [round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], print_line
         )
         for row in report["sizes"]:
             look = row["lookup_us"]["again"]

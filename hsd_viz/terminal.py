@@ -28,10 +28,20 @@ def status(text: str = "") -> None:
         sys.stderr.flush()
 
 
-def say(text: str) -> None:
-    """Print a one-line message to stderr, below any :func:`status`."""
+def show_share(done: int, total: int, text: str) -> None:
+    """Show the finished share as :func:`status`, as in ``counting 40%``."""
+    status(f"{text} {done / total:.0%}")
+
+
+def print_line(text: str) -> None:
+    """Print a line to stderr, below any :func:`status`."""
     status()
-    print(f"hsd-viz: {' '.join(text.split())}", file=sys.stderr)
+    print(text, file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """Print a one-line message of hsd-viz to stderr."""
+    print_line(f"hsd-viz: {' '.join(text.split())}")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from hsd_viz.cli import Parser
 from hsd_viz.cli.functions_as_commands import add_commands
 from hsd_viz.errors import INTERRUPTED
 from hsd_viz.settings.declare import CliOption, Setting
-from hsd_viz.terminal import status
+from hsd_viz.terminal import print_line, show_share, status
 from training.recipe import STAGES, ProfileName
 
 Threads = A[int | None, Setting("CPU threads", CliOption("N"))]
@@ -144,10 +144,7 @@ def databases(
     """Build the databases of the ladder."""
     from training.databases import rebuild_databases
 
-    def show(done: int, total: int, activity: str) -> None:
-        status(f"{activity} {done / total:.0%}")
-
-    return rebuild_databases(out, weights=weights, data=data, only=only, progress=show)
+    return rebuild_databases(out, weights=weights, data=data, only=only, progress=show_share)
 
 
 def rebuild(
@@ -170,10 +167,7 @@ def rebuild(
             rows.append(f"{part:<13} {state:<8} {text}")
         return rows
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    return rebuild.rebuild(parts, trained, progress=status, say=say)
+    return rebuild.rebuild(parts, trained, progress=status, say=print_line)
 
 
 COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases, "rebuild": rebuild}

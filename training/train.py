@@ -10,7 +10,6 @@ from its last checkpoint; the resumed run repeats the losses of an uninterrupted
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -22,7 +21,7 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from hsd_viz.disk import write_whole
-from hsd_viz.terminal import Status
+from hsd_viz.terminal import Status, print_line
 from training import data as text
 from training.learner import Learner, Teacher
 from training.model import build, export
@@ -225,11 +224,6 @@ def _losses_of(learner: Learner, loss: float) -> str:
     return f"{learner.name} {loss:.3f} (held-out {heldout})"
 
 
-def to_stderr(line: str) -> None:
-    """Print a line of progress."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def trained_target(out: Path, profile: TrainingProfile) -> Qwen3ForCausalLM:
     """Return the target of a training folder: the better of its last and its averaged weights.
 
@@ -259,7 +253,7 @@ def train_ladder(
     minutes: float | None = None,
     steps: Mapping[str, int] | None = None,
     tokenizer: Path | None = None,
-    progress: Status = to_stderr,
+    progress: Status = print_line,
     stop_at: int | None = None,
 ) -> Path:
     """Train the ladder and write Hugging Face checkpoints into ``out/weights``; return that folder.

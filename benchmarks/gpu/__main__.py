@@ -9,7 +9,8 @@ from pathlib import Path
 
 from benchmarks.gpu.parts import ScriptReport, check_files, supervise, work_off
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
-from benchmarks.harness import arguments, command, say
+from benchmarks.harness import arguments, command
+from hsd_viz.terminal import print_line
 
 #: Where the CPU takes the place of a GPU: one thread, no helpers that each import torch, and
 #: kernels without vectors, which the compiler has done in a third of the time. Commands and workers
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         print(summary(data))
         for line in check_files(args.out):
-            say(line)
+            print_line(line)
         return 1 if data["failed"] else 0
 
     return command(parser, argv, work)

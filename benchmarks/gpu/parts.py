@@ -22,9 +22,9 @@ from typing import Any
 
 import psutil
 
-from benchmarks.harness import say
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
+from hsd_viz.terminal import print_line
 
 MAX_FILES = 8
 MAX_BYTES = 16 << 20
@@ -123,7 +123,7 @@ def work_off(parts: Sequence[ScriptPart], report: ScriptReport) -> None:
         data["running"] = None
         report.write(data)
         result = data["failed"].get(part.name, "done")
-        say(f"{part.name}: {result} ({seconds} s, {processor} s of processor time)")
+        print_line(f"{part.name}: {result} ({seconds} s, {processor} s of processor time)")
         if part.name in data["failed"]:
             # An error of the device may outlive the part.
             sys.exit(3)

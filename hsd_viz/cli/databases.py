@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_KEY_LENGTH, Range
 from hsd_viz.stack import TARGET
-from hsd_viz.terminal import status
+from hsd_viz.terminal import show_share, status
 
 _NEW_TOKENS = defaults()["max_new_tokens"]
 
@@ -155,7 +155,7 @@ def build(
                 out,
                 pruning=pruning,
                 longest=max_key_length,
-                progress=_show_share,
+                progress=show_share,
             )
         else:
             paths = databases.build_model(
@@ -164,14 +164,10 @@ def build(
                 out,
                 pruning=pruning,
                 longest=max_key_length,
-                progress=_show_share,
+                progress=show_share,
                 max_new_tokens=max_new_tokens or _NEW_TOKENS,
                 stack=stack or TARGET,
             )
     finally:
         status()
     print_paths(*paths)
-
-
-def _show_share(done: int, total: int, task: str) -> None:
-    status(f"{task} {done / total:.0%}")

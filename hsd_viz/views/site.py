@@ -92,7 +92,7 @@ def sections() -> list[tuple[str, str, list[Page]]]:
 
 def build(
     out: Path,
-    say: Status = ignore_status,
+    progress: Status = ignore_status,
     families: Sequence[str | Family] = (),
 ) -> int:
     """Write the site to a folder, which is created or replaced, and return its size in bytes.
@@ -123,11 +123,11 @@ def build(
         for title, _, pages in chapters:
             for page in pages:
                 if page.content is not None:
-                    say(f"{title}: {page.title}")
+                    progress(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
         editions.write(draft / "lessons", "student")
-        offers = _write_families(draft, asked, say)
-        _write_explorer(draft, say, article=True, offers=offers)
+        offers = _write_families(draft, asked, progress)
+        _write_explorer(draft, progress, article=True, offers=offers)
         index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)
         write_whole(draft / "index.html", index)
         write_whole(draft / MARK, "")
@@ -137,34 +137,36 @@ def build(
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 
-def build_explorer(out: Path, say: Status = ignore_status) -> None:
+def build_explorer(out: Path, progress: Status = ignore_status) -> None:
     """Write only the explorer, with the runtime that decodes in a tab, to an empty folder."""
-    _write_explorer(out, say, article=False, offers=[])
+    _write_explorer(out, progress, article=False, offers=[])
     shutil.copyfile(out / "explore.html", out / "index.html")
 
 
-def _write_families(out: Path, families: Sequence[Family], say: Status) -> list[dict[str, Any]]:
+def _write_families(
+    out: Path, families: Sequence[Family], progress: Status
+) -> list[dict[str, Any]]:
     """Write the files of each family; return the names, titles and sizes of the families."""
     offers = []
     for family in families:
-        say(f"Runtime: {family.name}")
+        progress(f"Runtime: {family.name}")
         size = write_family(family, out / "runtime" / family.name)
         offers.append({"family": family.name, "title": family.title, "bytes": size})
     return offers
 
 
 def _write_explorer(
-    out: Path, say: Status, article: bool, offers: Sequence[dict[str, Any]]
+    out: Path, progress: Status, article: bool, offers: Sequence[dict[str, Any]]
 ) -> None:
     """Write the explorer, its runtime and its recordings; with ``article``, link to the article."""
-    say("Runtime: models, databases")
+    progress("Runtime: models, databases")
     (out / "runtime").mkdir(parents=True, exist_ok=True)
     for name in _SCRIPTS:
         shutil.copyfile(STATIC / name, out / name)
     for name, path in tab.files().items():
         shutil.copyfile(path, out / "runtime" / name)
     write_whole(out / "runtime" / "manifest.json", json.dumps(tab.manifest()))
-    say("Explorer: recordings")
+    progress("Explorer: recordings")
     runs = {
         name: run_data.snapshot(load(), f"recordings/{name}")
         for name, load in recorded_runs().items()
