@@ -11,13 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 
+from benchmarks.harness import arguments, command
+from hsd_viz.disk import write_whole
 from hsd_viz.drafting.costs import CPU_MARGINAL
 from hsd_viz.engine.forwards import DRAFT_WIDTHS, FORMAT, REPEATS, round_costs
 from hsd_viz.engine.local import load_engine
@@ -60,14 +62,16 @@ def as_text(table: dict[str, Any]) -> str:
     return text + "\n"
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Time the models and write the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
+    parser = arguments("costs", __doc__, turns=5)
     parser.add_argument("--family", choices=FAMILIES, default=CODE.name)
     parser.add_argument("--dtype", nargs="+", default=["float32", "int8"])
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="default: the family's own table")
-    args = parser.parse_args(argv)
+    return command(parser, argv, _write_table)
+
+
+def _write_table(args: argparse.Namespace) -> None:
+    """Write the table of a family: to ``--json``, or else its own."""
     family = FAMILIES[args.family]
     path = args.json or family.costs
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -85,8 +89,7 @@ def main(argv: list[str] | None = None) -> int:
         "models": {name: curves_kept.get(name, {}) | new for name, new in measured.items()},
         "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL},
     }
-    path.write_text(as_text(table), encoding="utf-8")
-    return 0
+    write_whole(path, as_text(table))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.harness import arguments, command
 from benchmarks.prediction_figure import figure
 from benchmarks.prediction_fit import fit
 from benchmarks.published import (
@@ -33,6 +34,7 @@ from benchmarks.published import (
     at_full_load,
 )
 from benchmarks.published_figures import FITTED, HELD_ASIDE, HELD_SPEED_UPS, SPEED_UPS
+from hsd_viz.disk import write_whole
 from hsd_viz.figures import prediction
 from hsd_viz.measure.predict.api import predict
 
@@ -128,11 +130,9 @@ def _distance(ratios: Sequence[float]) -> str:
     return f"median {median(errors):.1%}, worst {max(errors):.1%}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        "python -m benchmarks.prediction", description=(__doc__ or "").split("\n\n")[0]
-    )
-    parser.add_argument("--json", type=Path)
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the errors of the predictions, or what the options ask for."""
+    parser = arguments("prediction", __doc__)
     parser.add_argument("--html", type=Path)
     parser.add_argument("--image", type=Path, help="a PNG or SVG, with kaleido")
     parser.add_argument(
@@ -145,24 +145,27 @@ def main() -> int:
         nargs="*",
         help="reports of `hsd-viz plan --measure` (default: docs/bench)",
     )
-    options = parser.parse_args()
+    return command(parser, argv, _work)
+
+
+def _work(options: argparse.Namespace) -> None:
+    """Print and write what the options ask for."""
     if options.own is not None:
         print(*own(options.own or sorted(DATA.glob("plan-*.json"))), sep="\n")
-        return 0
+        return
     if options.fit:
         fit()
-        return 0
+        return
     data = report()
     _print(data)
     if options.json:
-        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        write_whole(options.json, json.dumps(data, indent=1) + "\n")
     if options.html:
         options.html.write_text(figure(data).to_html(include_plotlyjs=True), encoding="utf-8")
     if options.answer:
         _draw_an_answer(options.answer)
     if options.image:
         figure(data).write_image(options.image, width=1100, height=520)
-    return 0
 
 
 def _print(data: dict[str, Any]) -> None:
