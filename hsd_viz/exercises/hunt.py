@@ -16,7 +16,7 @@ from hsd_viz.exercises.check import TEXTS, edited
 from hsd_viz.exercises.editions import Program
 from hsd_viz.measure.audit import enumeration
 
-Text = tuple[int, ...]
+Text = enumeration.Text
 Row = list[Fraction]
 Model = Callable[[Text], Row]
 Choose = Callable[[Sequence[Fraction]], int]
@@ -80,15 +80,7 @@ def law(
 
 def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
     """Return the distribution of plain decoding: of the target alone."""
-    shares: dict[Text, Fraction] = {(): Fraction(1)}
-    for _ in range(length):
-        longer: dict[Text, Fraction] = {}
-        for text, weight in shares.items():
-            for token, probability in enumerate(target(text)):
-                if probability:
-                    longer[*text, token] = weight * probability
-        shares = longer
-    return shares
+    return enumeration.plain_law(target, lambda text: len(text) == length)
 
 
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:

@@ -9,13 +9,17 @@ sums (numpy's ``searchsorted`` included) run unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from hsd_viz.errors import UserError
 
 T = TypeVar("T")
+#: A probability.
+P = TypeVar("P", int, float, Fraction)
+#: The tokens of a text.
+Text = tuple[int, ...]
 #: Maximum number of runs of an enumeration.
 MAX_RUNS = 1_000_000
 
@@ -108,6 +112,33 @@ def law(program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS) -> 
     for result, weight in outcomes(program, max_runs):
         probabilities[result] = probabilities.get(result, 0) + weight
     return probabilities
+
+
+def plain_law(
+    row: Callable[[Text], Iterable[P]],
+    ended: Callable[[Text], bool],
+    *,
+    impossible: bool = False,
+) -> dict[Text, P]:
+    """Return the distribution of plain decoding.
+
+    Args:
+        row: returns the probabilities of the next token after a text.
+        ended: whether a text is complete.
+        impossible: whether texts with the probability 0 are included.
+    """
+    weights: dict[Text, P] = {}
+
+    def extend(text: Text, weight: Any) -> None:
+        if ended(text):
+            weights[text] = weight
+            return
+        for token, probability in enumerate(row(text)):
+            if probability or impossible:
+                extend((*text, token), weight * probability)
+
+    extend((), 1)
+    return weights
 
 
 class Chance:

@@ -11,7 +11,7 @@ True
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.errors import UserError
-from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, law
+from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, Text, law, plain_law
 from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -195,7 +195,7 @@ def exact(
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
         actual = law(partial(_output, decode, toy), max_runs)
         outputs += len(actual)
-        true = dict(_true_law(toy, ()))
+        true = _true_law(toy)
         if malformed := [list(text) for text in actual.keys() - true.keys()]:
             form = f"{new_tokens} tokens below {vocabulary}, or fewer and an end token last"
             return ExactAudit(
@@ -247,15 +247,16 @@ def make_toy(
     )
 
 
-def _true_law(
-    toy: Task, text: tuple[int, ...], weight: float = 1.0
-) -> Iterator[tuple[tuple[int, ...], float]]:
-    whole = (*toy.prompt, *text)
-    if text and toy.ended(whole):
-        yield text, weight
-        return
-    for token, p in enumerate(toy.row(-1, whole)):
-        yield from _true_law(toy, (*text, token), weight * float(p))
+def _true_law(toy: Task) -> dict[Text, float]:
+    """Return the distribution of the outputs of the target, with those that never occur."""
+
+    def row(text: Text) -> list[float]:
+        return toy.row(-1, (*toy.prompt, *text)).tolist()
+
+    def ended(text: Text) -> bool:
+        return bool(text) and toy.ended((*toy.prompt, *text))
+
+    return plain_law(row, ended, impossible=True)
 
 
 def _first_wrong(

@@ -6,14 +6,12 @@ the smallest bias is exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from hsd_viz.measure.audit.enumeration import EnumeratedChoices
+from hsd_viz.measure.audit.enumeration import EnumeratedChoices, Text, plain_law
 
 Row = tuple[Fraction, ...]
-Text = tuple[int, ...]
 
 
 def _rows(*tenths: tuple[int, ...]) -> tuple[Row, ...]:
@@ -90,17 +88,15 @@ def true_law(lengths: tuple[int, ...]) -> dict[Text, Fraction]:
     for length in lengths:
         longer: dict[Text, Fraction] = {}
         for before, weight in whole.items():
-            for text, probability in _texts(START, length):
+            for text, probability in _law_of_request(length).items():
                 longer[before + text] = weight * probability
         whole = longer
     return whole
 
 
-def _texts(last: int, left: int) -> Iterator[tuple[Text, Fraction]]:
-    """Yield the texts of ``left`` tokens after the token ``last``, with their probabilities."""
-    if not left:
-        yield (), Fraction(1)
-        return
-    for token, probability in enumerate(TARGET[last]):
-        for rest, weight in _texts(token, left - 1):
-            yield (token, *rest), probability * weight
+def _law_of_request(length: int) -> dict[Text, Fraction]:
+    """Return the target's distribution of the texts of ``length`` tokens."""
+    return plain_law(
+        row=lambda text: TARGET[text[-1] if text else START],
+        ended=lambda text: len(text) == length,
+    )
