@@ -192,8 +192,6 @@ def _determined(evidence: _Evidence, whole: float) -> Diagnosis:
         findings=signs,
         verdict=(
             f"{'predicted: ' if evidence.is_modelled else ''}{_whether_it_pays(speedup)}: "
-            f"{as_text(speedup, '{:.2f}')} times as fast as plain decoding; "
-            f"{'predicted: ' if modelled else ''}{_whether_it_pays(speedup)}: "
             f"{speedup.as_text('{:.2f}')} times as fast as plain decoding; "
             f"what limits it most: {limits}"
         ),
