@@ -215,8 +215,8 @@ def shares_table(
         rows.append([name_of(cause), f"{share:.0%}", *times])
     drafted = f"{seen.drafted:.1f}" if seen.drafted_known else "not reported"
     note = (
-        f"tokens per forward pass {as_text(length, '{:.2f}')}, drafted {drafted}, "
-        f"speed-up {as_text(speedup, '{:.2f}')}"
+        f"tokens per forward pass {length.as_text('{:.2f}')}, drafted {drafted}, "
+        f"speed-up {speedup.as_text('{:.2f}')}"
     )
     if seen.without_draft:
         note += f", {seen.without_draft:.0%} of the forward passes without a draft"
@@ -312,8 +312,8 @@ def batches_table(batches: Sequence[BatchGain]) -> Table | None:
         rows.append(
             [
                 batch.requests,
-                as_text(batch.tokens_per_second, "{:.1f}"),
-                as_text(batch.speedup, "{:.2f}"),
+                batch.tokens_per_second.as_text("{:.1f}"),
+                batch.speedup.as_text("{:.2f}"),
                 counted(batch.lines, "line") if batch.lines else "hardware model",
             ]
         )
