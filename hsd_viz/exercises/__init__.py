@@ -15,12 +15,14 @@ from hsd_viz.exercises.check import CheckResult as CheckResult
 from hsd_viz.exercises.check import Exercise as Exercise
 from hsd_viz.exercises.check import check as check
 from hsd_viz.exercises.data import cost_curve as cost_curve
+from hsd_viz.exercises.data import drafter_name as drafter_name
 from hsd_viz.exercises.data import drafts_of as drafts_of
 from hsd_viz.exercises.data import greedy_rounds as greedy_rounds
 from hsd_viz.exercises.data import lab_log as lab_log
 from hsd_viz.exercises.data import measured as measured
 from hsd_viz.exercises.data import quiz as quiz
 from hsd_viz.exercises.data import tokens_by_round as tokens_by_round
+from hsd_viz.exercises.data import visible as visible
 from hsd_viz.exercises.hunt import law as law
 from hsd_viz.exercises.hunt import mutants as mutants
 from hsd_viz.exercises.hunt import plain_law as plain_law

@@ -195,12 +195,14 @@ def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Submis
     """Return the functions of a program with one edit each, by the name of the edit; ``fault N``
     is that of a fault.
     """
-    functions = {}
-    for old, new, name in edits:
-        if name.startswith("fault "):
-            name = FAULTS[int(name.removeprefix("fault "))]
-        functions[name] = _defined(program, old, new)
-    return functions
+    return {name_of(name): _defined(program, old, new) for old, new, name in edits}
+
+
+def name_of(name: str) -> str:
+    """Return the name of a mistake; ``fault N`` is that of a fault."""
+    if name.startswith("fault "):
+        return FAULTS[int(name.removeprefix("fault "))]
+    return name
 
 
 def _defined(program: Program, old: str, new: str) -> Submission:

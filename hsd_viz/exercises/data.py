@@ -1,6 +1,7 @@
 """The data of the exercises: bundled recordings, the shipped cost curve, logs and quizzes."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -11,7 +12,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.engine.recordings import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
-from hsd_viz.text import escape
+from hsd_viz.text import counted, escape
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 
 TokenOrDraft = TypeVar("TokenOrDraft", TokenRow, DraftRow)
@@ -159,6 +160,28 @@ def acceptance_tests() -> tuple[tuple[str, DraftRow], ...]:
             if None not in (row.u, row.p, row.q) and row.verdict in ("accepted", "rejected"):
                 tests.append((trace.stack, row))
     return tuple(tests)
+
+
+def visible(text: str) -> str:
+    """Return the text of a token with its blanks as marks, as the views write it; an indentation is
+    one mark.
+    """
+    return re.sub("␣+", "␣", text.replace(" ", "␣")).replace("\t", "⇥").replace("\n", "↵")
+
+
+#: What the game and the lessons call the stacks without a draft model.
+_DRAFTERS = {TARGET: "Plain", "suffix": "Copying", "db": "Databases"}
+
+
+def drafter_name(stack: str) -> str:
+    """Return what the lessons call a stack of one drafter: ``nano:2 > target`` is nano, 2
+    tokens.
+    """
+    source = stack.removesuffix(f" > {TARGET}")
+    name, _, lookahead = source.partition(":")
+    if not lookahead:
+        return _DRAFTERS.get(name, name)
+    return f"{name}, {counted(int(lookahead), 'token')}"
 
 
 def texts() -> Iterator[tuple[Trace, list[int], int]]:

@@ -1,4 +1,6 @@
-"""Charts of the lessons: lines named at their ends, bars with intervals, a map of speeds."""
+"""Charts of the lessons: lines named at their ends, bars of probabilities, bars with intervals, a
+map of speeds. Each may have a handle: :func:`with_slider`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,32 @@ import plotly.graph_objects as go
 
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, between, finish, plain
-from hsd_viz.figures.palette import KINDS
+from hsd_viz.figures.palette import HUES, pale
 from hsd_viz.results.kinds import StackKind, kind_of
 
-#: Colours of lines, in their order.
-_COLOURS = [INK.accent, KINDS["models"].light, KINDS["database"].light, INK.muted]
+#: Colours of lines that are not those of a source, and their marks, in their order.
+_COLOURS = [INK.accent, INK.text, INK.muted]
+_MARKS = ["circle", "square", "diamond"]
+#: Colours of sources by their names.
+_SOURCES = {hue.label: hue.light for hue in HUES.values()}
+#: Colours of the parts of a probability, as on the dart board: what is accepted has the colour of
+#: the draft model, what is drawn after a rejection is grey.
+_PARTS = {
+    "accepted": HUES["nano"].light,
+    "residual": pale(INK.muted),
+    "drawn by the target": pale(INK.text),
+}
 #: Pixels of a plot, of a character of a name, and between two names.
 _HEIGHT = 300
 _CHARACTER = 7
 _NAME = 17
+#: Pixels of a slider below a plot.
+_SLIDER = 92
+#: Half the width of a bar of a probability, and of the outline around it.
+_HALF_BAR = 0.32
+_HALF_OUTLINE = 0.38
+#: What differs between the places of a slider.
+_MOVED = ("x", "y", "z", "zmin", "zmax", "customdata")
 
 Line = Mapping[float, float]
 
@@ -47,21 +66,27 @@ def lines(
     figure = go.Figure()
     highest = 0.0
     for k, (name, line) in enumerate(series.items()):
-        colour = INK.muted if name in dashed else _COLOURS[k % len(_COLOURS)]
+        colour = _SOURCES.get(name, _COLOURS[k % len(_COLOURS)])
+        if name in dashed:
+            colour = INK.muted
         figure.add_scatter(
             name=name,
             x=list(line),
             y=list(line.values()),
             mode="lines" if name in dashed else "lines+markers",
             line={"color": colour, "dash": "dash" if name in dashed else "solid", "width": 2.5},
-            marker={"size": 7},
+            marker={"size": 7, "symbol": _MARKS[k % len(_MARKS)]},
             showlegend=False,
         )
         highest = max(highest, *line.values())
     _name_ends(figure, 1.06 * highest)
     longest = max(map(len, series))
     figure.update_layout(margin_r=_CHARACTER * longest + 20, meta={"least": MIN_WIDTH})
-    figure.update_xaxes(title_text=x, showgrid=False)
+    places = [place for line in series.values() for place in line]
+    # What is written beside the ends needs no room on the axis: it is in the margin.
+    beside = 0.03 * (max(places) - min(places))
+    reach = [min(places) - beside, max(places) + beside]
+    figure.update_xaxes(title_text=x, showgrid=False, range=reach)
     figure.update_yaxes(title_text=y, range=[0, 1.06 * highest])
     return finish(figure, title, text=text, note=note, height=_HEIGHT)
 
@@ -145,8 +170,6 @@ def break_even(
     logarithms = np.log2(np.asarray(speeds))
     end = float(np.abs(logarithms).max())
     ticks = [0.25, 0.5, 1, 2, 4]
-    slower = KINDS["models"].light
-    faster = KINDS["database"].light
     figure = go.Figure()
     figure.add_heatmap(
         x=list(places),
@@ -154,7 +177,7 @@ def break_even(
         z=logarithms.tolist(),
         zmin=-end,
         zmax=end,
-        colorscale=[[0, slower], [0.5, INK.page], [1, faster]],
+        colorscale=[[0, INK.loss], [0.5, INK.page], [1, INK.accent]],
         colorbar={
             "tickvals": np.log2(ticks).tolist(),
             "ticktext": [f"{tick:g} ×" for tick in ticks],
@@ -186,3 +209,99 @@ def break_even(
     figure.update_xaxes(title_text=x, range=[min(places), max(places)])
     figure.update_yaxes(title_text=y, range=[min(rows) - 0.5, max(rows) + 0.5])
     return finish(figure, title, height=_HEIGHT)
+
+
+def probabilities(
+    tokens: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    outline: Mapping[str, Sequence[float]],
+    title: str,
+    *,
+    words: str = "",
+    highest: float | None = None,
+    note: str = "",
+) -> Figure:
+    """Return stacked bars of the probability of each token, with dashed outlines of another one.
+
+    Args:
+        tokens: the labels of the bars.
+        parts: the parts of each bar by their names, from below.
+        outline: the name of the outlines, and their heights.
+        title: what the bars show.
+        words: the sentence above the bars.
+        highest: the end of the axis; by default that of the highest bar or outline.
+        note: where it comes from.
+    """
+    places = list(range(len(tokens)))
+    figure = go.Figure()
+    for name, heights in parts.items():
+        figure.add_bar(
+            name=name,
+            x=places,
+            y=list(map(float, heights)),
+            width=2 * _HALF_BAR,
+            marker={"color": _PARTS.get(name, INK.loss)},
+            hovertemplate="%{y:.3f}",
+        )
+    [(name, heights)] = outline.items()
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for place, height in zip(places, heights, strict=True):
+        left, right = place - _HALF_OUTLINE, place + _HALF_OUTLINE
+        xs += [left, left, right, right, None]
+        ys += [0.0, float(height), float(height), 0.0, None]
+    line = {"color": INK.text, "width": 1.5, "dash": "dash"}
+    figure.add_scatter(name=name, x=xs, y=ys, mode="lines", line=line, hoverinfo="skip")
+    if words:
+        figure.add_annotation(
+            text=plain(words), x=0, y=1, xref="paper", yref="paper", yanchor="bottom"
+        )
+    sums = [sum(map(float, column)) for column in zip(*parts.values(), strict=True)]
+    top = highest or max(*sums, *map(float, heights))
+    figure.update_layout(barmode="stack", meta={"least": MIN_WIDTH})
+    figure.update_xaxes(tickvals=places, ticktext=list(map(plain, tokens)), showgrid=False)
+    figure.update_yaxes(title_text="probability", range=[0, 1.05 * top])
+    return finish(figure, title, note=note, height=_HEIGHT)
+
+
+def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
+    """Return one of several figures with a slider that shows the others.
+
+    Args:
+        figures: figures of the same form, by their places on the slider.
+        name: what the slider changes.
+        opens: the place at which it is.
+    """
+    steps = []
+    for place, figure in figures.items():
+        moved: dict[str, list] = {}
+        for trace in figure.data:
+            values = trace.to_plotly_json()
+            for key in _MOVED:
+                moved.setdefault(key, []).append(values.get(key))
+        moved = {key: values for key, values in moved.items() if values != [None] * len(values)}
+        layout = {"annotations": [note.to_plotly_json() for note in figure.layout.annotations]}
+        steps.append({"label": place, "method": "update", "args": [moved, layout]})
+    slider = {
+        "steps": steps,
+        "active": list(figures).index(opens),
+        "currentvalue": {"prefix": f"{name}: ", "font": {"size": 13, "color": INK.text}},
+        "pad": {"t": 52, "l": 0, "r": 0},
+        "len": 1,
+        "x": 0,
+        "bgcolor": INK.accent,
+        "activebgcolor": INK.text,
+        "borderwidth": 0,
+        "tickcolor": INK.muted,
+        "ticklen": 4,
+        "font": {"size": 11, "color": INK.muted},
+    }
+    shown = Figure(figures[opens])
+    highest = max(figure.layout.yaxis.range[1] for figure in figures.values())
+    lowest = min(figure.layout.yaxis.range[0] for figure in figures.values())
+    shown.update_yaxes(range=[lowest, highest])
+    return shown.update_layout(
+        sliders=[slider],
+        height=shown.layout.height + _SLIDER,
+        margin_b=shown.layout.margin.b + _SLIDER,
+    )

@@ -19,6 +19,7 @@ from typing import Any
 
 from hsd_viz.disk import write_inside
 from hsd_viz.exercises import CheckResult, Exercise, editions
+from hsd_viz.exercises.completion import Completion, completion_of
 from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.exercises.prediction import Prediction
@@ -33,10 +34,14 @@ from hsd_viz.views.view import Chart
 #: Height of a figure on a slide in pixels, so that the text and outputs of its section fit on 720
 #: pixels as well.
 _SLIDE_FIGURE = 310
+#: How many values are asked for below a line to choose.
+_FIELDS_BELOW_A_CHOICE = 2
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 _SCRIPT = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
 #: Beginnings of the text of a section.
 _BEGINNINGS = ("#", "**What to take home")
+#: The heading of a section that a page folds at its end.
+_APPENDIX = "## Appendix: "
 #: Matches a fact of the opening: its name, and its text up to the next fact.
 _FACT = re.compile(r"\*\*(\w+)\.\*\* (.*?)(?=\s\*\*\w+\.\*\*|\Z)", re.S)
 
@@ -44,15 +49,11 @@ _FACT = re.compile(r"\*\*(\w+)\.\*\* (.*?)(?=\s\*\*\w+\.\*\*|\Z)", re.S)
 class LessonWriter:
     """Writes the HTML of cells.
 
-    Args:
-        notebook: the name of the notebook file beside the page; "": none.
-
     Attributes:
         parts: the views to draw in the HTML.
-        notebook: the name of the notebook file.
     """
 
-    def __init__(self, notebook: str = "") -> None:
+    def __init__(self) -> None:
         from markdown_it import MarkdownIt
 
         # HTML is allowed, because the masters are part of the package.
@@ -60,7 +61,6 @@ class LessonWriter:
         self.markdown = parser.render
         self.phrase = parser.renderInline
         self.parts: list[Any] = []
-        self.notebook = notebook
 
     def shown(self, step: CellOutput) -> str:
         """Return the output and the value of a cell."""
@@ -70,7 +70,7 @@ class LessonWriter:
     def value(self, value: Any) -> str:
         """Return the HTML of a cell's value; "" for a value that a page cannot show."""
         if isinstance(value, CheckResult):
-            return tries(value.exercise, self.notebook)
+            return tries(value.exercise)
         if isinstance(value, Quiz):
             return _html("quiz", [_question(question) for question in value])
         if isinstance(value, Exported) or _is_figure(value):
@@ -147,14 +147,37 @@ def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
     return [(case.description, case.expected) for case in cases] if exact else []
 
 
-def tries(exercise: Exercise, notebook: str = "") -> str:
-    """Return an exercise as fields that check a typed value without a script, with a link to its
-    notebook and its hints.
+def tries(exercise: Exercise) -> str:
+    """Return an exercise as a reader of a page solves it: a line to choose, and fields that check a
+    typed value without a script.
     """
+    completion = choice_of(exercise)
     fields = fields_of(exercise)
+    if completion:
+        fields = fields[:_FIELDS_BELOW_A_CHOICE]
     cases = [(call, _pattern(expected)) for call, expected in fields]
     form = _form([expected for _, expected in fields])
-    return _html("tries", cases, form, exercise.hints, notebook)
+    answers = _answers(completion, exercise) if completion else []
+    return _html("tries", completion, answers, cases, form, exercise.hints)
+
+
+def choice_of(exercise: Exercise) -> Completion | None:
+    """Return the line to choose; values are enough for a puzzle, whose function is one line."""
+    if exercise.number.startswith("P") and fields_of(exercise):
+        return None
+    return completion_of(exercise.number)
+
+
+def _answers(completion: Completion, exercise: Exercise) -> list[dict[str, Any]]:
+    """Return the lines to choose from, with what is said of each: of the right one the last hint,
+    which is its reason.
+    """
+    answers = []
+    for choice in completion.choices:
+        feedback = f"No: {choice.mistake}." if choice.mistake else f"Yes. {exercise.hints[-1]}"
+        correct = not choice.mistake
+        answers.append({"answer": choice.line, "correct": correct, "feedback": feedback})
+    return answers
 
 
 def _form(values: Sequence[Any]) -> str:
@@ -232,14 +255,27 @@ def page(
         slides: the file of the deck, linked, too.
         runner: runs the lesson.
     """
-    writer = LessonWriter(path.stem if others else "")
+    writer = LessonWriter()
     steps = [step for step in (runner or run)(path) if step.text != editions.COLAB]
     opening, *sections = _sections(steps)
-    written = [_opening(writer, opening[0], _exercises(steps))]
-    for section in (opening[1:], *sections):
-        written.append(_section(writer, section, tour=not others))
+    title, facts, text = _opening(writer, opening[0])
+    exercises = sum(isinstance(step.value, CheckResult) for step in steps)
+    written = [_html("opening", title, facts, exercises), text]
+    written.append(_section(writer, opening[1:], tour=not others))
+    last = []
+    for section in sections:
+        heading, _, rest = section[0].text.partition("\n")
+        if heading.startswith(_APPENDIX):
+            section[0] = section[0]._replace(text=rest)
+            content = _section(writer, section, tour=not others)
+            last.append(_html("appendix", heading.removeprefix(_APPENDIX), content))
+        else:
+            written.append(_section(writer, section, tour=not others))
+    about = _html("about", facts, exercises, path.stem if others else "")
+    last.append(_html("appendix", "About this lesson, and its notebook", about))
     links = [(f"{other.stem}.html", title_of(other)) for other in others]
-    body = _html("page", "\n".join(written), title_of(path), links, slides, _SCRIPT)
+    content = "\n".join([*written, *last])
+    body = _html("page", content, title_of(path), links, slides, _SCRIPT)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
@@ -256,26 +292,19 @@ def _sections(steps: Iterable[CellOutput]) -> Iterator[list[CellOutput]]:
     yield section
 
 
-def _exercises(steps: Iterable[CellOutput]) -> list[Exercise]:
-    return [step.value.exercise for step in steps if isinstance(step.value, CheckResult)]
-
-
-def _opening(writer: LessonWriter, step: CellOutput, exercises: Sequence[Exercise]) -> str:
-    """Return the title of a lesson, its goal and what it needs, what can be done on the page, and
-    the text before its first cell.
-    """
+def _opening(writer: LessonWriter, step: CellOutput) -> tuple[str, dict[str, str], str]:
+    """Return the title of a lesson, its facts by name, and the text before its first cell."""
     title, facts, *rest = step.text.split("\n\n", 2)
-    pairs = []
+    words_of_fact = {}
     for name, words in _FACT.findall(facts):
-        pairs.append((name, writer.phrase(" ".join(words.split()))))
-    with_fields = [exercise.number for exercise in exercises if fields_of(exercise)]
-    without = [exercise.number for exercise in exercises if not fields_of(exercise)]
-    opening = _html("opening", title.lstrip("# "), pairs, with_fields, without, writer.notebook)
-    return opening + writer.markdown("\n\n".join(rest))
+        words_of_fact[name] = writer.phrase(" ".join(words.split()))
+    return title.lstrip("# "), words_of_fact, writer.markdown("\n\n".join(rest))
 
 
 def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool) -> str:
     """Return a section; what follows a prediction is folded with its answers."""
+    is_exercise = bool(section) and section[0].text.startswith("## Exercise")
+    section = _without_task(section)
     written = []
     for k, step in enumerate(section):
         if isinstance(step.value, Prediction):
@@ -283,8 +312,27 @@ def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool)
             folded += [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
             written.append(_html("guess", step.value, "\n".join(folded)))
             break
+        if is_exercise and _is_given(step):
+            written.append(_html("task", step.text))
+            continue
         written.append(_cell(writer, step, tour=tour))
     return "\n".join(written)
+
+
+def _without_task(section: Sequence[CellOutput]) -> list[CellOutput]:
+    """Return the cells of a section; of an exercise that is a line to choose without the function
+    to write.
+    """
+    has_choice = any(
+        isinstance(step.value, CheckResult) and choice_of(step.value.exercise) for step in section
+    )
+    return [step for step in section if not (has_choice and editions.UNSOLVED in step.text)]
+
+
+def _is_given(step: CellOutput) -> bool:
+    """Return whether a cell defines a function that its exercise is about."""
+    is_definition = step.kind == "code" and step.text.startswith("def ")
+    return is_definition and editions.UNSOLVED not in step.text
 
 
 def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
@@ -322,6 +370,7 @@ def _slides(writer: LessonWriter, path: Path, runner: Runner) -> Iterator[str]:
     for section in _sections(step for step in runner(path) if step.text != editions.COLAB):
         if not section[0].text.startswith("## Exercise"):
             slide = _slide(writer, section)
+            slide = slide.replace(f"<h2>{_APPENDIX.lstrip('# ')}", "<h2>", 1)
             yield slide.replace("<h2>", f"<h2>{title}", 1)
 
 

@@ -36,7 +36,7 @@ interface Slider {
 const SLIDERS: Slider[] = [
   {
     name: "acceptance",
-    words: "Acceptance by the target",
+    words: "Acceptance α by the target",
     from: 0,
     to: 0.99,
     step: 0.01,
@@ -44,7 +44,7 @@ const SLIDERS: Slider[] = [
   },
   {
     name: "cost",
-    words: "Cost of the draft model per token, in target forward passes",
+    words: "Cost c of a draft token, in target passes",
     from: 0,
     to: 1,
     step: 0.005,
@@ -52,7 +52,7 @@ const SLIDERS: Slider[] = [
   },
   {
     name: "lookahead",
-    words: "Lookahead, tokens",
+    words: "Lookahead γ, tokens",
     from: 1,
     to: MAX_LOOKAHEAD,
     step: 1,
@@ -60,7 +60,7 @@ const SLIDERS: Slider[] = [
   },
   {
     name: "slope",
-    words: "Added cost per verified token, in forward passes",
+    words: "Cost b of a verified token, in target passes",
     from: 0,
     to: 0.5,
     step: 0.01,

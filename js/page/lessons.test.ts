@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { assert, expect, test } from "vitest";
-import { ask, followSwitch, verdictOf } from "./lessons";
+import { ask, countSolved, followSwitch, verdictOf } from "./lessons";
 
 test("an error is counted at the places that are shown", () => {
   assert.equal(verdictOf(1.5, 1.1754, 2), "0.32 too high");
@@ -59,4 +59,25 @@ test("one switch opens and closes the code of all results", () => {
   box.checked = false;
   box.dispatchEvent(new Event("change"));
   assert.deepEqual(opened(), [false, false]);
+});
+
+test("an exercise counts as solved once its right line was chosen", async () => {
+  const root = document.createElement("div");
+  const choices = "<details></details><details data-right></details>";
+  root.innerHTML = `<div class="tries">${choices}</div><div class="tries">${choices}</div>`;
+  const output = document.createElement("output");
+  countSolved(output, root);
+  const [wrong, right] = root.querySelectorAll("details");
+  const opened = (answer: HTMLDetailsElement) => {
+    answer.open = true;
+    answer.dispatchEvent(new Event("toggle"));
+  };
+
+  opened(wrong);
+  assert.equal(output.textContent, "");
+  opened(right);
+  right.open = false;
+  right.dispatchEvent(new Event("toggle"));
+
+  assert.equal(output.textContent, ": 1 solved");
 });

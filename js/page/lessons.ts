@@ -1,5 +1,6 @@
 // What a lesson does: a prediction asks for a number first, then shows the answer and how far the
-// number is from it; a switch shows the code of all results.
+// number is from it; exercises are counted as they are solved; a switch shows the code of all
+// results.
 
 const digitsOf = (guess: HTMLElement) => Number(guess.dataset.digits ?? 0);
 
@@ -69,6 +70,20 @@ export function followSwitch(box: HTMLInputElement, root: ParentNode): void {
   });
 }
 
+/** Count the exercises whose right line is chosen, in the line at the top. */
+export function countSolved(output: HTMLElement, root: ParentNode): void {
+  const right = [...root.querySelectorAll<HTMLDetailsElement>(".tries [data-right]")];
+  const solved = new Set<Element>();
+  for (const answer of right) {
+    answer.addEventListener("toggle", () => {
+      if (answer.open) solved.add(answer);
+      output.textContent = `: ${solved.size} solved`;
+    });
+  }
+}
+
 const box = document.querySelector<HTMLInputElement>("#code");
 if (box) followSwitch(box, document);
+const count = document.querySelector<HTMLElement>(".facts output");
+if (count) countSolved(count, document);
 for (const guess of document.querySelectorAll<HTMLElement>(".guess")) ask(guess);

@@ -6,8 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from hsd_viz.figures.charts import MIN_WIDTH, Figure, in_common_form
-from hsd_viz.figures.lessons import break_even, intervals, lines
+from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, in_common_form
+from hsd_viz.figures.lessons import break_even, intervals, lines, probabilities, with_slider
+from hsd_viz.figures.palette import HUES, pale
 from hsd_viz.figures.theme import dark_of
 
 
@@ -52,6 +53,46 @@ def test_a_map_of_speeds_has_as_much_scale_below_1_as_above():
     assert [note.text for note in figure.layout.annotations] == ["break-even, 1 ×"]
     dark = dark_of(figure)
     assert dark.data[0].colorscale[1][1] != heat.colorscale[1][1]
+
+
+def drawn_probabilities(drafted: float) -> Figure:
+    parts = {"accepted": [min(0.3, drafted), 0.4], "residual": [max(0.0, 0.3 - drafted), 0.3]}
+    outline = {"q": [drafted, 1 - drafted]}
+    words = f"q = {drafted:g}"
+    return probabilities(["a", "b"], parts, outline, "p", words=words, highest=drafted)
+
+
+def test_parts_of_a_probability_have_the_colours_of_the_dart_board():
+    figure = drawn_probabilities(0.5)
+
+    accepted, residual, outline = figure.data
+    assert accepted.marker.color == HUES["nano"].light
+    assert residual.marker.color == pale(INK.muted)
+    assert outline.line.dash == "dash"
+    assert list(outline.y[:4]) == [0.0, 0.5, 0.5, 0.0]
+
+
+def test_a_slider_moves_the_values_and_the_words_and_keeps_the_axis():
+    figures = {"0.1": drawn_probabilities(0.1), "0.5": drawn_probabilities(0.5)}
+
+    figure = with_slider(figures, "q of a", opens="0.5")
+
+    [slider] = figure.layout.sliders
+    assert slider.active == 1
+    assert figure.layout.yaxis.range == (0, 1.05 * 0.5)
+    first, _ = slider.steps
+    values, layout = first.args
+    assert values["y"][0] == [0.1, 0.4]
+    assert [note["text"] for note in layout["annotations"]] == ["q = 0.1"]
+
+
+def test_a_line_of_a_source_has_its_colour():
+    series = {"context database": {1: 1.0, 2: 1.5}, "other": {1: 1.0, 2: 1.2}}
+
+    source, other = lines(series, "two lines", x="budget", y="speed").data
+
+    assert source.line.color == HUES["context"].light
+    assert other.line.color not in {hue.light for hue in HUES.values() if hue != HUES["target"]}
 
 
 def test_a_figure_of_plotlys_template_gets_the_common_form_and_another_stays():

@@ -208,6 +208,29 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path, run_on
     assert Outline(page).sources == []
 
 
+@pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
+def test_every_exercise_of_a_lesson_is_a_choice_with_one_right_line(path):
+    page = lessons.page(path)
+    exercises = page.split('<div class="tries">')[1:]
+
+    assert f"{len(exercises)} exercises, all answered on this page" in page
+    for exercise in exercises:
+        card = exercise.split("</ol>")[0]
+        assert card.count("<mark>?</mark>") == 1
+        assert card.count("data-right") == card.count("✓ Yes.") == 1
+        assert card.count("✗ No: ") >= 1
+
+
+def test_what_most_readers_skip_is_folded_after_the_questions():
+    page = lessons.page(MASTERS[0], MASTERS)
+
+    titles = re.findall(r'<details class="appendix"><summary>(.*?)</summary>', page)
+    assert titles[-1] == "About this lesson, and its notebook"
+    assert {"The words of all lessons", "Recorded runs", "A forward pass, whole"} <= set(titles)
+    assert page.index('class="quiz"') < page.index('class="appendix"')
+    assert "Appendix" not in page
+
+
 def test_the_tour_links_to_the_lessons_and_each_of_them_to_its_step():
     """No recording has drafts that stop when unsure, so lesson 9 has no step."""
     stops = json.loads((Path(views.__file__).parent / "tour.json").read_text(encoding="utf-8"))
