@@ -274,14 +274,8 @@ def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
     """
     steps = []
     for place, figure in figures.items():
-        moved: dict[str, list] = {}
-        for trace in figure.data:
-            values = trace.to_plotly_json()
-            for key in _MOVED:
-                moved.setdefault(key, []).append(values.get(key))
-        moved = {key: values for key, values in moved.items() if values != [None] * len(values)}
         layout = {"annotations": [note.to_plotly_json() for note in figure.layout.annotations]}
-        steps.append({"label": place, "method": "update", "args": [moved, layout]})
+        steps.append({"label": place, "method": "update", "args": [_moved(figure), layout]})
     slider = {
         "steps": steps,
         "active": list(figures).index(opens),
@@ -305,3 +299,14 @@ def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
         height=shown.layout.height + _SLIDER,
         margin_b=shown.layout.margin.b + _SLIDER,
     )
+
+
+def _moved(figure: go.Figure) -> dict[str, list]:
+    """Return what a slider sets: values of all traces by the names of :data:`_MOVED`."""
+    traces = [trace.to_plotly_json() for trace in figure.data]
+    moved = {}
+    for key in _MOVED:
+        values = [trace.get(key) for trace in traces]
+        if any(value is not None for value in values):
+            moved[key] = values
+    return moved
