@@ -15,7 +15,6 @@ from hsd_viz.exercises.check import CheckResult as CheckResult
 from hsd_viz.exercises.check import Exercise as Exercise
 from hsd_viz.exercises.check import check as check
 from hsd_viz.exercises.data import cost_curve as cost_curve
-from hsd_viz.exercises.data import drafter_name as drafter_name
 from hsd_viz.exercises.data import drafts_of as drafts_of
 from hsd_viz.exercises.data import greedy_rounds as greedy_rounds
 from hsd_viz.exercises.data import lab_log as lab_log

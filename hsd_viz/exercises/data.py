@@ -12,7 +12,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.engine.recordings import ANSWERS, GAMES, TRACES, bundled, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.stack import TARGET
-from hsd_viz.text import counted, escape
+from hsd_viz.text import escape
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
 
 TokenOrDraft = TypeVar("TokenOrDraft", TokenRow, DraftRow)
@@ -167,21 +167,6 @@ def visible(text: str) -> str:
     one mark.
     """
     return re.sub("␣+", "␣", text.replace(" ", "␣")).replace("\t", "⇥").replace("\n", "↵")
-
-
-#: What the game and the lessons call the stacks without a draft model.
-_DRAFTERS = {TARGET: "Plain", "suffix": "Copying", "db": "Databases"}
-
-
-def drafter_name(stack: str) -> str:
-    """Return what the lessons call a stack of one drafter: ``nano:2 > target`` is nano, 2
-    tokens.
-    """
-    source = stack.removesuffix(f" > {TARGET}")
-    name, _, lookahead = source.partition(":")
-    if not lookahead:
-        return _DRAFTERS.get(name, name)
-    return f"{name}, {counted(int(lookahead), 'token')}"
 
 
 def texts() -> Iterator[tuple[Trace, list[int], int]]:

@@ -5,6 +5,7 @@ map of speeds. Each may have a handle: :func:`with_slider`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def lines(
     _name_ends(figure, 1.06 * highest)
     longest = max(map(len, series))
     figure.update_layout(margin_r=_CHARACTER * longest + 20, meta={"least": MIN_WIDTH})
-    places = [place for line in series.values() for place in line]
+    places = list(chain(*series.values()))
     # What is written beside the ends needs no room on the axis: it is in the margin.
     beside = 0.03 * (max(places) - min(places))
     reach = [min(places) - beside, max(places) + beside]

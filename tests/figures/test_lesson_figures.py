@@ -87,7 +87,7 @@ def test_a_slider_moves_the_values_and_the_words_and_keeps_the_axis():
 
 
 def test_a_line_of_a_source_has_its_colour():
-    series = {"context database": {1: 1.0, 2: 1.5}, "other": {1: 1.0, 2: 1.2}}
+    series = {HUES["context"].label: {1: 1.0, 2: 1.5}, "other": {1: 1.0, 2: 1.2}}
 
     source, other = lines(series, "two lines", x="budget", y="speed").data
 
