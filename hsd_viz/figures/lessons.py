@@ -33,7 +33,7 @@ _HEIGHT = 300
 _CHARACTER = 7
 _NAME = 17
 #: Pixels of a slider below a plot.
-_SLIDER = 92
+SLIDER = 92
 #: Half the width of a bar of a probability, and of the outline around it.
 _HALF_BAR = 0.32
 _HALF_OUTLINE = 0.38
@@ -297,8 +297,8 @@ def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
     shown.update_yaxes(range=[lowest, highest])
     return shown.update_layout(
         sliders=[slider],
-        height=shown.layout.height + _SLIDER,
-        margin_b=shown.layout.margin.b + _SLIDER,
+        height=shown.layout.height + SLIDER,
+        margin_b=shown.layout.margin.b + SLIDER,
     )
 
 

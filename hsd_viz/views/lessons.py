@@ -10,32 +10,28 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from fractions import Fraction
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.disk import write_inside
-from hsd_viz.exercises import CheckResult, Exercise, editions
-from hsd_viz.exercises.completion import Completion, completion_of
+from hsd_viz.exercises import CheckResult, editions
 from hsd_viz.exercises.data import Quiz
-from hsd_viz.exercises.editions import CellOutput, run, solutions
+from hsd_viz.exercises.editions import CellOutput, run
 from hsd_viz.exercises.prediction import Prediction
 from hsd_viz.figures import save
 from hsd_viz.figures.charts import in_common_form
-from hsd_viz.results.page import template
+from hsd_viz.figures.lessons import SLIDER
 from hsd_viz.text import escape
 from hsd_viz.views.export import Exported, content_of, document, parts_of
+from hsd_viz.views.lesson_exercises import choice_of, exercise_card, part, question_parts
 from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import Chart
 
 #: Height of a figure on a slide in pixels, so that the text and outputs of its section fit on 720
 #: pixels as well.
 _SLIDE_FIGURE = 310
-#: How many values are asked for below a line to choose.
-_FIELDS_BELOW_A_CHOICE = 2
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 _SCRIPT = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
 #: Beginnings of the text of a section.
@@ -70,9 +66,9 @@ class LessonWriter:
     def value(self, value: Any) -> str:
         """Return the HTML of a cell's value; "" for a value that a page cannot show."""
         if isinstance(value, CheckResult):
-            return tries(value.exercise)
+            return exercise_card(value.exercise)
         if isinstance(value, Quiz):
-            return _html("quiz", [_question(question) for question in value])
+            return part("quiz", [question_parts(question) for question in value])
         if isinstance(value, Exported) or _is_figure(value):
             return self._views(value)
         if hasattr(value, "to_numpy"):
@@ -101,10 +97,6 @@ def _is_figure(value: Any) -> bool:
     return hasattr(value, "to_plotly_json")
 
 
-def _html(macro: str, *given: Any) -> str:
-    return str(getattr(template("lessons.html").module, macro)(*given)).strip()
-
-
 #: Matches a number of a table, with its unit.
 _NUMBER = re.compile(r"[−+-]?\d[\d.,]*( ?[%×]| [A-Za-zµ]{1,4})?|-|✓|✗")
 
@@ -118,93 +110,13 @@ def _table(frame: Any) -> str:
         cells = [_as_text(value) for value in frame[name]]
         columns.append((str(name), cells, all(map(_NUMBER.fullmatch, cells))))
     rows = list(zip(*(cells for _, cells, _ in columns), strict=True))
-    return _html("table", [(name, is_number) for name, _, is_number in columns], rows)
+    return part("table", [(name, is_number) for name, _, is_number in columns], rows)
 
 
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "✓" if value else "✗"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _question(question: dict[str, Any]) -> dict[str, Any]:
-    """Return a question of a quiz. A numeric question has the pattern that its field accepts."""
-    answers = [answer for answer in question["answers"] if answer.get("type") != "default"]
-    [right] = [answer for answer in answers if answer["correct"]]
-    pattern = _pattern(Fraction(str(right["value"]))) if "value" in right else ""
-    return {"question": question["question"], "answers": answers, "pattern": pattern}
-
-
-def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
-    """Return some calls of an exercise with their results, for fields that check a typed value.
-
-    Only exact results of the function have fields, not measurements or distributions.
-    """
-    cases = list(islice(exercise.cases(), 300))
-    cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
-    name = solutions()[exercise.number].name
-    exact = all(case.description.startswith(f"{name}(") and _exact(case.expected) for case in cases)
-    return [(case.description, case.expected) for case in cases] if exact else []
-
-
-def tries(exercise: Exercise) -> str:
-    """Return an exercise as a reader of a page solves it: a line to choose, and fields that check a
-    typed value without a script.
-    """
-    completion = choice_of(exercise)
-    fields = fields_of(exercise)
-    if completion:
-        fields = fields[:_FIELDS_BELOW_A_CHOICE]
-    cases = [(call, _pattern(expected)) for call, expected in fields]
-    form = _form([expected for _, expected in fields])
-    answers = _answers(completion, exercise) if completion else []
-    return _html("tries", completion, answers, cases, form, exercise.hints)
-
-
-def choice_of(exercise: Exercise) -> Completion | None:
-    """Return the line to choose; values are enough for a puzzle, whose function is one line."""
-    if exercise.number.startswith("P") and fields_of(exercise):
-        return None
-    return completion_of(exercise.number)
-
-
-def _answers(completion: Completion, exercise: Exercise) -> list[dict[str, Any]]:
-    """Return the lines to choose from, with what is said of each: of the right one the last hint,
-    which is its reason.
-    """
-    answers = []
-    for choice in completion.choices:
-        feedback = f"No: {choice.mistake}." if choice.mistake else f"Yes. {exercise.hints[-1]}"
-        correct = not choice.mistake
-        answers.append({"answer": choice.line, "correct": correct, "feedback": feedback})
-    return answers
-
-
-def _form(values: Sequence[Any]) -> str:
-    """Return the format in which such values are written."""
-    first = values[0] if values else 0
-    if isinstance(first, bool):
-        return "yes or no"
-    if isinstance(first, list):
-        return "1/2, 0" if any(isinstance(item, Fraction) for item in first) else "0, 2"
-    return "1/2" if any(isinstance(value, Fraction) for value in values) else "a number"
-
-
-def _exact(value: Any) -> bool:
-    return isinstance(value, (int, Fraction)) or (
-        isinstance(value, list) and all(map(_exact, value))
-    )
-
-
-def _pattern(value: Any) -> str:
-    """Return a regular expression that matches the ways to write a value."""
-    if isinstance(value, bool):
-        return f"{value}|{str(value).lower()}|{'yes' if value else 'no'}"
-    if isinstance(value, list):
-        return rf"\[?{' *, *'.join(f'({_pattern(item)})' for item in value)}\]?"
-    decimal = f"{float(value):g}"
-    ways = dict.fromkeys([str(value), *([decimal] if Fraction(decimal) == value else [])])
-    return "|".join(way.replace(".", "\\.") for way in ways)
 
 
 def title_of(path: Path) -> str:
@@ -260,7 +172,7 @@ def page(
     opening, *sections = _sections(steps)
     title, facts, text = _opening(writer, opening[0])
     exercises = sum(isinstance(step.value, CheckResult) for step in steps)
-    written = [_html("opening", title, facts, exercises), text]
+    written = [part("opening", title, facts, exercises), text]
     written.append(_section(writer, opening[1:], tour=not others))
     last = []
     for section in sections:
@@ -268,14 +180,14 @@ def page(
         if heading.startswith(_APPENDIX):
             section[0] = section[0]._replace(text=rest)
             content = _section(writer, section, tour=not others)
-            last.append(_html("appendix", heading.removeprefix(_APPENDIX), content))
+            last.append(part("appendix", heading.removeprefix(_APPENDIX), content))
         else:
             written.append(_section(writer, section, tour=not others))
-    about = _html("about", facts, exercises, path.stem if others else "")
-    last.append(_html("appendix", "About this lesson, and its notebook", about))
+    about = part("about", facts, exercises, path.stem if others else "")
+    last.append(part("appendix", "About this lesson, and its notebook", about))
     links = [(f"{other.stem}.html", title_of(other)) for other in others]
     content = "\n".join([*written, *last])
-    body = _html("page", content, title_of(path), links, slides, _SCRIPT)
+    body = part("page", content, title_of(path), links, slides, _SCRIPT)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
@@ -308,12 +220,12 @@ def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool)
     written = []
     for k, step in enumerate(section):
         if isinstance(step.value, Prediction):
-            folded = [_html("code", step.text)]
+            folded = [part("code", step.text)]
             folded += [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
-            written.append(_html("guess", step.value, "\n".join(folded)))
+            written.append(part("guess", step.value, "\n".join(folded)))
             break
         if is_exercise and _is_given(step):
-            written.append(_html("task", step.text))
+            written.append(part("task", step.text))
             continue
         written.append(_cell(writer, step, tour=tour))
     return "\n".join(written)
@@ -342,10 +254,10 @@ def _cell(writer: LessonWriter, step: CellOutput, *, tour: bool) -> str:
         # On a page, fields check the answers; the cell's check of a function is for notebooks.
         return writer.shown(step)
     if editions.UNSOLVED in step.text:
-        return _html("task", step.text.replace(editions.UNSOLVED, "..."))
+        return part("task", step.text.replace(editions.UNSOLVED, "..."))
     shown = writer.shown(step)
     # Code is below its output; a cell without output, which prepares others, is left out.
-    return f"{shown}\n{_html('code', step.text)}" if shown else ""
+    return f"{shown}\n{part('code', step.text)}" if shown else ""
 
 
 def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> str:
@@ -361,7 +273,7 @@ def deck(paths: Sequence[Path] | None = None, runner: Runner | None = None) -> s
     for path in paths:
         for slide in _slides(writer, path, runner or run):
             slides.append((path.stem[0], slide))
-    body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
+    body = part("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
     return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
 
 
@@ -380,7 +292,7 @@ def _slide(writer: LessonWriter, section: Sequence[CellOutput]) -> str:
     for k, step in enumerate(section):
         if isinstance(step.value, Prediction):
             folded = _slide(writer, section[k + 1 :])
-            shown.append(_html("folded", step.value, folded))
+            shown.append(part("folded", step.value, folded))
             break
         if step.kind == "markdown":
             shown.append(writer.markdown(step.text))
@@ -388,6 +300,7 @@ def _slide(writer: LessonWriter, section: Sequence[CellOutput]) -> str:
         if _is_figure(step.value):
             # Copy, since the page of the lesson shows the figure at its original height.
             figure = deepcopy(in_common_form(step.value))
-            step = step._replace(value=figure.update_layout(height=_SLIDE_FIGURE))
+            height = _SLIDE_FIGURE + (SLIDER if figure.layout.sliders else 0)
+            step = step._replace(value=figure.update_layout(height=height))
         shown.append(writer.shown(step))
     return "".join(shown)

@@ -17,6 +17,7 @@ from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.text import escape
 from hsd_viz.views import lessons
+from hsd_viz.views.lesson_exercises import pattern_of
 from tests.rows import column, find, select
 
 MASTERS = editions.masters()
@@ -161,7 +162,7 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
         r"<span>emitted\(drafted=(.*?), accepted=(.*?)\) =</span> .*?pattern=\"(.*?)\">", page
     )
     assert int(emitted[2]) == int(emitted[1]) + 1
-    pattern = lessons._pattern([Fraction(1, 4), 0])
+    pattern = pattern_of([Fraction(1, 4), 0])
     for given, right in [
         ("[0.25, 0]", True),
         ("1/4,0", True),
@@ -169,11 +170,11 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
         ("[1/40, 0]", False),
     ]:
         assert bool(re.fullmatch(pattern, given)) is right, given
-    quarter = lessons._pattern(Fraction(1, 4))
-    third = lessons._pattern(Fraction(1, 3))
+    quarter = pattern_of(Fraction(1, 4))
+    third = pattern_of(Fraction(1, 3))
     assert not re.fullmatch(quarter, "0x25")
     assert not re.fullmatch(third, "0.333333")
-    assert re.fullmatch(lessons._pattern(True), "yes")
+    assert re.fullmatch(pattern_of(True), "yes")
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
