@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gguf_files import requantise
+from benchmarks.gguf_files import requantize
 from benchmarks.harness import arguments, command, positive, write
 from benchmarks.memory import read_bandwidth
 from hsd_viz import machine
@@ -287,7 +287,7 @@ def main(argv: list[str] | None = None) -> int:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             if options.binding:
-                eight_bits = requantise(options.model, folder / "q8_0.gguf")
+                eight_bits = requantize(options.model, folder / "q8_0.gguf")
                 for name, path in (("as it is", options.model), ("Q8_0", eight_bits)):
                     opened = binding(options.binding, path, options.threads)
                     others[f"llama.cpp, {name}"] = stack.enter_context(opened)

@@ -74,7 +74,7 @@ def _write_table(args: argparse.Namespace) -> None:
     """Write the table of a family: to ``--json``, or else its own."""
     family = FAMILIES[args.family]
     path = args.json or family.costs
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     measured = measure(family, args.dtype, args.turns)
     about = {
         "on": cpu_model(),
@@ -82,10 +82,10 @@ def _write_table(args: argparse.Namespace) -> None:
         "load_average": round(psutil.getloadavg()[0], 1),
         "turns": args.turns,
     }
-    curves_kept = kept.get("models", {})
+    curves_kept = stored.get("models", {})
     table = {
         "format": FORMAT,
-        "measured": kept.get("measured", {}) | dict.fromkeys(args.dtype, about),
+        "measured": stored.get("measured", {}) | dict.fromkeys(args.dtype, about),
         "models": {name: curves_kept.get(name, {}) | new for name, new in measured.items()},
         "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL},
     }

@@ -82,7 +82,7 @@ def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
     return out
 
 
-def requantise(source: Path, out: Path, dtype: str = "q8_0") -> Path:
+def requantize(source: Path, out: Path, dtype: str = "q8_0") -> Path:
     """Write a GGUF file with the matrices of another one in ``dtype``, and return ``out``.
 
     Everything else is copied. The weights are those of the source rounded once more.

@@ -105,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
         for name in reversed(CODE.names):
             models[name] = tuple(NativeModel(load(CODE.path(name), kind)) for kind in KINDS)
         losses, pairs = compare(models, texts)
-        found = []
+        rows = []
         for name, pair in models.items():
             native = dict(zip(KINDS, pair, strict=True))
             row = {"model": name, **losses[name]}
@@ -115,14 +115,14 @@ def main(argv: list[str] | None = None) -> int:
                 kind: model.cache_bytes_per_token for kind, model in native.items()
             }
             print(_described(row))
-            found.append(row)
+            rows.append(row)
         for row in pairs:
             overlaps = f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32"
             print(*row["pair"], overlaps)
         report = {
             "machine": describe(1),
             "suite": suite.name,
-            "models": found,
+            "models": rows,
             "pairs": pairs,
         }
         write(args.json, report)

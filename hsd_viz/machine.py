@@ -95,12 +95,12 @@ def _installed_version(package: str) -> str | None:
 
 
 #: The number of threads that was set before torch was loaded; torch then stores it.
-_asked: list[int] = []
+_pending_threads: list[int] = []
 
 
 def set_threads(count: int) -> None:
     """Set the number of CPU threads of forward passes, for the whole process."""
-    _asked[:] = [count]
+    _pending_threads[:] = [count]
     threads()
 
 
@@ -115,10 +115,10 @@ def threads() -> int:
     is_loaded = hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads")
     if torch is not None and is_loaded:
         with suppress(IndexError):  # empty, perhaps because another thread took the number
-            torch.set_num_threads(_asked.pop())
+            torch.set_num_threads(_pending_threads.pop())
         return torch.get_num_threads()
-    if asked := _asked[:]:
-        return asked[0]
+    if pending := _pending_threads[:]:
+        return pending[0]
     # Hardware threads that share a core count once, as in torch.
     allowed = cores() or 1
     named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()

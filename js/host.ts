@@ -2,7 +2,8 @@
 // file (page/start.ts), or a worker with the WebAssembly runtime. `openPage(el, host)` of
 // app/page.ts draws the page. A capability that a host lacks is undefined; the page then shows a
 // card with the command that provides it.
-import type { Language } from "./game/says";
+import type { GameData } from "./game/index";
+import type { Language } from "./game/strings";
 import type { SettingName } from "./lib/options";
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run_data";
@@ -24,21 +25,29 @@ export interface Family {
   models: string[];
   /** An example prompt, the prompts of the form's menu, and whether the target is a chat model. */
   prompt: string;
-  prompts: About["prompts"];
+  prompts: ExamplePrompt[];
   chat: boolean;
   /** The initial stack of the form. */
   stack?: string;
   installed: boolean;
 }
-/**
- * What the page shows and checks without a request to its host. JSON written by
- * hsd_viz.views.page_data.about().
- */
-export interface About {
-  palette: PaletteData;
-  recordings: Recording[];
-  /** Prompts in the form's menu. */
-  prompts: { title: string; blurb: string; prompt: string }[];
+/** A prompt in the form's menu. */
+export interface ExamplePrompt {
+  title: string;
+  blurb: string;
+  prompt: string;
+}
+/** Recordings of one prompt with several stacks, for a comparison. */
+export interface Race {
+  group: string;
+  title: string;
+  prompt: string;
+  runs: { name: string; stack: string; blurb: string }[];
+}
+
+/** What the form of a decode offers and checks. */
+export interface FormChoices {
+  prompts: ExamplePrompt[];
   /** Stacks in the form's menu. */
   stacks: string[];
   rules: string[];
@@ -49,38 +58,39 @@ export interface About {
   /** Selectable devices and number types; empty: the host has only one. */
   devices: string[];
   dtypes: string[];
+  /** Selectable families, and the initial one; absent: the host has only one. */
+  families?: Family[];
+  family?: string;
   limits: { prompt: number; tokens: number };
   /** The initial values of the form. */
   form: DecodeRequest;
-  /** Groups of recordings of one prompt with several stacks, for comparisons. */
-  races: {
-    group: string;
-    title: string;
-    prompt: string;
-    runs: { name: string; stack: string; blurb: string }[];
-  }[];
+}
+/** What was recorded or measured before. */
+export interface RecordedRuns {
+  recordings: Recording[];
+  races: Race[];
   /** Speed-ups over the prompts of suites, from saved reports. */
   suites?: Suite[];
-  /** Texts of the game with their recordings by player, and the choice of texts for one game. */
-  games: {
-    name: string;
-    title: string;
-    asked: string;
-    given: string;
-    lesson: string;
-    passes: number;
-    runs: Record<string, string>;
-  }[];
+}
+/** What the game plays. */
+export interface GameContent {
+  /** Texts of the game, with their recordings by player. */
+  games: GameData[];
+  /** Choices of texts for one game, by their names. */
   plays: string[][];
   /** Translations of the game, by language tag. */
   languages: Record<string, Language>;
+}
+/**
+ * What the page shows and checks without a request to its host. JSON written by
+ * hsd_viz.views.page_data.about().
+ */
+export interface About extends FormChoices, RecordedRuns, GameContent {
+  palette: PaletteData;
   /** Stacks of the comparison's buttons, by name. */
   sides: Record<string, string>;
   /** Titles of tabs that other packages add. */
   tabs: string[];
-  /** Selectable families, and the initial one; absent: the host has only one. */
-  families?: Family[];
-  family?: string;
 }
 
 /** The body of `POST /decode` of `hsd-viz serve`, with further options of hosts. */
@@ -110,7 +120,8 @@ export interface Progress {
   begin(run: Snapshot): void;
   append(steps: Append): void;
 }
-export interface File {
+/** A file that the page gives to its host or gets from it. */
+export interface FileContent {
   name: string;
   type: string;
   bytes: ArrayBuffer;
@@ -154,7 +165,7 @@ export interface Question {
   /** The run that the question is about. */
   run?: Snapshot;
   options?: Record<string, unknown>;
-  files?: File[];
+  files?: FileContent[];
 }
 
 /**
@@ -170,9 +181,9 @@ export interface Host {
   /** Load a recording. */
   recording(name: string): Promise<Snapshot>;
   /** Read a trace file. Rejects with a one-line message if it is invalid. */
-  open?(file: File): Promise<Snapshot>;
+  open?(file: FileContent): Promise<Snapshot>;
   /** Write a file: "trace" or "page" of a run, "comparison" of several. */
-  file?(question: Question): Promise<File>;
+  file?(question: Question): Promise<FileContent>;
   /**
    * Decode; resolves with the final head of the run. If `signal` cancels after the first token, it
    * resolves as well.

@@ -131,10 +131,10 @@ def places(text: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("part", "source"),
-    [("says", GAME / "says.ts"), ("darts", GAME.parent / "darts" / "says.ts")],
+    [("strings", GAME / "strings.ts"), ("darts", GAME.parent / "darts" / "strings.ts")],
     ids=["game", "darts"],
 )
-def test_the_game_says_everything_in_chinese(part, source):
+def test_each_text_of_the_game_is_in_chinese(part, source):
     english = english_of(source)
     chinese = chinese_of_the_game()[part]
     assert list(chinese) == list(english)
@@ -152,7 +152,7 @@ def test_each_text_of_the_game_has_its_lesson_in_chinese():
 
 
 def test_the_game_has_no_words_beside_those_that_are_translated():
-    """Text between tags, or in a label, comes from ``says``."""
+    """Text between tags, or in a label, comes from ``strings``."""
     sources = [*GAME.glob("*.ts"), *(GAME.parent / "darts").glob("*.ts")]
     text = "\n".join(text_of(path) for path in sources if not path.name.endswith(".test.ts"))
     between = re.findall(r"[^=-]>\s*([A-Za-z]{3,}[^<>$`{}()]*)</", text)

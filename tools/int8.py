@@ -81,6 +81,6 @@ def note(folder: Path, hash_before: str) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         hashed = folder_hash(Path(name))
-        made = convert(Path(name))
+        converted = convert(Path(name))
         note(Path(name), hashed)
-        print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")
+        print(f"{converted}: {converted.stat().st_size / 1e6:.1f} MB")

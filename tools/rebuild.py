@@ -76,18 +76,18 @@ class Job:
         return self.trained / "data" if self.trained is not None else None
 
 
-def _words(*words: str, **options: str) -> list[str]:
-    words_of_command = list(words)
+def _arguments(*positional: str, **options: str) -> list[str]:
+    arguments = list(positional)
     for name, value in options.items():
-        words_of_command += [f"--{name.replace('_', '-')}", value]
-    return words_of_command
+        arguments += [f"--{name.replace('_', '-')}", value]
+    return arguments
 
 
 def _bench(suite: str, stacks: tuple[str, ...], temperature: str, *options: str) -> list[str]:
     stack_options = []
     for stack in stacks:
         stack_options += ["--stack", stack]
-    sizes = _words(
+    sizes = _arguments(
         suite=suite, limit="24", max_new_tokens="96", repeats="3", temperature=temperature
     )
     return ["hsd_viz", "bench", *stack_options, *sizes, *options]
@@ -99,28 +99,28 @@ def commands() -> dict[str, list[str]]:
 
     Plans come first: they calibrate the machine, which ``auto`` and left-out lookaheads then use.
     """
-    plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1")
-    words_by_file = {}
+    plan = _arguments("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1")
+    commands_by_file = {}
     for part, t in _TEMPERATURES.items():
-        words_by_file[f"plan-{part}-cpu"] = [*plan, "--temperature", t]
+        commands_by_file[f"plan-{part}-cpu"] = [*plan, "--temperature", t]
     for part, t in _TEMPERATURES.items():
         more = ("--profile",) if part == "t07" else ()
-        words_by_file[f"heldout-{part}-cpu"] = _bench(
+        commands_by_file[f"heldout-{part}-cpu"] = _bench(
             "heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more
         )
     for part, t in _TEMPERATURES.items():
-        words_by_file[f"python-{part}-cpu"] = _bench(
+        commands_by_file[f"python-{part}-cpu"] = _bench(
             "python", ("db > target", *_BASELINES), t, "--state", "both"
         )
     for part, more in _GRIDS.items():
-        words_by_file[f"grid-{part}-cpu"] = _words(
+        commands_by_file[f"grid-{part}-cpu"] = _arguments(
             "benchmarks.grid", temperature=_TEMPERATURES[part], **more
         )
     for model in reversed(LEVELS):
-        words_by_file[f"curves-{model}-cpu"] = _words("benchmarks.curves", model=model)
+        commands_by_file[f"curves-{model}-cpu"] = _arguments("benchmarks.curves", model=model)
     for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation"):
-        words_by_file[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
-    return words_by_file
+        commands_by_file[name] = [f"benchmarks.{name.removesuffix('-cpu')}"]
+    return commands_by_file
 
 
 def install_models(trained: Path) -> list[Path]:

@@ -153,7 +153,7 @@ class Learner:
         """Return all that a resumed run needs."""
         return {
             "network": self.network.state_dict(),
-            "optimisers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "average": self.average,
             "loss_sum": self.loss_sum,
             "heldout": self.heldout,
@@ -162,7 +162,7 @@ class Learner:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from ``state``."""
         self.network.load_state_dict(state["network"])
-        for optimizer, saved in zip(self.optimizers, state["optimisers"], strict=True):
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.average = [value.to(self.device) for value in state["average"]]
         self.loss_sum = state["loss_sum"].to(self.device)

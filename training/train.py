@@ -196,11 +196,11 @@ class TrainingStage:
             seconds=round(self.seconds, 1),
             processor_seconds=round(self.processor_seconds, 1),
         )
-        loss_words = "  ".join(map(_losses_of, self.learners, losses.values()))
+        losses_text = "  ".join(map(_losses_of, self.learners, losses.values()))
         minutes_left = (self.steps - self.step) / speed / 60
         reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
         rates = f"{speed * self.run.batch:.0f} tokens/s  {minutes_left:.0f} min left"
-        return f"{reached}  {loss_words}  {rates}"
+        return f"{reached}  {losses_text}  {rates}"
 
     def record(self) -> dict[str, Any]:
         """Return the part of the run that is shipped beside the weights."""

@@ -126,7 +126,7 @@ class Shell:
         sizes = ["--limit", str(limit), "--max-new-tokens", str(tokens), "--repeats", "1"]
         self.run("-m", "hsd_viz", "bench", *stack_options, *sizes, "--json", str(path), *where)
         rows = json.loads(path.read_text())["stacks"]
-        kept = (
+        columns = (
             "stack",
             "runtime",
             "tokens_per_second",
@@ -135,7 +135,7 @@ class Shell:
         )
         if name.startswith("a-"):  # only whether the texts are the same is of interest
             path.unlink()
-        return [_subset(row, (*kept, "token_identical_to_plain")) for row in rows]
+        return [_subset(row, (*columns, "token_identical_to_plain")) for row in rows]
 
     def family(self, name: str) -> Any:
         """Run ``hsd-viz bench`` on the stacks of another family of models; say so where it is

@@ -104,10 +104,10 @@ class DeviceTools:
     def model(self, name: str, kind: str) -> HFModel | CompiledModel:
         """Return a random model of a shape on a runtime."""
         if name not in self._built:
-            made = random_llama(
+            model = random_llama(
                 self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype
             )
-            self._built[name] = HFModel(name, made)
+            self._built[name] = HFModel(name, model)
         options = RUNTIMES[kind]
         if options is None:
             return self._built[name]

@@ -52,7 +52,7 @@ def inspect(
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
         raise UserError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
-    databases = [describe(one, top) for one in paths]
+    databases = [describe(file, top) for file in paths]
     vocabulary = None
     try:
         encoder = find_tokenizer(tokenizer or TARGET)
@@ -126,12 +126,12 @@ def build(
 ) -> None:
     """Build a model database from the output of a model, or a statistics database from text."""
     decoding = {"prompts": prompts, "max-new-tokens": max_new_tokens, "stack": stack}
-    other, given = (
+    other, options = (
         ("statistics", {"text": text, "tokenizer": tokenizer})
         if kind == "model"
         else ("model", decoding)
     )
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             raise UserError(f"--{name} is allowed only with --kind {other}")
     if not (prompts or text):

@@ -53,12 +53,12 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {option}{guess(self.prog, option)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        known = action.choices
-        if known is None or value in known:
+        choices = action.choices
+        if choices is None or value in choices:
             return
-        allowed = ", ".join(known)
+        allowed = ", ".join(choices)
         raise argparse.ArgumentError(
-            action, f"invalid choice: {value!r} (use {allowed}){did_you_mean(value, known)}"
+            action, f"invalid choice: {value!r} (use {allowed}){did_you_mean(value, choices)}"
         )
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:

@@ -104,9 +104,9 @@ class Correction(NamedTuple):
     """The residual distribution from which a correction was sampled.
 
     Attributes:
-        residual_top: its most likely tokens with their normalised probabilities.
+        residual_top: its most likely tokens with their normalized probabilities.
         q_top: the most likely tokens of the drafter's row; ``None`` for point masses.
-        residual_sum: the sum of its weights before normalisation.
+        residual_sum: the sum of its weights before normalization.
     """
 
     residual_top: Top

@@ -157,8 +157,8 @@ class StateSource(Protocol):
             places: indices ``[n]`` into the tokens that were fed.
 
         Returns:
-            The states as int8 ``[n, width]``, quantised by
-            :func:`~hsd_viz.drafting.semantic_database.quantise_states`.
+            The states as int8 ``[n, width]``, quantized by
+            :func:`~hsd_viz.drafting.semantic_database.quantize_states`.
         """
 
 

@@ -153,7 +153,7 @@ ChainRule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], V
 RULES: dict[str, ChainRule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
 
 
-def rule_words(name: str) -> str:
+def rule_description(name: str) -> str:
     """Return the first docstring line of a rule of another package; "" without a docstring."""
     return (getdoc(_other_rule(name)) or "").partition("\n")[0]
 

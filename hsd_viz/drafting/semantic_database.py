@@ -33,7 +33,7 @@ def watched_layer(depth: float, layers: int) -> int:
     return min(layers - 1, int(depth * layers))
 
 
-def quantise_states(states: np.ndarray) -> np.ndarray:
+def quantize_states(states: np.ndarray) -> np.ndarray:
     """Return states ``[n, width]`` as int8, each row scaled so that its largest absolute value is
     127.
 
@@ -86,14 +86,14 @@ class SemanticDatabase:
 
     def observe(self, states: np.ndarray) -> None:
         """Append the int8 states ``[n, width]`` of the next ``n`` positions of the text."""
-        known = len(self._squares)
-        needed = known + len(states)
+        length = len(self._squares)
+        needed = length + len(states)
         if self._states is None:
             self._states = np.zeros((max(256, needed), states.shape[1]), np.int8)
         if needed > len(self._states):
             more = 2 * needed - len(self._states)
             self._states = np.pad(self._states, ((0, more), (0, 0)))
-        self._states[known:needed] = states
+        self._states[length:needed] = states
         wide = states.astype(np.int64)
         self._squares += (wide * wide).sum(axis=1).astype(float).tolist()
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hsd_viz.decoding.options import Sampling
-from hsd_viz.decoding.verify import RULES, rule_words
+from hsd_viz.decoding.verify import RULES, rule_description
 from hsd_viz.machine import cpu_model
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.stack import Lookahead, Stack
@@ -105,7 +105,7 @@ class DecodeFacts:
         rule = self.sampling.rule
         if rule not in RULES:
             # A rule of another package is unchecked, so the trace quotes its own description.
-            data["rule_words"] = rule_words(rule)
+            data["rule_words"] = rule_description(rule)
         data["chat"] = self.chat
         data["max_new_tokens"] = self.max_new_tokens
         data["versions"] = _versions()

@@ -74,7 +74,7 @@ def time_forwards(
         widths: the numbers of tokens to feed.
         context: the number of tokens in the cache; fewer if a model has fewer positions.
         repeats: the number of timed repeats.
-        figure: a function that summarises the repeats.
+        figure: a function that summarizes the repeats.
 
     Returns:
         The time in ms by name and width.

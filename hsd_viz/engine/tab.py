@@ -24,7 +24,7 @@ from hsd_viz.models.files import folder_hash
 from hsd_viz.models.tokenizer import load_tokenizer
 from hsd_viz.native import structures
 from hsd_viz.native.drafter import drafter_settings, semantic_settings
-from hsd_viz.native.weights import SLOTS, Weights, load, turn
+from hsd_viz.native.weights import SLOTS, Weights, load, rotation_step
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, TARGET, draft_sources
 from hsd_viz.trace.tables import OWN_RULES, TABLES
 from hsd_viz.version import __version__
@@ -128,12 +128,12 @@ def model_facts(weights: Weights, family: Family) -> dict[str, Any]:
     model: Any = weights
     curve = Costs(shipped=family.costs).of(model)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
-    cos, sin = turn(weights.form.rotary, weights.form.head_dim)
+    cos, sin = rotation_step(weights.form.rotary, weights.form.head_dim)
     return {
         "parameters": weights.parameters,
         "positions": weights.positions,
         "shape": _values(weights.shape),
-        "turn": {"cos": cos.tolist(), "sin": sin.tolist()},
+        "rotation": {"cos": cos.tolist(), "sin": sin.tolist()},
         "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
     }
 

@@ -119,7 +119,7 @@ def _write_parts(weights: Weights, family: Family, folder: Path, part_bytes: int
         "sections": [astuple(section) for section in sections],
         "embedding_of": family.names[-1] if borrowed else None,
         "tied_head": weights.form.tied_head,
-        "unturned": list(weights.form.layers_without_rotary),
+        "layers_without_rotary": list(weights.form.layers_without_rotary),
     }
 
 

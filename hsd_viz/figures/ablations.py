@@ -15,7 +15,7 @@ from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import FIRST_HOVER, INK, Figure, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.figures.reports import PER_PASS, SPEED, measured, method
-from hsd_viz.latency.basis import read_json, temperature_words
+from hsd_viz.latency.basis import read_json, temperature_text
 from hsd_viz.stack import DATABASES, PLAIN
 
 DRAFTERS = {
@@ -117,7 +117,7 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         "multi-token round emitted more than one token; their share of all tokens is the paper's "
         "acceptance ratio."
     )
-    title = f"Contribution of each database, {temperature_words(temperature)}"
+    title = f"Contribution of each database, {temperature_text(temperature)}"
     note = f"Measured: {source}."
     return bars(rows, parts, title, f"{PER_PASS}, by source", text=text, note=note, dark=dark)
 

@@ -219,7 +219,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
         "A level's time: its calls (forward passes, look-ups), sampling, verification and "
         "bookkeeping in its rounds."
     )
-    where = f"{counted(len(trace), 'token')} on {calibrated.machine_words(trace)}"
+    where = f"{counted(len(trace), 'token')} on {calibrated.machine_text(trace)}"
     note = (
         f"Measured in this trace ({where}); predicted by the "
         f"latency law; calibration {basis.source}."

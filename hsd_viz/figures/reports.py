@@ -13,7 +13,7 @@ from hsd_viz.disk import MAX_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import Figure, between
-from hsd_viz.latency.basis import temperature_words
+from hsd_viz.latency.basis import temperature_text
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.sentences import loss, tally, warnings
 from hsd_viz.results.drafter_names import stack_name
@@ -134,7 +134,7 @@ def by_category(
         "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that "
         "of the method."
     )
-    title = f"Results by kind of text, {temperature_words(report.settings.temperature)}"
+    title = f"Results by kind of text, {temperature_text(report.settings.temperature)}"
     note = f"Measured: {measured(report.to_dict())}."
     return bars(rows, parts, title, PER_PASS, reference=1.0, text=text, note=note, dark=dark)
 

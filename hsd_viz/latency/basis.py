@@ -92,7 +92,7 @@ def recorded(temperature: float = 0.7, family: str = SHIPPED) -> Basis:
     return basis_of(own_plan(temperature, family))
 
 
-def temperature_words(temperature: float) -> str:
+def temperature_text(temperature: float) -> str:
     """Return the temperature as text."""
     return f"temperature {temperature:g}" if temperature else "greedy"
 
@@ -139,7 +139,7 @@ def _basis_of_plan(plan: Any, source: str) -> Basis:
     )
     created = plan.get("created") or data.get("created")
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
-    sampling = None if temperature is None else temperature_words(temperature)
+    sampling = None if temperature is None else temperature_text(temperature)
     source = source or f"measured on {place(identity, sampling, day)}"
     texts = plan.get("texts") or data.get("texts") or {}
     return Basis(
@@ -202,7 +202,7 @@ def place(machine: Mapping[str, Any] | str, *facts: str | None) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def machine_words(trace: Trace) -> str:
+def machine_text(trace: Trace) -> str:
     """Return a description of a trace's machine, runtime and day of recording."""
     runtime = trace.meta.get("runtime")
     created = trace.meta.get("created")

@@ -71,7 +71,7 @@ class Folder:
             return []
         names: list[str] = []
         for folder, folders, files in os.walk(self.root):
-            folders[:] = sorted(one for one in folders if not one.startswith("."))
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
             for file in sorted(files):
                 path = Path(folder) / file
                 if file.startswith(".") or not path.is_file():

@@ -146,25 +146,25 @@ class Server:
         tools = {tool.name: tool for tool in self.tools}
         tool = tools.get(str(parameters.get("name")))
         if tool is None:
-            known = ", ".join(tools)
+            names = ", ".join(tools)
             wanted = parameters.get("name")
-            raise ProtocolError(BAD_PARAMETERS, f"unknown tool {wanted!r}: it is one of {known}")
-        given = parameters.get("arguments") or {}
-        if not isinstance(given, dict):
+            raise ProtocolError(BAD_PARAMETERS, f"unknown tool {wanted!r}: it is one of {names}")
+        arguments = parameters.get("arguments") or {}
+        if not isinstance(arguments, dict):
             raise ProtocolError(BAD_PARAMETERS, "arguments is not an object")
         try:
-            check_arguments(tool, given)
+            check_arguments(tool, arguments)
             # Standard output is reserved for the protocol.
             with redirect_stdout(sys.stderr), spelling(as_argument):
-                answer = tool.run(**given)
+                answer = tool.run(**arguments)
         except Exception as error:
             if not isinstance(error, ValueError | ModuleNotFoundError | OSError):
                 report_fault(error)
-            return _content(visitor_message(error, json.dumps(given)), is_error=True)
+            return _content(visitor_message(error, json.dumps(arguments)), is_error=True)
         return {**_content(answer.text), "structuredContent": answer.data}
 
 
-def check_arguments(tool: Tool, given: Message) -> None:
+def check_arguments(tool: Tool, arguments: Message) -> None:
     """Check the names and types of arguments.
 
     Raises:
@@ -172,13 +172,13 @@ def check_arguments(tool: Tool, given: Message) -> None:
             can read and correct; it would not see an error of the protocol.
     """
     for name in tool.required:
-        if name not in given:
+        if name not in arguments:
             raise UserError(f"{tool.name} needs the argument {name!r}")
-    for name, value in given.items():
+    for name, value in arguments.items():
         schema = tool.properties.get(name)
         if schema is None:
-            known = ", ".join(tool.properties) or "none"
-            raise UserError(f"{tool.name} has no argument {name!r}: they are {known}")
+            names = ", ".join(tool.properties) or "none"
+            raise UserError(f"{tool.name} has no argument {name!r}: they are {names}")
         why = mismatch(schema, value)
         if why:
             raise UserError(f"the argument {name!r} of {tool.name}: {why}")
@@ -192,7 +192,7 @@ def mismatch(schema: Mapping[str, Any], value: Any) -> str:
             return "expected a list"
         if len(value) > schema["maxItems"]:
             return f"at most {schema['maxItems']} are allowed, not {len(value)}"
-        return next(filter(None, (mismatch(schema["items"], one) for one in value)), "")
+        return next(filter(None, (mismatch(schema["items"], item) for item in value)), "")
     if kind == "string":
         if not isinstance(value, str):
             return "expected a text"

@@ -178,11 +178,11 @@ def _without_rotary(form: LlamaForm, values: _Values, kind: ModelType) -> LlamaF
     if not 1 <= gap <= 10_000:
         raise BadFile(f"{values.name}: no_rope_layer_interval is {gap}, expected 1 to 10000")
     layers = range(gap - 1, form.layers, gap)
-    turned = values.get("no_rope_layers")
-    if turned is not None:
-        if not isinstance(turned, list) or len(turned) < form.layers:
+    rotary = values.get("no_rope_layers")
+    if rotary is not None:
+        if not isinstance(rotary, list) or len(rotary) < form.layers:
             raise BadFile(f"{values.name}: no_rope_layers is not a list with a number per layer")
-        layers_without = [layer for layer in range(form.layers) if not turned[layer]]
+        layers_without = [layer for layer in range(form.layers) if not rotary[layer]]
         return replace(form, layers_without_rotary=frozenset(layers_without))
     return replace(form, layers_without_rotary=frozenset(layers))
 

@@ -60,13 +60,13 @@ def no_attribute(value: Any, name: str, owner: str, known: Iterable[str] = ()) -
 
 def guided(function: Callable[P, T]) -> Callable[P, T]:
     """Say what a wrong keyword argument of a function probably means."""
-    known = signature(function).parameters
+    parameters = signature(function).parameters
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs:
-            if name not in known:
-                meant = guess(function.__name__, name, known)
+            if name not in parameters:
+                meant = guess(function.__name__, name, parameters)
                 raise TypeError(f"{function.__name__}() has no argument '{name}'{meant}")
         return function(*args, **kwargs)
 

@@ -107,7 +107,7 @@ class Functions(Protocol):
         """Set a matrix of packed panels, which remain owned by the caller."""
 
     @_fails_with(0)
-    def hsd_model_unturned(self, model: ModelHandle, layer: Int) -> Int:
+    def hsd_model_disable_rope(self, model: ModelHandle, layer: Int) -> Int:
         """Disable rotary positions in a layer."""
 
     @_fails_with(0)
@@ -146,7 +146,7 @@ class Functions(Protocol):
         """
 
     @_fails_with(0)
-    def hsd_session_together(
+    def hsd_session_forward_batch(
         self,
         session: SessionHandle,
         sessions: Sessions,

@@ -91,7 +91,7 @@ class NativeModel:
             tokens = integers(weights.head_tokens.tolist())
             library.hsd_model_head_tokens(self.handle, tokens, len(tokens))
         for layer in weights.form.layers_without_rotary:
-            library.hsd_model_unturned(self.handle, layer)
+            library.hsd_model_disable_rope(self.handle, layer)
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
@@ -265,7 +265,7 @@ class NativeBatch:
         logits = np.empty((n, model.vocab_size), model.compute)
         handles = (c_void_p * n)(*(session._handle for session in sessions))
         cos, sin = self._turns
-        model.library.hsd_session_together(
+        model.library.hsd_session_forward_batch(
             self._room._handle,
             handles,
             integers(tokens),

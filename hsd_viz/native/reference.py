@@ -4,7 +4,7 @@
 It is bit-equal to the library in both arithmetics of int8, and needs no compiler.
 
     x = embedding
-    in each layer: x += o(attention(turn(qkv(norm(x)))))
+    in each layer: x += o(attention(rotate(qkv(norm(x)))))
                    x += down(silu(gate(norm(x))) * up(norm(x)))
     logits = head(norm(x))
 
@@ -19,24 +19,24 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.semantic_database import quantise_states, watched_layer
+from hsd_viz.drafting.semantic_database import quantize_states, watched_layer
 from hsd_viz.errors import UserError
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.rounding import GROUP, padded
 from hsd_viz.native.weights import Weights, angles
 
 ONE = np.float32(1)
-#: A row whose numbers are all smaller than this is quantised to zeros.
+#: A row whose numbers are all smaller than this is quantized to zeros.
 MIN_MAGNITUDE = np.float32(1e-30)
-#: The largest integers of rows quantised to 8, 12, 14 and 16 bits.
+#: The largest integers of rows quantized to 8, 12, 14 and 16 bits.
 MAX_INT8 = 127
 MAX_INT12 = 2047
 MAX_INT14 = 16383
 MAX_INT16 = 32767
 
 
-def quantised(x: np.ndarray, most: int = MAX_INT8) -> tuple[np.ndarray, np.ndarray]:
-    """Quantise rows ``[..., k]`` to integers up to ``most``, with scales ``[..., 1]``."""
+def quantized(x: np.ndarray, most: int = MAX_INT8) -> tuple[np.ndarray, np.ndarray]:
+    """Quantize rows ``[..., k]`` to integers up to ``most``, with scales ``[..., 1]``."""
     largest = np.abs(x).max(-1, keepdims=True)
     most_float = np.float32(most)
     some = largest >= MIN_MAGNITUDE
@@ -61,7 +61,7 @@ def row_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
 
     y = float32(integer sum) * (scale of the weights * scale of the row).
     """
-    numbers, scales = quantised(x)
+    numbers, scales = quantized(x)
     return products(numbers, matrix.numbers.T) * (matrix.scales[:, 0] * scales)
 
 
@@ -71,7 +71,7 @@ def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
     For each group in order: y += scale * float32(integer sum) and, with minima, y += minimum *
     float32(sum of the row's integers). At the end y *= scale of the row.
     """
-    numbers, row_scales = quantised(x, MAX_INT16)
+    numbers, row_scales = quantized(x, MAX_INT16)
     numbers = padded(numbers)
     # Split into two parts of 8 bits, so that the sums of a group fit into 24 bits.
     high = np.floor(numbers / np.float32(256))
@@ -90,13 +90,13 @@ def group_products(x: np.ndarray, matrix: GroupedMatrix) -> np.ndarray:
     return y * row_scales
 
 
-def normalised(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
+def normalized(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
     """Return the RMS normalization of ``x`` ``[..., n]``, times ``weight`` ``[n]``."""
     mean = lane_sums(x * x) / np.float32(x.shape[-1])
     return weight * (x * (ONE / np.sqrt(mean + np.float32(epsilon))))
 
 
-def turned(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+def rotated(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
     """Rotate the pairs (i, i + half) of heads ``[n, heads, dim]`` by the angles of their positions.
 
     ``cos`` and ``sin`` are ``[n, 1, dim / 2]``.
@@ -132,12 +132,12 @@ def attention(
         in_groups: whether the model has a scale per group.
     """
     most = MAX_INT12 if in_groups else MAX_INT8
-    numbers, scale = quantised(q, most)
+    numbers, scale = quantized(q, most)
     sums = products(keys, numbers[:, :, None], most * most)[:, :, 0]
     scores = sums * (key_scales * scale)
     weights = exponential(scores - scores.max(-1, keepdims=True))
     total = lane_sums(weights)
-    numbers, scale = quantised(weights * value_scales, MAX_INT14)
+    numbers, scale = quantized(weights * value_scales, MAX_INT14)
     if in_groups:
         products_of_values = products(numbers[:, None], values, MAX_INT14 * MAX_INT12)[:, 0]
         return (products_of_values * scale) * (ONE / total)
@@ -218,7 +218,7 @@ class ReferenceSession(Session):
         self._watched_layer = watched_layer(depth, len(self._model.layers))
 
     def states(self, places: Sequence[int]) -> np.ndarray:
-        return quantise_states(self._watched[[*places]])
+        return quantize_states(self._watched[[*places]])
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None
@@ -231,16 +231,16 @@ class ReferenceSession(Session):
         self._reserve(self.length + len(tokens))
         x = model.embed(tokens)
         for at, layer in enumerate(model.layers):
-            normed = normalised(x, layer["input_norm"], form.epsilon)
+            normed = normalized(x, layer["input_norm"], form.epsilon)
             if at == self._watched_layer:
                 self._watched = normed
             x = x + model.multiply(self._attend(at, normed, seen), layer["o"])
-            normed = normalised(x, layer["post_norm"], form.epsilon)
+            normed = normalized(x, layer["post_norm"], form.epsilon)
             gate = model.multiply(normed, layer["gate"])
             up = model.multiply(normed, layer["up"])
             x = x + model.multiply(silu(gate) * up, layer["down"])
         self.length += len(tokens)
-        last = normalised(x[-rows:], model.rest["final_norm"], form.epsilon)
+        last = normalized(x[-rows:], model.rest["final_norm"], form.epsilon)
         return self._whole_rows(model.multiply(last, model.rest["head"]))
 
     def _whole_rows(self, logits: np.ndarray) -> np.ndarray:
@@ -274,14 +274,14 @@ class ReferenceSession(Session):
 
         Args:
             at: the index of the layer.
-            x: the normalised input ``[n, width]``.
+            x: the normalized input ``[n, width]``.
             seen: the cache positions that each token attends to.
         """
         form = self._model.weights.form
         q, k, v = self._queries_keys_values(at, x, [len(places) - 1 for places in seen])
         in_groups = self._model.weights.in_groups
         most = MAX_INT12 if in_groups else MAX_INT8
-        numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2), most)
+        numbers, scales = quantized(np.stack([k, v]).swapaxes(1, 2), most)
         fed = slice(self.length, self.length + len(x))
         self._numbers[:, at, :, fed] = numbers
         self._scales[:, at, :, fed] = scales[..., 0]
@@ -310,14 +310,14 @@ class ReferenceSession(Session):
                 part = part + layer[f"{slot}_bias"]
             part = part.reshape(len(x), -1, form.head_dim)
             if f"{slot}_norm" in layer:
-                part = normalised(part, layer[f"{slot}_norm"], form.epsilon)
+                part = normalized(part, layer[f"{slot}_norm"], form.epsilon)
             parts.append(part)
         q, k, v = parts
         if at not in form.layers_without_rotary:
             tables = angles(form.rotary, form.head_dim, max(places) + 1, model.weights.compute)
             cos, sin = (table[places, None] for table in tables)
-            q = turned(q, cos, sin)
-            k = turned(k, cos, sin)
+            q = rotated(q, cos, sin)
+            k = rotated(k, cos, sin)
         return [q * np.float32(model.weights.scale), k, v]
 
     def _reserve(self, places: int) -> None:

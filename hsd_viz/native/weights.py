@@ -264,7 +264,7 @@ class Weights:
 def is_finite(tensor: Tensor) -> bool:
     """Return whether all values of a tensor are finite.
 
-    Otherwise the integers of quantised activations would be undefined.
+    Otherwise the integers of quantized activations would be undefined.
     """
     if not isinstance(tensor, GroupedMatrix):
         return tensor.dtype.kind != "f" or bool(np.isfinite(tensor).all())
@@ -281,7 +281,7 @@ def _arithmetic_of(source: TensorSource) -> str:
     return "groups"
 
 
-def turn(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
+def rotation_step(rotary: Rotary, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosines and sines ``[head_dim / 2]`` of the rotation from a position to the next.
 
     They are computed by Taylor series up to the power of 23.
@@ -314,16 +314,16 @@ def _doubled(
 
     In each step, all positions so far are rotated by their number, which doubles them.
     """
-    turn_cos, turn_sin = turn(rotary, head_dim)
-    cos = np.ones((1, len(turn_cos)))
-    sin = np.zeros((1, len(turn_cos)))
+    step_cos, step_sin = rotation_step(rotary, head_dim)
+    cos = np.ones((1, len(step_cos)))
+    sin = np.zeros((1, len(step_cos)))
     for _ in range(times):
-        turned_cos = cos * turn_cos - sin * turn_sin
-        turned_sin = sin * turn_cos + cos * turn_sin
-        cos = np.concatenate([cos, turned_cos])
-        sin = np.concatenate([sin, turned_sin])
-        double_cos = turn_cos * turn_cos - turn_sin * turn_sin
-        double_sin = 2.0 * (turn_sin * turn_cos)
-        turn_cos = double_cos
-        turn_sin = double_sin
+        rotated_cos = cos * step_cos - sin * step_sin
+        rotated_sin = sin * step_cos + cos * step_sin
+        cos = np.concatenate([cos, rotated_cos])
+        sin = np.concatenate([sin, rotated_sin])
+        double_cos = step_cos * step_cos - step_sin * step_sin
+        double_sin = 2.0 * (step_sin * step_cos)
+        step_cos = double_cos
+        step_sin = double_sin
     return cos.astype(dtype), sin.astype(dtype)

@@ -80,19 +80,19 @@ def speed_of(sample: Sample) -> float | None:
 def changes(series: Series) -> list[Change]:
     """Return the changes of a series, by figure and in order."""
     figures = {
-        "acceptance": [acceptance_of(one) for one in series.samples],
-        "speed": [speed_of(one) for one in series.samples],
-        "running requests": [one.running for one in series.samples],
+        "acceptance": [acceptance_of(sample) for sample in series.samples],
+        "speed": [speed_of(sample) for sample in series.samples],
+        "running requests": [sample.running for sample in series.samples],
     }
     changed = []
     for figure, values in figures.items():
-        known = [k for k, value in enumerate(values) if value is not None]
-        if len(known) < 2 * MIN_SAMPLES:
+        reported = [k for k, value in enumerate(values) if value is not None]
+        if len(reported) < 2 * MIN_SAMPLES:
             continue
-        numbers = np.array([values[k] for k in known], float)
-        noise = np.array([_noise(series.samples[k], figure) for k in known])
+        numbers = np.array([values[k] for k in reported], float)
+        noise = np.array([_noise(series.samples[k], figure) for k in reported])
         for split in splits(numbers, noise):
-            first = known[split.first]
+            first = reported[split.first]
             sample = series.samples[first]
             changed.append(
                 Change(

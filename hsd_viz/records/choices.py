@@ -27,8 +27,8 @@ def of_choices(response: Mapping[str, Any], name: str, kind: type[Fields]) -> li
 def sum_over_choices(counts: Iterable[Number | None]) -> Number | None:
     """Return the sum of a count over choices, ``None`` where one lacks it or there is none."""
     values = list(counts)
-    known = [count for count in values if count is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    reported = [count for count in values if count is not None]
+    return sum(reported) if reported and len(reported) == len(values) else None
 
 
 def sum_by_place(lists: Iterable[Sequence[Number] | None]) -> tuple[float, ...] | None:

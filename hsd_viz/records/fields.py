@@ -91,7 +91,7 @@ def nested(value: Any, key: str, depth: int = 5) -> Mapping[str, Any] | None:
         inner = value[:8]
     else:
         return None
-    for one in inner:
-        if (mapping := nested(one, key, depth - 1)) is not None:
+    for item in inner:
+        if (mapping := nested(item, key, depth - 1)) is not None:
             return mapping
     return None

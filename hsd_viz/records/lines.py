@@ -167,7 +167,7 @@ def document_of(number: int, line: str) -> Document:
 def unwrapped(number: int, value: Mapping[str, Any], event: bool = False) -> Document:
     """Return the line that a container log wraps, or the JSON value itself."""
     fields = [value.get(name) for name in TEXT_FIELDS]
-    texts = [one for one in fields if isinstance(one, str)]
+    texts = [field for field in fields if isinstance(field, str)]
     is_response = any(name in value for name in ("choices", "meta_info", "timings", "metrics"))
     if not texts or is_response or event:
         return Document(number, value=value, event=event)

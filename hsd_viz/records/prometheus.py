@@ -92,11 +92,11 @@ def label(key: Key, name: str) -> str:
 
 def of_model(scrape: Scrape, model: str) -> dict[Key, float]:
     """Return the metrics of a model, including those without a model label."""
-    kept = {}
+    metrics = {}
     for key, value in scrape.values.items():
         if model_of(key) in (model, "") and isfinite(value):
-            kept[key] = value
-    return kept
+            metrics[key] = value
+    return metrics
 
 
 def counter_sum(values: Mapping[Key, float], names: Iterable[str]) -> float | None:

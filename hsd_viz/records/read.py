@@ -58,10 +58,10 @@ def read(path: str | Path, engine: str | None = None, since: str | Path | None =
         UserError: if the engine is unknown.
         BadFile: if the file has no record of a known form, or only damaged ones.
     """
-    known = engines_with_forms()
-    if engine is not None and engine not in known:
-        hint = did_you_mean(engine, known)
-        raise UserError(f"unknown engine '{engine}': use {', '.join(known)}{hint}")
+    engines = engines_with_forms()
+    if engine is not None and engine not in engines:
+        hint = did_you_mean(engine, engines)
+        raise UserError(f"unknown engine '{engine}': use {', '.join(engines)}{hint}")
     reader = _Reader()
     reader.read(Path(path))
     before = None
@@ -77,7 +77,7 @@ def read(path: str | Path, engine: str | None = None, since: str | Path | None =
     reader.finish(None if before is None else before.scrapes)
     series = reader.collected.series()
     if engine is not None:
-        series = [one for one in series if one.engine == engine]
+        series = [part for part in series if part.engine == engine]
     if not series:
         raise _nothing(Path(path), reader, engine)
     return Reading(
@@ -223,7 +223,7 @@ class _Reader:
     def _statistics(self, value: Mapping[str, Any]) -> bool:
         """Return whether a value is an object of statistics, and store its sample."""
         entry = without_request(value)
-        statistics = next((one for one in OBJECTS if one.mark in entry), None)
+        statistics = next((kind for kind in OBJECTS if kind.mark in entry), None)
         if statistics is None:
             return False
         sample = statistics.read(entry)

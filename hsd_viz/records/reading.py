@@ -126,14 +126,14 @@ class Reading:
 
 def _models(series: Sequence[Series]) -> list[str]:
     """Return the names of the models, each once, in order."""
-    return list(dict.fromkeys(one.model for one in series))
+    return list(dict.fromkeys(part.model for part in series))
 
 
 def _rate_of(series: Sequence[Series], model: str) -> str:
     """Format the acceptance of a model."""
-    for one in series:
-        whole = one.pooled()
-        if one.model == model and whole.rate is not None:
+    for part in series:
+        whole = part.pooled()
+        if part.model == model and whole.rate is not None:
             return f"{whole.rate:.1%} accepted"
     return "acceptance not reported"
 
@@ -144,11 +144,11 @@ def _richest(series: Sequence[Series]) -> Series:
         return series[0]
     best = max(series, key=_worth)
     remarks = list(best.remarks)
-    for one in series:
-        if one is not best:
-            records = counted(len(one.samples), "record")
-            accepted = accepted_words(one.pooled().rate)
-            remarks.append(f"{records} of the form '{one.form}' left out{accepted}")
+    for other in series:
+        if other is not best:
+            records = counted(len(other.samples), "record")
+            accepted = accepted_text(other.pooled().rate)
+            remarks.append(f"{records} of the form '{other.form}' left out{accepted}")
     return replace(best, remarks=tuple(remarks))
 
 
@@ -158,6 +158,6 @@ def _worth(series: Series) -> tuple[bool, int]:
     return positions, len(series.samples)
 
 
-def accepted_words(rate: float | None) -> str:
+def accepted_text(rate: float | None) -> str:
     """Format an acceptance rate as the end of a remark; "" if it is not reported."""
     return "" if rate is None else f", {rate:.1%} accepted"

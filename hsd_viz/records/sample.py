@@ -162,16 +162,16 @@ class Sample:
 
 def _check_numbers(sample: Sample) -> None:
     """Raise ``BadFile`` for a figure that is not a number, or negative."""
-    for one in fields(sample):
-        if one.name in ("line", "clock", "request", "derived", "verifications"):
+    for field in fields(sample):
+        if field.name in ("line", "clock", "request", "derived", "verifications"):
             continue
-        value = getattr(sample, one.name)
+        value = getattr(sample, field.name)
         for number in value if isinstance(value, tuple) else (value,):
             if number is None:
                 continue
             usable = isinstance(number, int | float) and not isinstance(number, bool)
             if not usable or not isfinite(number) or not 0 <= number <= MAX_COUNT:
-                raise BadFile(f"damaged: {one.name} is {number!r}")
+                raise BadFile(f"damaged: {field.name} is {number!r}")
     for row in sample.verifications:
         for number in (row.drafted, row.accepted):
             if type(number) is not int or not 0 <= number <= MAX_DRAFT:

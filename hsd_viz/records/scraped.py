@@ -14,7 +14,7 @@ from hsd_viz.records.collected import Collected
 from hsd_viz.records.engines.registry import COUNTERS, GAUGES, ReadsMetrics, Values
 from hsd_viz.records.forms import Form
 from hsd_viz.records.prometheus import Key, Scrapes
-from hsd_viz.records.reading import accepted_words
+from hsd_viz.records.reading import accepted_text
 from hsd_viz.records.sample import Sample
 
 _COUNTER_NAME = re.compile(r"_total$|spec_decode_num_|skipped_tokens_(?:sum|count|bucket)$")
@@ -55,12 +55,12 @@ class _ScrapeOfModel(NamedTuple):
 
 def _of_model(scrapes: Scrapes, model: str) -> list[_ScrapeOfModel]:
     """Return the scrapes that have metrics of a model."""
-    kept = []
+    scrapes_of_model = []
     for scrape in scrapes.scrapes:
         values = prometheus.of_model(scrape, model)
         if values:
-            kept.append(_ScrapeOfModel(scrape.first_line, values))
-    return kept
+            scrapes_of_model.append(_ScrapeOfModel(scrape.first_line, values))
+    return scrapes_of_model
 
 
 class _ScrapesOfModel:
@@ -161,7 +161,7 @@ def _before_the_first(sample: Sample, scrapes: int) -> str:
     """Return a remark on the counts of a server before the first scrape."""
     return (
         f"{scrapes} scrapes of one server: counted is what was added between them; before "
-        f"the first one {sample.drafted or 0:,.0f} draft tokens{accepted_words(sample.rate)}"
+        f"the first one {sample.drafted or 0:,.0f} draft tokens{accepted_text(sample.rate)}"
     )
 
 

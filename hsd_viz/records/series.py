@@ -152,7 +152,7 @@ def _added(samples: Sequence[Sample], name: str) -> tuple[float, ...] | None:
 
 def position_drafts(samples: Iterable[Sample]) -> float:
     """Return the number of drafts of the samples that report acceptance by position."""
-    return sum(one.drafts or 0.0 for one in samples if one.by_position is not None)
+    return sum(sample.drafts or 0.0 for sample in samples if sample.by_position is not None)
 
 
 def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
@@ -162,25 +162,25 @@ def added(rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
 
 def _all_verifications(samples: Sequence[Sample]) -> tuple[RecordedVerification, ...]:
     """Return all verifications, if every sample with drafts lists its own; else ()."""
-    if any(one.drafted and not one.verifications for one in samples):
+    if any(sample.drafted and not sample.verifications for sample in samples):
         return ()
     return tuple(chain.from_iterable(sample.verifications for sample in samples))
 
 
 def _mean_length(samples: Sequence[Sample]) -> float | None:
     """Return the mean of reported lengths, weighted by running requests; ``None``: counts exist."""
-    if any(one.length is None for one in samples):
+    if any(sample.length is None for sample in samples):
         return None
-    weights = [one.running or 1.0 for one in samples]
-    lengths = [one.length or 0.0 for one in samples]
+    weights = [sample.running or 1.0 for sample in samples]
+    lengths = [sample.length or 0.0 for sample in samples]
     return sum(w * x for w, x in zip(weights, lengths, strict=True)) / sum(weights)
 
 
 def _weighted(samples: Sequence[Sample], name: str) -> float | None:
     """Return the mean of a field over the samples that have it."""
-    values = [getattr(one, name) for one in samples]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    values = [getattr(sample, name) for sample in samples]
+    reported = [value for value in values if value is not None]
+    return sum(reported) / len(reported) if reported else None
 
 
 def _same(values: Sequence[int | None]) -> int | None:

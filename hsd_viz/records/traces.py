@@ -46,12 +46,12 @@ def traces_of(series: Series) -> list[Trace]:
 def trace_of(series: Series) -> Trace:
     """Return the trace of all samples of a series."""
     whole = series.pooled()
-    known = known_quantities(whole)
-    counts = complete(known)
+    quantities = known_quantities(whole)
+    counts = complete(quantities)
     prefill = _nanoseconds(whole.prefill_seconds)
     decode = _nanoseconds(whole.seconds)
     derived = {_QUANTITIES[name] for name in whole.derived if name in _QUANTITIES}
-    notes = _notes(series, known, counts, derived)
+    notes = _notes(series, quantities, counts, derived)
     observed = {**counts, "prefill": prefill, "time": decode, "rounds": whole.verifications or None}
     missing = [
         name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None
@@ -145,12 +145,12 @@ def series_of(traces: Sequence[Trace]) -> Series:
         if imported.get("series") is None:
             raise BadFile("the trace was imported by an older version: import its record again")
         parts.append(Series.from_dict(object_at(imported, "series")))
-    engines = sorted({one.engine for one in parts})
+    engines = sorted({part.engine for part in parts})
     if len(engines) > 1:
         raise UserError(
             f"the records are of several engines ({', '.join(engines)}): choose one of them"
         )
-    models = sorted({one.model for one in parts})
+    models = sorted({part.model for part in parts})
     if len(models) > 1:
         raise UserError(
             f"the records are of several models ({', '.join(models)}): choose one of them"

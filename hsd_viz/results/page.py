@@ -81,7 +81,7 @@ def lines(name: str, /, **values: Any) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _is_words(cells: Sequence[Sequence[str]], place: int) -> bool:
+def _is_text(cells: Sequence[Sequence[str]], place: int) -> bool:
     """Return whether a column contains words, so that it is left-aligned and wraps."""
     return bool(place) and any(row[place][:1].isalpha() for row in cells[1:])
 
@@ -98,7 +98,7 @@ def template(name: str) -> Template:
         autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
     )
-    environment.globals["left"] = _is_words
+    environment.globals["left"] = _is_text
     environment.globals["few"] = FEW_COLUMNS
     environment.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
     environment.filters["sentence"] = sentence

@@ -62,16 +62,16 @@ class LimitedProtocol(H11Protocol):
         for connection in self.connections:
             if isinstance(connection, LimitedProtocol) and not connection.transport.is_closing():
                 others.append(connection)
-        of_peer = [one for one in others if one.client and one.client[0] == own]
+        of_peer = [other for other in others if other.client and other.client[0] == own]
         if not is_loopback(own) and len(of_peer) > self.most_per_peer:
             transport.abort()
             return
         if len(others) > self.most:
-            idle = [one for one in others if one.is_idle and one is not self]
+            idle = [other for other in others if other.is_idle and other is not self]
             if not idle:
                 transport.abort()
                 return
-            min(idle, key=lambda one: one._since).transport.abort()
+            min(idle, key=lambda other: other._since).transport.abort()
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -41,12 +41,12 @@ def check_token(request: Request, token: str) -> None:
         HTTPException: 401, if it does not.
     """
     is_page = request.url.path == "/"
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    scheme, _, given_token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        given = ""
-    if is_page and not given:  # a browser opens an address
-        given = request.query_params.get("token", "")
-    if not hmac.compare_digest(given.encode(), token.encode()):
+        given_token = ""
+    if is_page and not given_token:  # a browser opens an address
+        given_token = request.query_params.get("token", "")
+    if not hmac.compare_digest(given_token.encode(), token.encode()):
         where = ": open /?token=TOKEN" if is_page else ""
         raise HTTPException(
             401, f"a valid token is required{where}", {"WWW-Authenticate": "Bearer"}

@@ -81,7 +81,7 @@ def _meaning(declared: Declared) -> str:
     text = setting.help_for(_as_literal)
     choices = choices_of(declared.read_type) if setting.option is not None else ()
     if choices:
-        text = f"{_as_words(choices)}; {text}"
+        text = f"{_as_text(choices)}; {text}"
     return f"{text}, in {setting.unit}" if setting.unit else text
 
 
@@ -90,7 +90,7 @@ def _as_literal(name: str) -> str:
     return f"``{name}``"
 
 
-def _as_words(choices: tuple[str, ...]) -> str:
+def _as_text(choices: tuple[str, ...]) -> str:
     """Return choices as the text of a docstring, as in "``a``, ``b`` or ``c``"."""
     *first, last = (f"``{choice}``" for choice in choices)
     return f"{', '.join(first)} or {last}"

@@ -58,7 +58,7 @@ class Range:
         raise UserError(f"{noun} {shown} is {wrong}: expected {self._allowed()}")
 
     @property
-    def off_words(self) -> str:
+    def off_text(self) -> str:
         """The number that switches the setting off, to append to a text; "" if there is none."""
         return "" if self.off is None else f" ({self.off:g}: off)"
 
@@ -67,7 +67,7 @@ class Range:
         allowed = f"a number above {self.low:g}"
         if self.high is not None:
             allowed += f" and up to {self.high:g}"
-        return f"{allowed}{self.off_words}"
+        return f"{allowed}{self.off_text}"
 
 
 def plain_numbers(value: Any) -> Any:

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.drafting.semantic_database import quantise_states, watched_layer
+from hsd_viz.drafting.semantic_database import quantize_states, watched_layer
 
 FULL = "full_attention"
 SLIDING = "sliding_attention"
@@ -336,7 +336,7 @@ class HFSession(Session):
 
     def states(self, places: Sequence[int]) -> np.ndarray:
         assert self._watched is not None and self._watched.states is not None
-        return quantise_states(to_numpy(self._watched.states[[*places]]))
+        return quantize_states(to_numpy(self._watched.states[[*places]]))
 
     @torch.inference_mode()
     def forward(

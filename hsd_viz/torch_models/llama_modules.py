@@ -56,8 +56,8 @@ def config_of(form: LlamaForm) -> PreTrainedConfig:
         chosen += 1
     if form.layers_without_rotary:
         kind = SmolLM3Config
-        turned = [int(layer not in form.layers_without_rotary) for layer in range(form.layers)]
-        options["no_rope_layers"] = turned
+        rotary = [int(layer not in form.layers_without_rotary) for layer in range(form.layers)]
+        options["no_rope_layers"] = rotary
         chosen += 1
     if chosen > 1:
         raise Unsupported("transformers has no model type with these options together")

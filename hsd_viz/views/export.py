@@ -158,7 +158,7 @@ def document(
         )
         text = json.dumps(short, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    given = {
+    values = {
         "body": body,
         "title": title,
         "dark": dark,
@@ -166,7 +166,7 @@ def document(
         "server": content.get("server"),
     }
     return template("document.html").render(
-        given, bundle=BUNDLE, styles="\n".join(styles).replace("</", "<\\/")
+        values, bundle=BUNDLE, styles="\n".join(styles).replace("</", "<\\/")
     )
 
 

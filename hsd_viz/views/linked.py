@@ -81,11 +81,11 @@ class LinkedView(View):
     def selection(self) -> pd.DataFrame:
         """The tokens of the round under the cursor, as in ``trace.tokens``."""
         # The browser sets the cursor of only one view of a group.
-        here = next(
+        round_id = next(
             (view.cursor["round"] for view in self._group() if "round" in view.cursor), None
         )
         frame = (self.trace or Trace({})).frame("tokens")
-        return frame[frame["round"] == here]
+        return frame[frame["round"] == round_id]
 
     def show(self, trace: Given) -> None:
         """Show a trace in all views of the group."""

@@ -29,7 +29,7 @@ from hsd_viz.engine.recordings import (
     side_by_side,
 )
 from hsd_viz.figures.palette import HUES
-from hsd_viz.latency.basis import temperature_words
+from hsd_viz.latency.basis import temperature_text
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
 from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.settings.spelling import as_option
@@ -75,13 +75,13 @@ def races() -> list[dict[str, Any]]:
             {"name": f"{group}/{r.name}", "blurb": r.blurb, "stack": r.stack} for r in recordings
         ]
         meta = recorded_runs()[runs[0]["name"]]().meta
-        title = f"{_target_words(meta)}, {temperature_words(meta['sampling']['temperature'])}"
+        title = f"{_target_text(meta)}, {temperature_text(meta['sampling']['temperature'])}"
         races.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
     opening = recorded_runs()[next(iter(offered()))]().meta["prompt"]
     return sorted(races, key=lambda race: race["prompt"] != opening)
 
 
-def _target_words(meta: dict[str, Any]) -> str:
+def _target_text(meta: dict[str, Any]) -> str:
     """Return the name of a recording's target; for the shipped target, a description."""
     model = str(meta["models"][-1]["model"])
     return "Python model" if model == TARGET else model
@@ -163,7 +163,7 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
     suite = report["suite"]
     settings = report["settings"]
     family = settings.get("family") or _family_in(report["command"])
-    first_words = title.partition(",")[0]
+    first_part = title.partition(",")[0]
     for stack in report["stacks"]:
         ends = stack.get("speedup_over_plain_ci")
         if not ends or stack["stack"] == TARGET:
@@ -171,7 +171,7 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
         low, high = ends
         yield {
             "family": family,
-            "name": first_words if "." in suite["name"] else f"suite {suite['name']}",
+            "name": first_part if "." in suite["name"] else f"suite {suite['name']}",
             "file": name,
             "stack": stack["stack"],
             "temperature": settings["temperature"],

@@ -43,9 +43,10 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the prompt, its token ids if known, the level names, and the meta, in which ``stack``
     is the stack as decoded and ``asked`` as written.
     """
-    asked = str(meta.get("stack") or "")
+    written = str(meta.get("stack") or "")
     sampling = _sampling_of(meta)
-    own = {"stack": str(meta.get("stack_resolved") or asked), "asked": asked, "sampling": sampling}
+    decoded = str(meta.get("stack_resolved") or written)
+    own = {"stack": decoded, "asked": written, "sampling": sampling}
     return {
         "prompt": str(meta.get("prompt", "")),
         "prompt_ids": list(meta.get("prompt_ids") or []),

@@ -69,18 +69,18 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
     Costs are in one-token forward passes of the target, launch and overheads included. The slope is
     the cost per additional token over the first four.
     """
-    known = basis.calibration
-    cost = known.costs[known.target]
-    one = cost.verifying(1)
-    forward = one + cost.overhead
-    slope = (cost.verifying(5) - one) / 4 / forward
+    calibration = basis.calibration
+    cost = calibration.costs[calibration.target]
+    verify_one = cost.verifying(1)
+    forward = verify_one + cost.overhead
+    slope = (cost.verifying(5) - verify_one) / 4 / forward
     presets = []
     chosen: dict[str, float] = {}
-    for draft, verifier in known.edges:
-        if verifier != known.target:
+    for draft, verifier in calibration.edges:
+        if verifier != calibration.target:
             continue
-        acceptance = rate(known.edge(draft, verifier))
-        drafting = known.costs[draft].alone(USUAL) / USUAL / forward
+        acceptance = rate(calibration.edge(draft, verifier))
+        drafting = calibration.costs[draft].alone(USUAL) / USUAL / forward
         chosen = {
             "acceptance": _on_slider(acceptance, step=0.01, top=0.99),
             "cost": _on_slider(drafting, step=0.005, top=1.0),
@@ -115,8 +115,8 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
     """Return the traits of a :class:`HierarchyGraph`: the calibration, and the stack that the law
     selects.
     """
-    known = basis.calibration
-    choice = select(known)
+    calibration = basis.calibration
+    choice = select(calibration)
     best = choice.picked
     single = choice.best_single_draft
     lookaheads = {draft.name: draft.lookahead for draft in best.levels.drafts}
@@ -133,12 +133,12 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "words": choice.structure.sentence,
     }
     edges: list[dict[str, Any]] = []
-    for (draft, verifier), edge in known.edges.items():
+    for (draft, verifier), edge in calibration.edges.items():
         edges.append({"from": draft, "to": verifier, "rate": rate(edge), "per": None})
-    for (database, verifier), tier in known.tiers.items():
+    for (database, verifier), tier in calibration.tiers.items():
         per_draft = tier.tokens - 1
         edges.append({"from": database, "to": verifier, "rate": tier_rate(tier), "per": per_draft})
-    levels = [_level(known, name) for name in (*known.databases, *known.models)]
+    levels = [_level(calibration, name) for name in (*calibration.databases, *calibration.models)]
     return {
         "graph": {
             "levels": levels,

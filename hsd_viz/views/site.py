@@ -103,8 +103,8 @@ def build(
     Raises:
         UserError: if the folder exists and is not a site, or a family is not installed.
     """
-    asked = [find_family(family) for family in families]
-    for family in asked:
+    chosen = [find_family(family) for family in families]
+    for family in chosen:
         if family.name == DEFAULT:
             raise UserError(
                 f"the family {DEFAULT} is on each site: it needs no {spelled('family')}"
@@ -126,7 +126,7 @@ def build(
                     progress(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
         editions.write(draft / "lessons", "student")
-        offers = _write_families(draft, asked, progress)
+        offers = _write_families(draft, chosen, progress)
         _write_explorer(draft, progress, article=True, offers=offers)
         index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)
         write_whole(draft / "index.html", index)

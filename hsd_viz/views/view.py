@@ -79,12 +79,12 @@ class View(Exported, BundleWidget):
     """A public view. Unknown options are errors."""
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
-        known = {name for name in self.trait_names() if not name.startswith("_")}
-        for name in options.keys() - known:
+        names = {name for name in self.trait_names() if not name.startswith("_")}
+        for name in options.keys() - names:
             allowed = (
-                ", ".join(sorted(known - {*BundleWidget.class_trait_names()} - _INTERNAL)) or "none"
+                ", ".join(sorted(names - {*BundleWidget.class_trait_names()} - _INTERNAL)) or "none"
             )
-            close = did_you_mean(name, known)
+            close = did_you_mean(name, names)
             raise TypeError(
                 f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}"
             )
@@ -163,9 +163,9 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     layout = widgets.Layout(
         grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px"
     )
-    made = Composition(views, layout=layout)
-    made.cols = cols
-    return made
+    composition = Composition(views, layout=layout)
+    composition.cols = cols
+    return composition
 
 
 def as_widget(part: Any) -> widgets.Widget:

@@ -1,7 +1,7 @@
 // A section of the page with an answer of the host. The host is asked when the tab is first shown,
 // and again when the run or a menu of the section changes.
 import { html, render } from "lit-html";
-import type { Answer, File, Host, Part, Question } from "../host";
+import type { Answer, FileContent, Host, Part, Question } from "../host";
 import { make } from "../lib/dom";
 import { field, menu } from "../lib/fields";
 import { foldOf } from "../lib/fold";
@@ -130,7 +130,7 @@ export class AnswerView {
   private readonly isAnswered: boolean;
   /** The values selected in the menus, by name, and the files that the question is about. */
   private selection: Record<string, string> = {};
-  private files: File[] = [];
+  private files: FileContent[] = [];
   private answer: Answer | null = null;
   private parts: Pick<Mounted, "el" | "close">[] = [];
   /** The key of the last question. */
@@ -160,7 +160,7 @@ export class AnswerView {
     await this.askNow();
   };
   /** Ask again, about other files. */
-  ask(files: File[]) {
+  ask(files: FileContent[]) {
     this.files = files;
     this.selection = {};
     this.lastKey = this.key();

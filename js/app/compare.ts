@@ -1,5 +1,6 @@
 // The Compare tab: runs of one prompt side by side, recorded or decoded here.
 import { html, nothing, render } from "lit-html";
+import type { Race } from "../host";
 import { make } from "../lib/dom";
 import { stackName } from "../lib/drafter_names";
 import { area, menu } from "../lib/fields";
@@ -26,8 +27,8 @@ const WARM_UP = 8;
 /** Maximum length of the prompt beside the headline, in characters. */
 const SHORT = 30;
 
-const toggled = (all: string[], one: string) =>
-  all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
+const toggled = (all: string[], name: string) =>
+  all.includes(name) ? all.filter((other) => other !== name) : [...all, name];
 const chips = (label: string, all: unknown[]) =>
   html`<div class="hsd-presets" role="group" aria-label=${label}>${all}</div>`;
 const chip = (words: unknown, on: boolean, act: () => void, title = "") =>
@@ -45,7 +46,7 @@ class Comparison {
   private headline: Headline | null = null;
   private origin: Chip[] = [];
   /** The group of recordings, and the names of those selected; none after a decode. */
-  private race: Context["host"]["about"]["races"][number] | undefined;
+  private race: Race | undefined;
   private chosen: string[] = [];
   private readonly isSmall = matchMedia("(max-width: 700px)").matches;
   /** Stacks to decode, one per line; the controller of their decode, and its progress. */
@@ -134,7 +135,7 @@ class Comparison {
     const { race, chosen } = this;
     if (!race) return nothing;
     const take = (group: string) => {
-      this.race = races.find((one) => one.group === group) ?? race;
+      this.race = races.find((other) => other.group === group) ?? race;
       this.openRace();
     };
     const groups = races.map(({ group, title }) => [group, title]);
@@ -256,9 +257,9 @@ class Comparison {
     const { prompt, meta } = this.context.group.store;
     const familyOf = (one: Snapshot["meta"]) => one.family ?? "";
     const differences: string[] = [];
-    if (this.runs.some((one) => familyOf(one.meta) !== familyOf(meta)))
+    if (this.runs.some((run) => familyOf(run.meta) !== familyOf(meta)))
       differences.push("other models");
-    if (this.runs.some((one) => one.prompt !== prompt)) differences.push("another prompt");
+    if (this.runs.some((run) => run.prompt !== prompt)) differences.push("another prompt");
     return differences;
   }
   paint = () => {

@@ -1,6 +1,6 @@
 // Choosing, dropping, reading and saving files of the visitor.
 import { html } from "lit-html";
-import type { File, Host, Question } from "../host";
+import type { FileContent, Host, Question } from "../host";
 import { make } from "../lib/dom";
 import { save } from "../lib/save";
 import { megabytes } from "../lib/words";
@@ -8,7 +8,7 @@ import { megabytes } from "../lib/words";
 /** Maximum size of a file sent to a kernel, in bytes: the web server refuses messages of 10 MiB. */
 export const MAX_BYTES = 8_000_000;
 
-export async function read(file: globalThis.File): Promise<File> {
+export async function read(file: File): Promise<FileContent> {
   if (file.size > MAX_BYTES)
     throw new Error(
       `${file.name} has ${megabytes(file.size, 1)} MB; ` +
@@ -18,7 +18,7 @@ export async function read(file: globalThis.File): Promise<File> {
 }
 
 /** Open the browser's file dialog. */
-export function choose(accept: string, take: (file: globalThis.File) => void) {
+export function choose(accept: string, take: (file: File) => void) {
   const field = make("input");
   field.type = "file";
   field.accept = accept;
@@ -33,7 +33,7 @@ export async function download(host: Host, question: Question) {
   save(await host.file(question));
 }
 /** Call `drop` with a file dropped on `page` outside of a field. Returns a function that stops. */
-export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => void) {
+export function dropZone(page: HTMLElement, drop: (file: File) => void) {
   const listener = (e: DragEvent) => {
     const fits =
       [...(e.dataTransfer?.types ?? [])].includes("Files") &&
@@ -52,7 +52,7 @@ export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => voi
 }
 
 /** A field that takes a dropped or chosen file. */
-export const dropField = (label: string, accept: string, take: (file: globalThis.File) => void) =>
+export const dropField = (label: string, accept: string, take: (file: File) => void) =>
   html`<label class="hsd-field hsd-drop-field"
     >${label}<input
       type="file"

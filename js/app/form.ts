@@ -21,13 +21,13 @@ type Field = { target: HTMLInputElement };
 export function formOf(store: Store, { about, panel }: Host, run: () => void, cancel: () => void) {
   const families = (about.families?.length ?? 0) > 1 ? (about.families ?? []) : [];
   const familyOf = ({ family }: Form) =>
-    families.find((one) => one.name === (family || about.family));
+    families.find((item) => item.name === (family || about.family));
   /** Return the models that stacks may name: those of the family if the page limits them. */
   const allowed = (form: Form) =>
     about.models === null ? null : (familyOf(form)?.models ?? about.models);
   /** Choose a family: take its example prompt and its chat setting, and a stack of its models. */
   function chooseFamily(name: string) {
-    const chosen = families.find((one) => one.name === name);
+    const chosen = families.find((item) => item.name === name);
     if (!chosen) return;
     const { form, filled } = store.state;
     const all = [
@@ -135,7 +135,7 @@ export function formOf(store: Store, { about, panel }: Host, run: () => void, ca
           ? field(
               "Models",
               menu(
-                families.map((one) => [one.name, one.name]),
+                families.map((item) => [item.name, item.name]),
                 family?.name ?? "",
                 chooseFamily,
               ),

@@ -23,7 +23,7 @@ export function keySheet() {
   const list = (keys: object) =>
     Object.entries(keys).map(
       ([key, words]) =>
-        html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt>
+        html`<dt>${key.split(" ").map((part) => html`<kbd>${part}</kbd> `)}</dt>
           <dd>${words}</dd>`,
     );
   render(

@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import {
   chipsOf,
-  fastestWords,
-  loadWords,
-  madeWords,
-  modelWords,
+  fastestText,
+  loadText,
+  madeText,
+  modelText,
   originOf,
   suiteChips,
 } from "./origin";
@@ -58,7 +58,7 @@ test("a run without plain decoding has no spread", () => {
 test("a busy machine is a reason for doubt beside the figure", () => {
   const chips = chipsOf(run({ ...PLAIN, load_average: 4.05, cores: 2 }), "A summary", "recording");
   expect(chips.at(-1)).toEqual({ words: "busy: load 4.0 on 2 cores", warns: true });
-  expect(loadWords({ plain: { load_average: 1.9, cores: 2 } })).toBe("");
+  expect(loadText({ plain: { load_average: 1.9, cores: 2 } })).toBe("");
 });
 
 test("what is not a speed has its origin alone", () => {
@@ -68,19 +68,19 @@ test("what is not a speed has its origin alone", () => {
 
 test("the project's own target is named by what it is", () => {
   const models = [{ name: "target", model: "target", parameters: 12_195_456 }];
-  expect(modelWords({ models })).toBe("Python model of 12 M");
-  expect(modelWords({ models: [{ name: "x", model: "target", parameters: "<b>" as any }] })).toBe(
+  expect(modelText({ models })).toBe("Python model of 12 M");
+  expect(modelText({ models: [{ name: "x", model: "target", parameters: "<b>" as any }] })).toBe(
     "Python model",
   );
-  expect(modelWords({ imported: { engine: "vLLM" } })).toBe("vLLM");
+  expect(modelText({ imported: { engine: "vLLM" } })).toBe("vLLM");
 });
 
 test("the target of another family is named by the title of the family", () => {
   const models = [{ name: "target", model: "target", parameters: 134_515_008 }];
   const families = [{ name: "smollm2", title: "SmolLM2-135M-Instruct, which answers in English" }];
-  expect(modelWords({ models, family: "smollm2" }, families)).toBe("SmolLM2-135M-Instruct");
-  expect(modelWords({ models, family: "smollm2" })).toBe("smollm2");
-  expect(modelWords({ models, family: "code" }, families)).toBe("Python model of 135 M");
+  expect(modelText({ models, family: "smollm2" }, families)).toBe("SmolLM2-135M-Instruct");
+  expect(modelText({ models, family: "smollm2" })).toBe("smollm2");
+  expect(modelText({ models, family: "code" }, families)).toBe("Python model of 135 M");
   const page: any = {
     store: { state: { shown: "here", kind: "finished", opened: null } },
     group: { store: run(null, { models, family: "smollm2" }) },
@@ -90,8 +90,8 @@ test("the target of another family is named by the title of the family", () => {
 });
 
 test("a game is modelled, and an imported request was measured elsewhere", () => {
-  expect(madeWords({ modelled: true }, "recording")).toBe("modelled");
-  expect(madeWords({ imported: { engine: "vLLM" } }, "recording")).toBe("measured by its engine");
+  expect(madeText({ modelled: true }, "recording")).toBe("modelled");
+  expect(madeText({ imported: { engine: "vLLM" } }, "recording")).toBe("measured by its engine");
 });
 
 test("the text is that of the recording, the file or the visitor", () => {
@@ -141,8 +141,8 @@ test("a saved report of the same models, stack and settings is beside the prompt
   expect(suiteChips(plain, [{ ...suite, stack: "target" }])).toEqual([]);
   const slower = { ...suite, stack: "hd > target", value: 0.5 };
   const other = { ...suite, file: "other.json", value: 9 };
-  expect(fastestWords([slower, suite, other])).toBe(
+  expect(fastestText([slower, suite, other])).toBe(
     "Fastest: db > target; Spec-Bench: 1.12\u00a0× [1.09,\u00a01.17]",
   );
-  expect(fastestWords([])).toBe("");
+  expect(fastestText([])).toBe("");
 });

@@ -3,7 +3,7 @@
 import { gainOf } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import type { Meta } from "../lib/run_data";
-import { intervalWords, type Suite, suiteOf, timesWords } from "../lib/suites";
+import { intervalText, type Suite, suiteOf, timesText } from "../lib/suites";
 import { cut, plural } from "../lib/words";
 import { HERE, type Kind, OPENED, type State } from "./state";
 
@@ -30,7 +30,7 @@ type Families = readonly { name: string; title: string }[];
  * Return the name of a run's target. Traces of a family call it "target": that of the shipped
  * family is described by its size, that of another family by the family's title.
  */
-export function modelWords(
+export function modelText(
   { models, imported, family }: Pick<Meta, "models" | "imported" | "family">,
   families: Families = [],
 ): string {
@@ -45,7 +45,7 @@ export function modelWords(
 }
 
 /** Describe how a run was made: measured, modelled or imported. */
-export function madeWords(meta: Pick<Meta, "modelled" | "imported">, kind: Kind): string {
+export function madeText(meta: Pick<Meta, "modelled" | "imported">, kind: Kind): string {
   if (meta.modelled) return "modelled";
   if (meta.imported) return "measured by its engine";
   return kind === "recording" ? "recorded" : "measured here";
@@ -63,7 +63,7 @@ interface PageState {
   };
 }
 /** Return the name of the text that is shown. */
-function textWords({ store, host }: PageState): string {
+function promptText({ store, host }: PageState): string {
   const { shown, opened } = store.state;
   if (shown === HERE) return "your prompt";
   if (shown === OPENED) return opened?.name ?? "";
@@ -86,7 +86,7 @@ function spreadOf(run: Run): Chip[] {
   ];
 }
 /** Describe the other load on the machine while a speed-up was measured; "": none. */
-export function loadWords({ plain }: Pick<Meta, "plain">): string {
+export function loadText({ plain }: Pick<Meta, "plain">): string {
   const { load_average: load, cores } = plain ?? {};
   if (!load || !cores || load <= cores) return "";
   return `load ${load.toFixed(1)} on ${plural(cores, "core")}`;
@@ -102,10 +102,10 @@ export function chipsOf(run: Run, text: string, kind: Kind, known: FigureFacts =
   const { timed = true, families } = known;
   const isOther = timed && Boolean(text) && !text.startsWith("your ");
   const textName = isOther ? `this prompt: ${cut(text, MAX_PROMPT_NAME)}` : text;
-  const names = [modelWords(run.meta, families), textName, madeWords(run.meta, kind)];
+  const names = [modelText(run.meta, families), textName, madeText(run.meta, kind)];
   const origin = { words: names.filter(Boolean).join(" · ") };
   if (!timed) return [origin];
-  const load = loadWords(run.meta);
+  const load = loadText(run.meta);
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
 }
@@ -114,23 +114,23 @@ export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Ch
   const suite = suiteOf(run, suites);
   if (!suite) return [];
   const title = `95 % interval; ${suite.file}`;
-  const usual = `it is usually ${timesWords(suite)} ${intervalWords(suite)}`;
+  const usual = `it is usually ${timesText(suite)} ${intervalText(suite)}`;
   const words = `Measured on ${plural(suite.prompts, "prompt")}, ${usual}: ${suite.name}.`;
   return [{ words, title, isTypical: true }];
 }
 /** Describe the fastest result of the first saved report; "": there is none. */
-export function fastestWords(suites: readonly Suite[]): string {
+export function fastestText(suites: readonly Suite[]): string {
   const [first] = suites;
   if (!first) return "";
   const sameReport = suites.filter(({ file }) => file === first.file);
   const best = sameReport.reduce((most, suite) => (suite.value > most.value ? suite : most));
-  const result = `${timesWords(best)} ${intervalWords(best)}`;
+  const result = `${timesText(best)} ${intervalText(best)}`;
   return `Fastest: ${best.stack}; ${best.name}: ${result}`;
 }
 /** Return the origin of a figure of the run shown. */
 export function originOf(page: PageState, timed = true): Chip[] {
   const run = page.group.store;
   const { families, suites = [] } = page.host.about;
-  const chips = chipsOf(run, textWords(page), page.store.state.kind, { timed, families });
+  const chips = chipsOf(run, promptText(page), page.store.state.kind, { timed, families });
   return timed ? [...chips, ...suiteChips(run, suites)] : chips;
 }

@@ -90,7 +90,7 @@ test(
     assert.ok(main.firstElementChild?.querySelector("[role=tablist]"));
     const headline = () =>
       [...el.querySelectorAll<HTMLElement>(".hsd-headline")].find(
-        (one) => !one.hidden && one.textContent,
+        (element) => !element.hidden && element.textContent,
       );
     for (const title of ["Watch", "Why", "Databases", "Time"]) {
       button(el, title).click();

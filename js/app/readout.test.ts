@@ -1,6 +1,5 @@
 // The tiles above a run, by hand: their values, and when a speed-up is shown.
 import { expect, test } from "vitest";
-import { drafterOf, isOverDatabases } from "../lib/stack";
 import { tilesOf } from "./readout";
 import { speedFirst } from "./runbar";
 
@@ -89,23 +88,4 @@ test("the speed-up of a title is before what may be cut", () => {
   expect(speedFirst("A summary (1.62×)")).toBe("1.62× A summary");
   expect(speedFirst("nano, sampled (0.59×, slower than plain)")).toBe("0.59× nano, sampled");
   expect(speedFirst("Plain decoding")).toBe("Plain decoding");
-});
-
-test.each([
-  ["target", "target"],
-  ["db[context] > target", "context"],
-  ["db > nano:2?0.4 > target", "nano"],
-  ["lookup > target", "lookup"],
-])("%s has the colour of %s", (stack, source) => {
-  expect(drafterOf(stack)).toBe(source);
-});
-test.each([
-  ["db > nano:2 > target", true],
-  ["db[context] > nano > small > target", true],
-  ["db > target", false],
-  ["nano:2 > small > target", false],
-  ["dbx > nano > target", false],
-  ["target", false],
-])("%s has draft models over databases: %s", (stack, isOver) => {
-  expect(isOverDatabases(stack)).toBe(isOver);
 });

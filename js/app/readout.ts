@@ -3,13 +3,13 @@
 import { html, nothing } from "lit-html";
 import DEFINITIONS from "../lib/definitions.json";
 import { stackName } from "../lib/drafter_names";
-import { losslessWords } from "../lib/facts";
+import { losslessText } from "../lib/facts";
 import { gainOf, impossible, metricsOf, REPETITIVE } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
-import { loadWords } from "./origin";
+import { loadText } from "./origin";
 
 const STOPS: Record<string, string> = {
   lost: "the host was lost",
@@ -82,7 +82,7 @@ export function verdictOf(run: Run): string {
       sentences.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
     else sentences.push("One pair of runs: spread unknown.");
   }
-  const load = loadWords(meta);
+  const load = loadText(meta);
   if (load) sentences.push(`Busy machine: ${load}.`);
   const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
   if (m.repetition_share >= REPETITIVE)
@@ -96,7 +96,7 @@ export function verdictOf(run: Run): string {
 export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
   if (!run.run) return nothing;
   const verdict = running ? "" : verdictOf(run);
-  const note = losslessWords(run.meta, sources);
+  const note = losslessText(run.meta, sources);
   return html`<section class="hsd-readout" aria-label="Run">
     <div class="hsd-origin">
       <h2>${stackName(run.meta.stack)}</h2>

@@ -148,7 +148,7 @@ test(
     const kept = JSON.parse(sessionStorage.getItem("hsd_viz.run") ?? "null");
     assert.equal(kept.tokens.token_id.length, RECORDED.sampled.tokens.token_id.length);
     const forms = [...el.querySelectorAll(".hsd-run-menu [role=group] [role=menuitem]")].map(
-      (one) => one.textContent ?? "",
+      (element) => element.textContent ?? "",
     );
     assert.ok(
       forms.length === 2 && forms.every((words) => /svg|pdf/.test(words)),

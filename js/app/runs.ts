@@ -7,7 +7,7 @@ import type { Head, Snapshot } from "../lib/run_data";
 import { read } from "./files";
 import type { Shell } from "./shell";
 import * as pageState from "./state";
-import { fieldsOf, HERE, OPENED, openedWords } from "./state";
+import { fieldsOf, HERE, OPENED, openedText } from "./state";
 
 /** A run that continues another one from one of its positions with another token. */
 interface Fork {
@@ -61,18 +61,18 @@ export class Runs {
     const { here, opened } = this.now;
     if (shown === HERE && here) return this.showAlone(HERE, "finished", here);
     if (shown === OPENED && opened)
-      return this.showAlone(OPENED, "recording", opened.run, openedWords(opened.name));
+      return this.showAlone(OPENED, "recording", opened.run, openedText(opened.name));
     await this.openRecording(shown);
   }
   private async openRecording(name: string) {
     const { host } = this.shell;
-    const recording = host.about.recordings.find((one) => one.name === name);
+    const recording = host.about.recordings.find((candidate) => candidate.name === name);
     if (!recording) return;
     const snapshot = await host.recording(name);
     if (this.pending === name) this.showAlone(name, "recording", snapshot, recording.blurb);
   }
   /** Open a trace file of the visitor. */
-  async take(file: globalThis.File) {
+  async take(file: File) {
     const { host } = this.shell;
     if (this.now.busy) throw new Error("a run is in progress: open the file after it ends");
     if (!host.open)
@@ -229,7 +229,7 @@ export class Runs {
   }
   private addBranch(run: Snapshot, { root, parent, p }: Fork) {
     const { branches } = this.now;
-    const siblings = branches.some((one) => one.run.run === root.run)
+    const siblings = branches.some((branch) => branch.run.run === root.run)
       ? branches
       : [{ run: root, parent: null, p: null }];
     this.set({ branches: [...siblings, { run, parent, p }], branch: siblings.length });

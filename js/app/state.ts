@@ -10,7 +10,7 @@ import type { Sampling, Snapshot } from "../lib/run_data";
 export const [HERE, OPENED] = ["here", "opened file"];
 /** Name of an opened run that is the visitor's game. */
 export const YOUR_GAME = "Your game";
-export const openedWords = (name: string) =>
+export const openedText = (name: string) =>
   name === YOUR_GAME
     ? "You are the draft source. Each round takes as long as a recorded pass over as many tokens."
     : `Opened from ${name}.`;

@@ -47,14 +47,14 @@ test("a comparison of one stack shows no chart of others", PAGE_TEST, async () =
   const about = structuredClone(ABOUT);
   const runs = Object.fromEntries(
     about.races.flatMap((r: any) =>
-      r.runs.map((one: any) => [one.name, { ...RECORDED.sampled, run: one.name }]),
+      r.runs.map((run: any) => [run.name, { ...RECORDED.sampled, run: run.name }]),
     ),
   );
   const el = document.body.appendChild(document.createElement("div"));
   const close = openPage(el, recordingHost(about, { ...RECORDED, ...runs }));
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
   [...el.querySelectorAll<HTMLElement>("[role=tab]")]
-    .find((one) => one.textContent?.trim() === "Compare")
+    .find((button) => button.textContent?.trim() === "Compare")
     ?.click();
   await vi.waitFor(() => assert.ok(el.querySelector(".hsd-vs-race")));
   const pressed = () => [

@@ -14,7 +14,7 @@ import { compareView } from "./compare";
 import { choose, read } from "./files";
 import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headline";
 import LEDES from "./ledes.json";
-import { fastestWords, originOf } from "./origin";
+import { fastestText, originOf } from "./origin";
 import type { Context, Section } from "./section";
 import { record, traffic } from "./traffic";
 
@@ -24,7 +24,7 @@ export interface Tab {
   /** Parts of the tab, each with its name in the list of links. */
   parts: [name: string, make: SectionBuilder][];
   /** Return the tab's headline for a run, about a figure other than its speed; null: none. */
-  says?: (run: Run) => Headline | null;
+  headline?: (run: Run) => Headline | null;
   /** Whether the tab is unrelated to the run, which it then hides. */
   isApart?: boolean;
 }
@@ -125,8 +125,8 @@ function reports({ host, state }: Context): Section {
   const answers = new AnswerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
-    const take = (file: globalThis.File) =>
-      void read(file).then((one) => answers.ask([one]), answers.fail);
+    const take = (file: File) =>
+      void read(file).then((upload) => answers.ask([upload]), answers.fail);
     open.addEventListener("click", () => choose(".json,application/json", take));
     root.append(open);
   }
@@ -137,7 +137,7 @@ function reports({ host, state }: Context): Section {
 /** Saved reports below a title. On a phone they are folded, and the title has the first result. */
 function reportsBelow(context: Context): Section {
   if (matchMedia("(max-width: 700px)").matches) {
-    return closedSection(REPORTS, fastestWords(context.host.about.suites ?? []), reports)(context);
+    return closedSection(REPORTS, fastestText(context.host.about.suites ?? []), reports)(context);
   }
   const section = reports(context);
   section.root.classList.add("hsd-reports");
@@ -164,7 +164,7 @@ export const tabsOf = (host: Host): Tab[] => [
   tab("Watch", ["", answerView("doctor", "What limits the speed-up")]),
   {
     title: "Why",
-    says: acceptedOf,
+    headline: acceptedOf,
     parts: [
       ["The round", runView("scene")],
       ["Acceptance", runView("panels", { which: ["byPosition", "perRound"] })],
@@ -180,7 +180,7 @@ export const tabsOf = (host: Host): Tab[] => [
   },
   {
     title: "Databases",
-    says: copiesOf,
+    headline: copiesOf,
     parts: [
       ["Tokens by source", runView("timeline", { show: "supply" })],
       ["Copied passages", runView("locality_map")],
@@ -189,7 +189,7 @@ export const tabsOf = (host: Host): Tab[] => [
   },
   {
     title: "Time",
-    says: timeOf,
+    headline: timeOf,
     parts: [
       ["Timeline", runView("timeline", { show: "time" })],
       ["Best stack of these models", law],
@@ -214,7 +214,7 @@ export const tabsOf = (host: Host): Tab[] => [
   },
   {
     title: "Your traffic",
-    says: () => SERVER,
+    headline: () => SERVER,
     isApart: true,
     parts: [
       ["What limits a server", record],
@@ -247,7 +247,7 @@ export function buildTab(tab: Tab, context: Context): OpenTab {
   const links = sections.map(({ root }, k) => linkTo(root, parts[k][0]));
   list.hidden = sections.length < 2;
   if (!list.hidden) render(links, list);
-  const headline = tab.says ? headlineSection(tab, context) : null;
+  const headline = tab.headline ? headlineSection(tab, context) : null;
   if (headline) el.append(headline.root);
   if (tab.title in LEDES) el.append(ledeOf(tab.title as keyof typeof LEDES));
   el.append(...sections.map(({ root }) => root));
@@ -266,12 +266,12 @@ function linkTo(root: HTMLElement, name: string) {
   return html`<a href="#${root.id}" @click=${go}>${name}</a>`;
 }
 /** The headline of a tab, drawn for every run. */
-function headlineSection({ says, isApart }: Tab, context: Context): Section {
+function headlineSection({ headline: read, isApart }: Tab, context: Context): Section {
   const root = make("p", "hsd-headline");
   return {
     root,
     refresh() {
-      const headline = says?.(context.group.store);
+      const headline = read?.(context.group.store);
       root.hidden = !headline;
       const origin = isApart ? [] : originOf(context, false);
       render(headlineOf(headline, origin), root);

@@ -39,7 +39,7 @@ export class TourCard {
     const marked = (this.stop?.targets ?? []).flatMap((target) => [
       ...this.app.querySelectorAll<HTMLElement>(target),
     ]);
-    const node = marked.find((one) => one.getClientRects().length) ?? null;
+    const node = marked.find((element) => element.getClientRects().length) ?? null;
     if (node !== this.marked) this.marked?.classList.remove("hsd-tour-lit");
     this.marked = node;
     if (!node) return;

@@ -1,7 +1,7 @@
 // The tab about the visitor's own server: a diagnosis of what limits it, from a record, and a
 // replay of drafters over a log of its texts. Both begin with an example.
 import { html, nothing, render } from "lit-html";
-import type { File } from "../host";
+import type { FileContent } from "../host";
 import { make } from "../lib/dom";
 import { area, field, menu } from "../lib/fields";
 import { AnswerView, elsewhere } from "./answer";
@@ -62,9 +62,9 @@ export function record({ host, state }: Context): Section {
   );
   root.append(answers.root);
   if (!host.ask || !host.answers.includes("record")) return { root };
-  const take = (file: globalThis.File) => {
+  const take = (file: File) => {
     isExample = false;
-    void read(file).then((one) => answers.ask([one]), answers.fail);
+    void read(file).then((upload) => answers.ask([upload]), answers.fail);
   };
   const formats = more("Formats", html`<p class="hsd-note">${RECORDS}</p>`);
   render(html`${dropField("Record: choose a file, or drop it here", "", take)}${formats}`, form);
@@ -84,8 +84,8 @@ class Replay {
   private readonly form: HTMLElement;
   private readonly made: AnswerView;
   private values: Values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
-  private log: globalThis.File | null = null;
-  private tokenizer: globalThis.File | null = null;
+  private log: File | null = null;
+  private tokenizer: File | null = null;
   /** Whether the example is shown: until the visitor opens a log. */
   private isExample = true;
   private busy = false;
@@ -124,7 +124,7 @@ class Replay {
       this.paint();
     }
   }
-  private async files(): Promise<File[]> {
+  private async files(): Promise<FileContent[]> {
     const { log, tokenizer } = this;
     if (!log) throw new Error("no log: drop a file on the field above, or open one");
     if (this.values.tokenizer !== "own") return [await read(log)];
@@ -142,11 +142,11 @@ class Replay {
   };
   paint() {
     const { values } = this;
-    const takeLog = (file: globalThis.File) => {
+    const takeLog = (file: File) => {
       this.log = file;
       this.paint();
     };
-    const takeTokenizer = (file: globalThis.File) => void (this.tokenizer = file);
+    const takeTokenizer = (file: File) => void (this.tokenizer = file);
     const tokenizers = menu(TOKENIZERS, values.tokenizer, (tokenizer) => this.set({ tokenizer }));
     const costs = menu(COSTS, values.costs, (costs) => this.set({ costs }));
     const tokenizerField = dropField(

@@ -78,7 +78,7 @@ class Branches {
   });
   private readonly plot = make("div");
   private readonly palette: Palette;
-  private readonly ends: (() => void)[];
+  private readonly cleanups: (() => void)[];
 
   constructor(
     el: HTMLElement,
@@ -87,7 +87,7 @@ class Branches {
     this.palette = paletteOf(props.palette);
     this.palette.paint(this.root);
     el.append(this.root);
-    this.ends = [followTheme(this.root, "--backdrop"), onResize(this.root, () => this.paint())];
+    this.cleanups = [followTheme(this.root, "--backdrop"), onResize(this.root, () => this.paint())];
     this.paint();
   }
 
@@ -99,7 +99,7 @@ class Branches {
   }
 
   close() {
-    for (const end of this.ends) end();
+    for (const clean of this.cleanups) clean();
     this.root.remove();
   }
 
@@ -122,7 +122,7 @@ class Branches {
   /** A branch compared with the run that it continues. */
   private comparison({ parent, p, run }: Branch) {
     const { plot, palette, props } = this;
-    const origin = props.branches.find((one) => one.run.run === parent?.run);
+    const origin = props.branches.find((branch) => branch.run.run === parent?.run);
     if (!parent || !origin) return nothing;
     const before = storeOf(origin.run);
     const after = storeOf(run);

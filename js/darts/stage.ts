@@ -2,8 +2,8 @@
 import { html, nothing, render } from "lit-html";
 import { numbers, throwFor } from "./board";
 import { type BoardPicture, boardPicture, isPiled, type ThrownDart } from "./picture";
-import { type DartSays, ENGLISH } from "./says";
-import { boardWords, outcomeWords, valuesTable } from "./words";
+import { type DartStrings, ENGLISH } from "./strings";
+import { boardText, outcomeText, valuesTable } from "./words";
 
 const MANY = 1000;
 /** Number of animation frames over which many darts are thrown. */
@@ -26,22 +26,23 @@ export interface StageState extends BoardPicture {
 function keyTemplate(
   { board, families, recorded }: StageState,
   darts: readonly ThrownDart[],
-  says: DartSays,
+  strings: DartStrings,
 ) {
   // The swatch has the colour of the accepted part on this board.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
   const isRatio = board.rule === "ratio";
-  const surplus = html`<span><i class="hsd-dt-k3"></i>${says.key_surplus}</span>`;
-  const shares = html`<span><i class="hsd-dt-k5"></i>${says.key_share}</span
-    ><span><i class="hsd-dt-k7"></i>${says.key_noise}</span
-    ><span><i class="hsd-dt-k6"></i>${says.key_off}</span>`;
-  const missed = isRatio ? says.key_redrawn : says.key_replaced;
+  const surplus = html`<span><i class="hsd-dt-k3"></i>${strings.key_surplus}</span>`;
+  const shares = html`<span><i class="hsd-dt-k5"></i>${strings.key_share}</span
+    ><span><i class="hsd-dt-k7"></i>${strings.key_noise}</span
+    ><span><i class="hsd-dt-k6"></i>${strings.key_off}</span>`;
+  const missed = isRatio ? strings.key_redrawn : strings.key_replaced;
+  const kept = isRatio ? strings.key_accepted : strings.key_drawn;
   const missedEntry = html`<span><i class="hsd-dt-k8"></i>${missed}</span>`;
-  const recordedEntry = html`<span><i class="hsd-dt-k4"></i>${says.key_recorded}</span>`;
+  const recordedEntry = html`<span><i class="hsd-dt-k4"></i>${strings.key_recorded}</span>`;
   return html`<p class="hsd-dt-key" aria-hidden="true">
     ${recorded ? recordedEntry : nothing}<span data-family=${accepted ?? nothing}
-      ><i class="hsd-dt-k1"></i><span>${isRatio ? says.key_accepted : says.key_drawn}</span></span
-    ><span><i class="hsd-dt-k2"></i>${isRatio ? says.key_residual : says.key_other}</span>${
+      ><i class="hsd-dt-k1"></i><span>${kept}</span></span
+    ><span><i class="hsd-dt-k2"></i>${isRatio ? strings.key_residual : strings.key_other}</span>${
       isRatio ? surplus : nothing
     }${darts.some(({ counts }) => !counts) ? missedEntry : nothing}${
       isPiled(darts) ? shares : nothing
@@ -56,7 +57,7 @@ class Darts {
   /** Whether they follow the broken rule. */
   private isBroken = false;
   private frame = 0;
-  private says: DartSays = ENGLISH;
+  private strings: DartStrings = ENGLISH;
   private readonly next: () => number;
 
   constructor(
@@ -78,8 +79,8 @@ class Darts {
   }
 
   /** Set the language of the board. */
-  speak(says: DartSays) {
-    this.says = says;
+  setStrings(strings: DartStrings) {
+    this.strings = strings;
     this.paint();
   }
 
@@ -120,26 +121,26 @@ class Darts {
   }
 
   private paint() {
-    const { host, shown, darts, says } = this;
+    const { host, shown, darts, strings } = this;
     if (!shown) return render(nothing, host);
     const room = Math.max(MIN_WIDTH, host.clientWidth || USUAL);
     const isBeside = room >= BESIDE.from;
     const width = isBeside ? room - BESIDE.key : room;
-    const key = keyTemplate(shown, darts, says);
+    const key = keyTemplate(shown, darts, strings);
     render(
-      html`<div class="hsd-dt" role="group" aria-label=${says.label}>
+      html`<div class="hsd-dt" role="group" aria-label=${strings.label}>
         <h4>${shown.title}</h4>
         ${
           shown.isBrief
             ? nothing
-            : html`<p class="hsd-dt-words" role="status">${boardWords(shown, darts, says)}</p>`
+            : html`<p class="hsd-dt-words" role="status">${boardText(shown, darts, strings)}</p>`
         }
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
-          ${boardPicture(shown, width, darts, says.probability)} ${isBeside ? key : nothing}
+          ${boardPicture(shown, width, darts, strings.probability)} ${isBeside ? key : nothing}
         </div>
         ${shown.board.left === null ? nothing : [this.rule(shown), this.form(shown)]}
         ${isBeside ? nothing : key}
-        ${valuesTable(shown, says)}
+        ${valuesTable(shown, strings)}
       </div>`,
       host,
     );
@@ -147,32 +148,32 @@ class Darts {
 
   /** The rule of the darts. */
   private rule({ board }: StageState) {
-    const { isBroken, says } = this;
+    const { isBroken, strings } = this;
     const isWalk = board.rule === "walk";
-    const broken = isWalk ? says.broken_walk : says.broken_ratio;
-    const right = isWalk ? says.rule_walk : says.rule_ratio;
+    const broken = isWalk ? strings.broken_walk : strings.broken_ratio;
+    const right = isWalk ? strings.rule_walk : strings.rule_ratio;
     return html`<p class="hsd-dt-words" role="status">${isBroken ? broken : right}</p>`;
   }
 
   /** The buttons, the next one first, and what the darts have made. */
   private form(shown: StageState) {
-    const { darts, isBroken, says } = this;
+    const { darts, isBroken, strings } = this;
     const hasPile = isPiled(darts);
     return html`<div class="hsd-dt-form">
         <button class=${hasPile ? nothing : "hsd-primary"} @click=${() => this.pour(MANY)}>
-          ${says.throw_many}
+          ${strings.throw_many}
         </button>
         <button
           class=${hasPile ? "hsd-primary" : nothing}
           aria-pressed=${isBroken}
           @click=${() => this.turn()}
         >
-          ${isBroken ? says.mend : says.break}
+          ${isBroken ? strings.mend : strings.break}
         </button>
-        <button @click=${() => this.throwMany(1)}>${says.throw_one}</button>
-        <button ?disabled=${!darts.length} @click=${() => this.clear()}>${says.clear}</button>
+        <button @click=${() => this.throwMany(1)}>${strings.throw_one}</button>
+        <button ?disabled=${!darts.length} @click=${() => this.clear()}>${strings.clear}</button>
       </div>
-      <div role="status">${outcomeWords(shown, darts, isBroken, says)}</div>`;
+      <div role="status">${outcomeText(shown, darts, isBroken, strings)}</div>`;
   }
 }
 

@@ -63,11 +63,11 @@ export class HsdDarts extends HsdElement {
         title,
       });
     paint();
-    const ends = [followTheme(root, "--backdrop"), onResize(host, paint)];
+    const cleanups = [followTheme(root, "--backdrop"), onResize(host, paint)];
     const accepted = 1 - (board.left ?? 0);
     this.report("hsd-load", { tokens: names.length, accepted });
     return () => {
-      for (const end of ends) end();
+      for (const clean of cleanups) clean();
     };
   }
 }

@@ -2,9 +2,9 @@
 import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { bandOf, column, pathOf, WIDTHS } from "./picture";
-import type { Says } from "./says";
 import { cornersOf, keptOf, keptPerPass, type Player, type Price, tokensOf } from "./score";
-import { filledWords } from "./sentences";
+import { filledText } from "./sentences";
+import type { Strings } from "./strings";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
 const INK = {
@@ -34,7 +34,7 @@ export function cardOf(
   price: Price,
   colours: readonly string[],
   link: string,
-  says: Says,
+  strings: Strings,
 ): string {
   const most = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const width = Math.max(1, players[0].passes.length);
@@ -52,9 +52,9 @@ export function cardOf(
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${pen}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
-  const head = say(says.card_head, { number: keptPerPass(players[0].passes).toFixed(1) });
-  const line2 = say(says.card_line, { passes: players[0].passes.length });
-  const share = written(filledWords(players[0], says), SIZE.left, 101, 14, INK.muted);
+  const head = say(strings.card_head, { number: keptPerPass(players[0].passes).toFixed(1) });
+  const line2 = say(strings.card_line, { passes: players[0].passes.length });
+  const share = written(filledText(players[0], strings), SIZE.left, 101, 14, INK.muted);
   const band = bandOf(cornersOf(players[0].passes, price), ({ passes }) => x(passes), y);
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
@@ -64,8 +64,8 @@ ${written(head, SIZE.left, 52, 30, INK.text, 700)}
 ${written(line2, SIZE.left, 79, 16, INK.muted)}
 ${share}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
-${written(says.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
-${written(`${width} ${says.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
+${written(strings.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
+${written(`${width} ${strings.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
 <path d="${band}" fill="${INK.filled}"/>
 ${lines.join("\n")}
 ${written(link, SIZE.left, 346, 13, INK.muted)}

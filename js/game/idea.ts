@@ -2,7 +2,7 @@
 // all in one pass with a guess. Its cells are those of the stairs (blocks.ts).
 import { html } from "lit-html";
 import { say } from "../lib/say";
-import type { Says } from "./says";
+import type { Strings } from "./strings";
 
 /** Right words of the picture; a comma follows each, then the model's own word. */
 const WORDS = 4;
@@ -17,17 +17,17 @@ function line(words: string, passes: readonly string[][]) {
   </p>`;
 }
 
-export function idea(says: Says) {
+export function idea(strings: Strings) {
   const alone = TOKENS.map(() => ["own"]);
   return html`<div class="hsd-gm-idea" aria-hidden="true">
-    ${line(say(says.idea_plain, { passes: alone.length }), alone)}
-    ${line(say(says.idea_guess, { words: WORDS }), [TOKENS])} ${keys(says)}
+    ${line(say(strings.idea_plain, { passes: alone.length }), alone)}
+    ${line(say(strings.idea_guess, { words: WORDS }), [TOKENS])} ${keys(strings)}
   </div>`;
 }
 
 /** Who wrote the tokens of a block. */
-export function keys(says: Pick<Says, "by_you" | "by_filling" | "by_model">) {
-  const all = { you: says.by_you, filled: says.by_filling, own: says.by_model };
+export function keys(strings: Pick<Strings, "by_you" | "by_filling" | "by_model">) {
+  const all = { you: strings.by_you, filled: strings.by_filling, own: strings.by_model };
   const key = ([by, words]: string[]) =>
     html`<span><i class="hsd-gm-key-${by}"></i>${words}</span>`;
   return html`<p class="hsd-note hsd-gm-keys">${Object.entries(all).map(key)}</p>`;

@@ -10,14 +10,13 @@ import { type PaletteData, paletteOf } from "../lib/palette";
 import { storeOf } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
 import { say } from "../lib/say";
-import { type Acts, type Look, saysOf } from "./acts";
+import { type Actions, type Look, stringsOf } from "./actions";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
 import { type GameText, playersOf } from "./play";
 import { playing } from "./playing";
 import { results } from "./results";
-import { IN_ENGLISH, type Language, languageOf } from "./says";
 import { playOf } from "./score";
 import { COPYING, named } from "./sentences";
 import { stairsOf } from "./stairs";
@@ -38,6 +37,7 @@ import {
   turnStairs,
   write,
 } from "./state";
+import { IN_ENGLISH, type Language, languageOf } from "./strings";
 
 /** A text of the game as the page knows it: its recordings by the player. */
 export interface GameData {
@@ -127,7 +127,7 @@ class GameView {
   private timer = 0;
   private frame = 0;
   private isClosed = false;
-  private readonly ends: (() => void)[];
+  private readonly cleanups: (() => void)[];
 
   constructor(
     private readonly el: HTMLElement,
@@ -141,25 +141,25 @@ class GameView {
       family: palette.family,
     };
     this.root.addEventListener("keydown", (event) => this.onKey(event));
-    this.ends = [
+    this.cleanups = [
       onResize(this.root, () => this.paint()),
       () => clearTimeout(this.timer),
       () => cancelAnimationFrame(this.frame),
     ];
     textsOf(props).then(
       (texts) => this.begin(texts),
-      (error) => this.el.replaceChildren(failure(error, saysOf(this.look).cannot_start)),
+      (error) => this.el.replaceChildren(failure(error, stringsOf(this.look).cannot_start)),
     );
   }
 
   close() {
     this.isClosed = true;
-    for (const end of this.ends) end();
+    for (const clean of this.cleanups) clean();
     this.root.remove();
   }
 
   // --- what the visitor does
-  private readonly acts: Acts = {
+  private readonly actions: Actions = {
     write: (draft) => this.change((game) => write(game, draft)),
     choose: (word) => this.change((game) => addWord(game, word)),
     copy: (words) => {
@@ -180,7 +180,7 @@ class GameView {
       this.change(restart);
       this.focus(".hsd-gm-field");
     },
-    speak: (tag) => {
+    setLanguage: (tag) => {
       this.look.tag = tag;
       if (this.game?.phase === "exact") this.showBoard();
       this.change((game) => setNote(game, ""));
@@ -194,7 +194,7 @@ class GameView {
     this.game = start(texts);
     // What was there until now is the page's own.
     this.el.replaceChildren(this.root);
-    this.ends.push(followTheme(this.root, "--backdrop"));
+    this.cleanups.push(followTheme(this.root, "--backdrop"));
     this.paint();
     if (this.props.alone && !hasTouch()) this.focus(".hsd-gm-field");
   }
@@ -242,13 +242,13 @@ class GameView {
     const struck = this.game && struckWords(this.game.play)[0];
     if (!this.game || !struck) return;
     const run = this.game.play.texts[struck.act].plain;
-    const says = saysOf(this.look);
-    const { board, names } = boardOf(run, struck, says.others);
+    const strings = stringsOf(this.look);
+    const { board, names } = boardOf(run, struck, strings.others);
     // The visitor's colour is that of the game.
     const families = board.columns.map(() => null);
-    const title = say(says.board, { word: struck.word });
+    const title = say(strings.board, { word: struck.word });
     const shown = { board, names, families, recorded: null, key: struck.word, title };
-    this.darts.speak(this.look.languages[this.look.tag].darts);
+    this.darts.setStrings(this.look.languages[this.look.tag].darts);
     this.darts.show({ ...shown, isBrief: true });
   }
 
@@ -265,18 +265,18 @@ class GameView {
     if (!this.game) return;
     const { play, price } = this.game;
     const { palette, address, save } = this.props;
-    const says = saysOf(this.look);
-    const players = named(playersOf(play), says);
+    const strings = stringsOf(this.look);
+    const players = named(playersOf(play), strings);
     const colours = players.map(({ source }, place) =>
       place ? palette.hues[this.look.family(source)]?.light : YOURS,
     );
-    const link = address && !LOCAL.test(address) ? address : `hsd_viz: ${says.title}`;
-    save("beat-the-drafter.svg", cardOf(players, price, colours, link, says));
+    const link = address && !LOCAL.test(address) ? address : `hsd_viz: ${strings.title}`;
+    save("beat-the-drafter.svg", cardOf(players, price, colours, link, strings));
   }
 
   private async copyLink() {
     const { address } = this.props;
-    let note = saysOf(this.look).copied;
+    let note = stringsOf(this.look).copied;
     try {
       await navigator.clipboard.writeText(address);
     } catch {
@@ -311,14 +311,14 @@ class GameView {
   }
 
   private paint() {
-    const { game, look, acts, root, plot } = this;
+    const { game, look, actions, root, plot } = this;
     if (!game) return;
-    const says = saysOf(look);
+    const strings = stringsOf(look);
     root.dataset.phase = game.phase;
     root.lang = look.tag;
-    root.setAttribute("aria-label", says.title);
+    root.setAttribute("aria-label", strings.title);
     const room = plot.clientWidth || root.clientWidth - PADDING || USUAL_WIDTH;
-    render(stairsPicture(stairsOf(game, room, says, look.family)), plot);
+    render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
     const { address, skip } = this.props;
     const places = {
       stairs: plot,
@@ -327,32 +327,32 @@ class GameView {
       hasExplorer: skip !== null,
     };
     const page = isPlaying(game)
-      ? playing(game, look, acts, plot)
-      : results(game, look, acts, places);
+      ? playing(game, look, actions, plot)
+      : results(game, look, actions, places);
     render(html`${skip ? this.header(skip) : nothing} ${page}`, root);
   }
 
   /** The title, the other languages, and the way out. */
   private header(skip: NonNullable<GameProps["skip"]>) {
-    const { look, acts } = this;
-    const says = saysOf(look);
+    const { look, actions } = this;
+    const strings = stringsOf(look);
     const others = Object.keys(look.languages).filter((tag) => tag !== look.tag);
-    const leave = says[skip];
+    const leave = strings[skip];
     // It is short where there is no room.
-    const brief = skip === "restart" ? leave : says.skip;
+    const brief = skip === "restart" ? leave : strings.skip;
     const language = (tag: string) =>
       html`<button
         type="button"
         class="hsd-gm-language"
         lang=${tag}
-        @click=${() => acts.speak(tag)}
+        @click=${() => actions.setLanguage(tag)}
       >
         ${look.languages[tag].name}
       </button>`;
     return html`<header class="hsd-gm-head">
-      <h2>${says.title}</h2>
+      <h2>${strings.title}</h2>
       ${others.map(language)}
-      <button type="button" class="hsd-gm-skip" aria-label=${leave} @click=${acts.leave}>
+      <button type="button" class="hsd-gm-skip" aria-label=${leave} @click=${actions.leave}>
         <span class="hsd-gm-wide">${leave}</span><span class="hsd-gm-narrow">${brief}</span>
       </button>
     </header>`;

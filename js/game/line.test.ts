@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read, USUAL_PASSES } from "./play";
-import { ENGLISH } from "./says";
 import {
   COPYING,
-  fateWords,
-  filledWords,
-  gainWords,
+  fateText,
+  filledText,
+  gainText,
   named,
-  rivalWords,
+  rivalText,
   summaryOf,
-  timeWords,
+  timeText,
   verdictOf,
 } from "./sentences";
+import { ENGLISH } from "./strings";
 
 const textOf = (words: string[]): GameText => ({
   name: "cat",
@@ -104,7 +104,7 @@ test("a pass is the sum of what the text has there", () => {
     "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma filled in + the model’s “it”.",
   );
   assert.equal(
-    gainWords(pass, tokens, ENGLISH),
+    gainText(pass, tokens, ENGLISH),
     "2 tokens in one pass + 1 filled in. Plain decoding needs 3 passes.",
   );
   const silent = { ...read(BEGUN, []).pass, at: 6, own: 6 };
@@ -112,7 +112,7 @@ test("a pass is the sum of what the text has there", () => {
     summaryOf(silent, tokens, ENGLISH),
     "No guess: the model wrote “↵” alone, as in plain decoding.",
   );
-  assert.equal(gainWords(silent, tokens, ENGLISH), "1 token in one pass.");
+  assert.equal(gainText(silent, tokens, ENGLISH), "1 token in one pass.");
 });
 
 test("a pass without a right word saves none, also where a comma was filled in", () => {
@@ -120,7 +120,7 @@ test("a pass without a right word saves none, also where a comma was filled in",
   const wrong = read(read(BEGUN, []).play, ["dog"]).pass;
   assert.equal(wrong.accepted, 1);
   assert.equal(
-    gainWords(wrong, tokens, ENGLISH),
+    gainText(wrong, tokens, ENGLISH),
     "No word was right: the pass brings the model’s own word.",
   );
 });
@@ -147,29 +147,29 @@ test("what was filled in does not count", () => {
   const helped = { ...you, passes: [{ ...you.passes[0], filled: [false, true, false] }] };
   assert.match(verdictOf([helped, ...others], ENGLISH), /^A tie of you and nano: 3 tokens/);
   assert.equal(
-    filledWords(helped, ENGLISH),
+    filledText(helped, ENGLISH),
     "Not counted: 1 token filled in (commas, line breaks).",
   );
-  assert.equal(filledWords(you, ENGLISH), "");
+  assert.equal(filledText(you, ENGLISH), "");
 });
 
 test("how copying won or came close is said, and that nothing could be copied", () => {
   const copying = { ...player("copying", 4, 5), source: COPYING };
   const [you, nano] = [player("you", 3, 5), player("nano", 2, 3)];
-  assert.match(rivalWords([you, copying, nano, PLAIN], ENGLISH), /up to 4 tokens in a pass/);
+  assert.match(rivalText([you, copying, nano, PLAIN], ENGLISH), /up to 4 tokens in a pass/);
   assert.equal(
-    rivalWords([you, { ...copying, passes: PLAIN.passes }, nano], ENGLISH),
+    rivalText([you, { ...copying, passes: PLAIN.passes }, nano], ENGLISH),
     ENGLISH.no_copy,
   );
   const better = player("nano", 5, 6);
-  assert.equal(rivalWords([you, copying, better], ENGLISH), "", "another one came closer");
-  assert.equal(rivalWords([you, nano], ENGLISH), "");
+  assert.equal(rivalText([you, copying, better], ENGLISH), "", "another one came closer");
+  assert.equal(rivalText([you, nano], ENGLISH), "");
 });
 
 test("the sentence on the words of a text is that of their results", () => {
   const { tokens } = BEGUN.texts[0].plain;
   const fate = (...all: string[][]) =>
-    fateWords(
+    fateText(
       all.map((words) => read(BEGUN, words).pass),
       tokens,
       ENGLISH,
@@ -184,7 +184,7 @@ test("the sentence on the words of a text is that of their results", () => {
 
 /** What is said of players: a pass over one token takes 100 ns, and each more a share of it. */
 function why(players: ReturnType<typeof player>[], more: number): string {
-  const words = timeWords(named(players, ENGLISH), { one: 100, more }, ENGLISH);
+  const words = timeText(named(players, ENGLISH), { one: 100, more }, ENGLISH);
   return `${words.head} ${words.why}`;
 }
 

@@ -7,7 +7,6 @@ import { say } from "../lib/say";
 import { columnsOfText } from "../lib/words";
 import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
 import { keys } from "./idea";
-import type { Says } from "./says";
 import {
   type Corner,
   cornersOf,
@@ -18,6 +17,7 @@ import {
   timeTo,
   tokensOf,
 } from "./score";
+import type { Strings } from "./strings";
 
 const SIZE = { top: 26, bottom: 44, left: 34 };
 /** Room above the highest stair, as a share of it. */
@@ -40,7 +40,7 @@ export interface Stairs {
   room: number;
   /** The passes at each text, those that are left included. */
   bands: number[];
-  says: Says;
+  strings: Strings;
 }
 
 const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, all: 0 };
@@ -234,7 +234,7 @@ function bandTemplate({ drawn, x, frame }: Layout) {
 
 /** The axis of passes, with numbers where texts end, or of time in plain passes. */
 function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
-  const { width, bands, morph, price, says } = stairs;
+  const { width, bands, morph, price, strings } = stairs;
   const ends = endsOf(bands).map(
     (passes) =>
       svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
@@ -248,11 +248,11 @@ function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
   const numbers = isOverTime ? times : ends;
   return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
     text-anchor="end"
-    >${isOverTime ? says.time : says.passes}</text>`;
+    >${isOverTime ? strings.time : strings.passes}</text>`;
 }
 
 /** The bands of the texts behind the stairs over passes. */
-function bandTemplates({ bands, says }: Stairs, { scale }: Layout) {
+function bandTemplates({ bands, strings }: Stairs, { scale }: Layout) {
   let from = 0;
   return bands.map((passes, k) => {
     const left = scale.x(from);
@@ -261,29 +261,29 @@ function bandTemplates({ bands, says }: Stairs, { scale }: Layout) {
     return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${scale.top}
       width=${right - left} height=${scale.foot - scale.top}></rect
       ><text class="hsd-axis" x=${(left + right) / 2} y=${scale.top - 9} text-anchor="middle"
-      >${say(says.band, { act: k + 1 })}</text>`;
+      >${say(strings.band, { act: k + 1 })}</text>`;
   });
 }
 
 /** The line of the goal, over time. */
-function goalTemplate({ width, says }: Stairs, { frame, goal }: Layout) {
+function goalTemplate({ width, strings }: Stairs, { frame, goal }: Layout) {
   const y = frame.y(goal);
   return svg`<path stroke="currentColor" d="M${frame.left} ${y}H${width}"></path
     ><text class="hsd-axis" x=${width} y=${y + 15} text-anchor="end"
-    >${goal} ${says.tokens}</text>`;
+    >${goal} ${strings.tokens}</text>`;
 }
 
 /** What will be in the picture, before the first pass. */
-const emptyTemplate = ({ says }: Stairs, { frame }: Layout) =>
+const emptyTemplate = ({ strings }: Stairs, { frame }: Layout) =>
   svg`<text class="hsd-axis" x=${(frame.left + frame.end) / 2} y=${(frame.top + frame.foot) / 2}
-    text-anchor="middle">${says.will_grow}</text>`;
+    text-anchor="middle">${strings.will_grow}</text>`;
 
 /**
  * The picture. Over passes, the names are in a column on the right. Over time, all lines continue
  * at their own rates to the most tokens of one, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
-  const { players, width, height, morph, says } = stairs;
+  const { players, width, height, morph, strings } = stairs;
   const layout = layoutOf(stairs);
   const isBegun = players[0].passes.length > 0;
   // Over time no pass has room for its parts.
@@ -302,12 +302,12 @@ export function stairsPicture(stairs: Stairs) {
       layout.frame,
       4,
       String,
-      says.tokens,
+      strings.tokens,
     )}${acrossTemplate(stairs, layout)}${
       layout.isOverTime ? goalTemplate(stairs, layout) : nothing
     }${hasParts ? [bandTemplate(layout), blocksTemplate(layout.blocks)] : nothing}${lines}${
       hasParts ? figuresTemplate(layout.blocks) : nothing
     }
   </svg>
-    ${hasParts ? keys(says) : nothing}`;
+    ${hasParts ? keys(strings) : nothing}`;
 }

@@ -20,8 +20,8 @@ import {
   rivalsAtEnd,
 } from "./play";
 import { runOf } from "./run";
-import { ENGLISH } from "./says";
 import { priceOf, tokensOf } from "./score";
+import { ENGLISH } from "./strings";
 import { choicesAfter } from "./words";
 
 const skip = !GAMES.length;

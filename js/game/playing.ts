@@ -3,14 +3,14 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { say } from "../lib/say";
-import { type Acts, type Look, saysOf } from "./acts";
+import { type Actions, type Look, stringsOf } from "./actions";
 import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
-import type { Says } from "./says";
 import { keptOf } from "./score";
-import { fateWords, filledWords, mostTokens, named, rivalWords, verdictOf } from "./sentences";
+import { fateText, filledText, mostTokens, named, rivalText, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
 import { type Game, proposalOf } from "./state";
+import type { Strings } from "./strings";
 import { choicesAfter, MAX_WORDS } from "./words";
 
 /** The fewest words that are offered for copying. */
@@ -18,7 +18,7 @@ const MIN_COPIED = 3;
 
 const textOf = ({ play }: Game) => play.texts[play.act];
 
-function form(game: Game, says: Says, acts: Acts) {
+function form(game: Game, strings: Strings, actions: Actions) {
   const isBusy = game.phase === "reading";
   const words = (game.reading?.pass.words ?? proposalOf(game)).length;
   // The first pass is one with a guess.
@@ -26,7 +26,7 @@ function form(game: Game, says: Says, acts: Acts) {
   const isSilent = !words && !isFirst;
   const submit = (event: Event) => {
     event.preventDefault();
-    acts.read();
+    actions.read();
   };
   return html`<form class="hsd-gm-form" @submit=${submit}>
     <input
@@ -37,22 +37,22 @@ function form(game: Game, says: Says, acts: Acts) {
       spellcheck="false"
       enterkeyhint="go"
       maxlength="120"
-      aria-label=${says.field}
-      placeholder=${says.placeholder}
+      aria-label=${strings.field}
+      placeholder=${strings.placeholder}
       ?readonly=${isBusy}
       .value=${live(game.draft)}
-      @input=${(event: { target: HTMLInputElement }) => acts.write(event.target.value)}
+      @input=${(event: { target: HTMLInputElement }) => actions.write(event.target.value)}
     /><button
       class=${`hsd-gm-go ${isSilent ? "hsd-gm-silent" : "hsd-primary"}`}
       ?disabled=${isBusy || isFirst}
     >
-      ${isFirst ? says.read_first : words ? say(says.read, { words }) : says.write}
+      ${isFirst ? strings.read_first : words ? say(strings.read, { words }) : strings.write}
     </button>
   </form>`;
 }
 
 /** Words to choose from, and words to copy where the text repeats itself. */
-function choices(game: Game, says: Says, acts: Acts) {
+function choices(game: Game, strings: Strings, actions: Actions) {
   const { play, phase } = game;
   const { tokens, pieces } = textOf(game).plain;
   const proposal = proposalOf(game);
@@ -60,24 +60,24 @@ function choices(game: Game, says: Says, acts: Acts) {
   const words = isBusy ? [] : choicesAfter(tokens, pieces, play.at, proposal);
   const copied = isBusy || proposal.length ? [] : copiedWords(play);
   const isFull = proposal.length >= MAX_WORDS;
-  const head = html`<span class="hsd-note" aria-hidden="true">${says.choose}</span>`;
+  const head = html`<span class="hsd-note" aria-hidden="true">${strings.choose}</span>`;
   const choice = (word: string, k: number) =>
     html`<button
       type="button"
       class="hsd-gm-choice"
       ?disabled=${isFull}
-      @click=${() => acts.choose(word)}
+      @click=${() => actions.choose(word)}
     >
       <kbd>${k + 1}</kbd>${word}
     </button>`;
   const copy = html`<button
     type="button"
     class="hsd-gm-copy"
-    @click=${() => acts.copy(copied)}
+    @click=${() => actions.copy(copied)}
   >
-    ${say(says.copy, { words: copied.length })}
+    ${say(strings.copy, { words: copied.length })}
   </button>`;
-  return html`<div class="hsd-gm-choices" role="group" aria-label=${says.choose}>
+  return html`<div class="hsd-gm-choices" role="group" aria-label=${strings.choose}>
     ${words.length ? head : nothing}${words.map(choice)}${
       copied.length >= MIN_COPIED ? copy : nothing
     }
@@ -85,43 +85,44 @@ function choices(game: Game, says: Says, acts: Acts) {
 }
 
 /** The result of the text, its lesson, and the way to the next one. */
-function lesson(game: Game, look: Look, acts: Acts) {
+function lesson(game: Game, look: Look, actions: Actions) {
   const { play } = game;
-  const says = saysOf(look);
+  const strings = stringsOf(look);
   const { name, lesson: inEnglish, plain } = textOf(game);
-  const players = named(playersOf(onText(play)), says);
+  const players = named(playersOf(onText(play)), strings);
   const [you, ...others] = players;
   const best = mostTokens(others);
   const isBehind = keptOf(you.passes) < keptOf(best.passes);
   const passes = play.passes[play.act];
   const silent = passes.filter((pass) => !pass.words.length).length;
   const sentences = [
-    filledWords(you, says),
-    rivalWords(players, says),
-    fateWords(passes, plain.tokens, says),
-    isBehind && 2 * silent >= passes.length ? says.tip_alone : "",
+    filledText(you, strings),
+    rivalText(players, strings),
+    fateText(passes, plain.tokens, strings),
+    isBehind && 2 * silent >= passes.length ? strings.tip_alone : "",
     look.languages[look.tag].lessons[name] ?? inEnglish,
   ];
   return html`<div class="hsd-gm-end">
     <div role="status">
-      <p class="hsd-gm-verdict">${verdictOf(players, says)}</p>
+      <p class="hsd-gm-verdict">${verdictOf(players, strings)}</p>
       <p class="hsd-gm-lesson">${sentences.filter(Boolean).join(" ")}</p>
     </div>
-    <button type="button" class="hsd-primary hsd-gm-next" @click=${acts.advance}>
-      ${isLast(play) ? says.see_stairs : says.next_text}
+    <button type="button" class="hsd-primary hsd-gm-next" @click=${actions.advance}>
+      ${isLast(play) ? strings.see_stairs : strings.next_text}
     </button>
   </div>`;
 }
 
 /** The page of a text; `stairs` is their picture. */
-export function playing(game: Game, look: Look, acts: Acts, stairs: Element) {
-  const says = saysOf(look);
-  const writing = html`${form(game, says, acts)} ${choices(game, says, acts)}`;
+export function playing(game: Game, look: Look, actions: Actions, stairs: Element) {
+  const strings = stringsOf(look);
+  const writing = html`${form(game, strings, actions)} ${choices(game, strings, actions)}`;
+  const turn = game.phase === "lesson" ? lesson(game, look, actions) : writing;
   return html`<div class=${hasBegun(game.play) ? "hsd-gm-known" : nothing}>
-      <p class="hsd-gm-lead">${says.lead} <strong>${says.promise}</strong></p>
-      <p class="hsd-gm-premise">${says.premise}</p>
+      <p class="hsd-gm-lead">${strings.lead} <strong>${strings.promise}</strong></p>
+      <p class="hsd-gm-premise">${strings.premise}</p>
     </div>
-    ${sheet(game, says)}
-    <div class="hsd-gm-turn">${game.phase === "lesson" ? lesson(game, look, acts) : writing}</div>
-    ${standings(game, says, look.family)} ${stairs}`;
+    ${sheet(game, strings)}
+    <div class="hsd-gm-turn">${turn}</div>
+    ${standings(game, strings, look.family)} ${stairs}`;
 }

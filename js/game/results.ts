@@ -3,22 +3,22 @@
 import { html, nothing } from "lit-html";
 import { slider } from "../lib/fields";
 import { say } from "../lib/say";
-import { type Acts, type Look, saysOf } from "./acts";
+import { type Actions, type Look, stringsOf } from "./actions";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
-import type { Says } from "./says";
 import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, tokensOf } from "./score";
 import {
   filledPerPass,
-  filledWords,
+  filledText,
   named,
-  rivalWords,
+  rivalText,
   shownGain,
-  timeWords,
+  timeText,
   verdictOf,
 } from "./sentences";
 import { standings } from "./standings";
 import type { Game } from "./state";
+import type { Strings } from "./strings";
 
 interface Button {
   /** Its class. */
@@ -38,26 +38,28 @@ interface Places {
 const percent = (share: number) => (100 * share).toFixed(0);
 
 /** What the number is, what was filled in, and a price that was not measured. */
-function labelOf({ play, phase, price, measured }: Game, says: Says) {
+function labelOf({ play, phase, price, measured }: Game, strings: Strings) {
   const [you] = playersOf(play);
-  if (phase !== "time") return [says.per_pass, filledPerPass(you, says)];
+  if (phase !== "time") return [strings.per_pass, filledPerPass(you, strings)];
   if (!isSamePrice(price.more, measured))
-    return [says.of_plain, say(says.if_price, { share: percent(price.more) })];
+    return [strings.of_plain, say(strings.if_price, { share: percent(price.more) })];
   const tokens = tokensOf(you.passes);
   const filled = filledIn(you.passes);
-  return [says.of_plain, filled ? say(says.with_filled, { filled, tokens }) : ""];
+  return [strings.of_plain, filled ? say(strings.with_filled, { filled, tokens }) : ""];
 }
 
 /** The result in one number, and what it says. */
-function outcome(game: Game, says: Says) {
+function outcome(game: Game, strings: Strings) {
   const { play, phase, price } = game;
   const isTimed = phase === "time";
-  const players = named(playersOf(play), says);
+  const players = named(playersOf(play), strings);
   const [you] = players;
   const figure = isTimed ? `${shownGain(you, price)} ×` : keptPerPass(you.passes).toFixed(1);
-  const why = [filledWords(you, says), rivalWords(players, says)].join(" ");
-  const words = isTimed ? timeWords(players, price, says) : { head: verdictOf(players, says), why };
-  const [label, share] = labelOf(game, says);
+  const why = [filledText(you, strings), rivalText(players, strings)].join(" ");
+  const words = isTimed
+    ? timeText(players, price, strings)
+    : { head: verdictOf(players, strings), why };
+  const [label, share] = labelOf(game, strings);
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${label}
       ${share ? html`<span class="hsd-gm-share">${share}</span>` : nothing}
@@ -69,53 +71,55 @@ function outcome(game: Game, says: Says) {
 }
 
 /** A price of the slider that was measured. */
-function preset(words: string, more: number, price: number, acts: Acts) {
+function preset(words: string, more: number, price: number, actions: Actions) {
   const share = percent(more);
   return html`<button
     type="button"
     aria-pressed=${isSamePrice(price, more) ? "true" : "false"}
-    @click=${() => acts.setPrice(more)}
+    @click=${() => actions.setPrice(more)}
   >
     ${say(words, { share })}
   </button>`;
 }
 
 /** The slider for the price of one more token, and the prices that were measured. */
-function prices({ play, price, measured }: Game, says: Says, acts: Acts) {
+function prices({ play, price, measured }: Game, strings: Strings, actions: Actions) {
   const { meta } = play.texts[0].plain;
-  const share = say(says.of_a_pass, { share: percent(price.more) });
+  const share = say(strings.of_a_pass, { share: percent(price.more) });
   return html`<div class="hsd-gm-prices">
     <label class="hsd-gm-price"
-      ><span>${says.price} <strong>${share}</strong></span
-      >${slider(0, 1, 0.01, price.more, acts.setPrice)}<span class="hsd-gm-ends"
-        ><span>${says.free}</span><span>${says.no_gain}</span></span
+      ><span>${strings.price} <strong>${share}</strong></span
+      >${slider(0, 1, 0.01, price.more, actions.setPrice)}<span class="hsd-gm-ends"
+        ><span>${strings.free}</span><span>${strings.no_gain}</span></span
       ></label
     >
     <div class="hsd-gm-presets">
-      ${preset(says.on_gpu, GPU_PRICE, price.more, acts)}
-      ${preset(says.on_cpu, measured, price.more, acts)}
+      ${preset(strings.on_gpu, GPU_PRICE, price.more, actions)}
+      ${preset(strings.on_cpu, measured, price.more, actions)}
     </div>
-    <p class="hsd-note">${say(says.sources, { device: meta.device_name || says.a_cpu })}</p>
+    <p class="hsd-note">${say(strings.sources, { device: meta.device_name || strings.a_cpu })}</p>
   </div>`;
 }
 
 /** The next step; null: there is none but the explorer. */
-function nextStep({ phase, play }: Game, says: Says, acts: Acts): Button | null {
-  if (phase === "result") return { kind: "hsd-gm-time", words: says.with_time, act: acts.showTime };
+function nextStep({ phase, play }: Game, strings: Strings, actions: Actions): Button | null {
+  if (phase === "result")
+    return { kind: "hsd-gm-time", words: strings.with_time, act: actions.showTime };
   if (phase === "time" && struckWords(play).length)
-    return { kind: "hsd-gm-exact", words: says.same_text, act: acts.showDarts };
+    return { kind: "hsd-gm-exact", words: strings.same_text, act: actions.showDarts };
   return null;
 }
 
 /** Steps beside the next one: the game in the explorer, sharing it, and playing it again. */
-function sideSteps({ phase }: Game, says: Says, acts: Acts, places: Places): Button[] {
+function sideSteps({ phase }: Game, strings: Strings, actions: Actions, places: Places): Button[] {
   const { hasExplorer, hasLink } = places;
   const steps: Button[] = [];
-  if (hasExplorer) steps.push({ kind: "hsd-gm-explore", words: says.explore, act: acts.explore });
-  steps.push({ kind: "", words: says.card, act: acts.saveCard });
-  if (hasLink) steps.push({ kind: "", words: says.link, act: acts.copyLink });
-  steps.push({ kind: "", words: says.again, act: acts.restart });
-  if (phase === "exact") steps.push({ kind: "", words: says.to_times, act: acts.showTime });
+  if (hasExplorer)
+    steps.push({ kind: "hsd-gm-explore", words: strings.explore, act: actions.explore });
+  steps.push({ kind: "", words: strings.card, act: actions.saveCard });
+  if (hasLink) steps.push({ kind: "", words: strings.link, act: actions.copyLink });
+  steps.push({ kind: "", words: strings.again, act: actions.restart });
+  if (phase === "exact") steps.push({ kind: "", words: strings.to_times, act: actions.showTime });
   return steps;
 }
 
@@ -130,37 +134,37 @@ function buttonTemplate({ kind, words, act }: Button, isFirst: boolean) {
 }
 
 /** The buttons: the next step, then those beside it; with the darts the next step is a throw. */
-function steps(game: Game, says: Says, acts: Acts, places: Places) {
-  const first = nextStep(game, says, acts);
-  const beside = sideSteps(game, says, acts, places);
+function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
+  const first = nextStep(game, strings, actions);
+  const beside = sideSteps(game, strings, actions, places);
   const isLast = !first && game.phase !== "exact";
   return html`<div class="hsd-gm-buttons">
       ${first ? buttonTemplate(first, true) : nothing}
       ${beside.map((step, k) => buttonTemplate(step, isLast && k === 0))}
       <span class="hsd-note" role="status">${game.note}</span>
     </div>
-    ${places.hasExplorer ? html`<p class="hsd-note">${says.bridge}</p>` : nothing}`;
+    ${places.hasExplorer ? html`<p class="hsd-note">${strings.bridge}</p>` : nothing}`;
 }
 
 /** The stairs over time, as many tokens for all. */
-function caption({ play, morph }: Game, says: Says) {
+function caption({ play, morph }: Game, strings: Strings) {
   if (!morph) return nothing;
   const tokens = Math.max(...playersOf(play).map(({ passes }) => tokensOf(passes)));
-  return html`<p class="hsd-note hsd-gm-caption">${say(says.same_stairs, { tokens })}</p>`;
+  return html`<p class="hsd-note hsd-gm-caption">${say(strings.same_stairs, { tokens })}</p>`;
 }
 
 /** The page of the results. */
-export function results(game: Game, look: Look, acts: Acts, places: Places) {
-  const says = saysOf(look);
+export function results(game: Game, look: Look, actions: Actions, places: Places) {
+  const strings = stringsOf(look);
   const { play, phase } = game;
   if (phase === "exact") {
     const [{ word }] = struckWords(play);
-    return html`<h3 class="hsd-gm-question">${say(says.is_same, { word })}</h3>
-      <p class="hsd-gm-premise">${says.exact}</p>
-      ${places.darts} ${steps(game, says, acts, places)}`;
+    return html`<h3 class="hsd-gm-question">${say(strings.is_same, { word })}</h3>
+      <p class="hsd-gm-premise">${strings.exact}</p>
+      ${places.darts} ${steps(game, strings, actions, places)}`;
   }
-  return html`${outcome(game, says)} ${standings(game, says, look.family)}
-    ${caption(game, says)} ${places.stairs}
-    ${phase === "time" ? prices(game, says, acts) : nothing}
-    ${steps(game, says, acts, places)}`;
+  return html`${outcome(game, strings)} ${standings(game, strings, look.family)}
+    ${caption(game, strings)} ${places.stairs}
+    ${phase === "time" ? prices(game, strings, actions) : nothing}
+    ${steps(game, strings, actions, places)}`;
 }

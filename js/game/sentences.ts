@@ -2,7 +2,6 @@
 import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
-import type { Says } from "./says";
 import {
   breakEven,
   filledIn,
@@ -15,6 +14,7 @@ import {
   ranked,
   tokensOf,
 } from "./score";
+import type { Strings } from "./strings";
 import { partsOf, shownText } from "./words";
 
 /** The source of a player that copies. */
@@ -33,48 +33,51 @@ export const wordOf = (tokens: readonly Pick<Token, "text">[], place: number): s
   shownText(tokens[place]?.text ?? "").trim() || "↵";
 
 /** Players with their names in a language. */
-export const named = (players: readonly Player[], says: Says): Player[] =>
-  players.map((player) => ({ ...player, name: says[player.name as keyof Says] ?? player.name }));
+export const named = (players: readonly Player[], strings: Strings): Player[] =>
+  players.map((player) => ({
+    ...player,
+    name: strings[player.name as keyof Strings] ?? player.name,
+  }));
 
 /** What a pass brought, and what plain decoding needs for it. */
-export function gainWords(
+export function gainText(
   pass: Played,
   tokens: readonly Pick<Token, "token_id" | "text">[],
-  says: Says,
+  strings: Strings,
 ): string {
   const { words, pieces, commas, marks } = partsOf(tokens, pass.at, pass);
-  if (pass.words.length && !words) return says.none_right;
+  if (pass.words.length && !words) return strings.none_right;
   const filled = commas + marks;
-  const more = filled ? ` ${say(says.plus_filled, { filled })}` : "";
-  const gained = say(says.gained, { tokens: words + pieces + 1, more });
-  return words ? `${gained} ${say(says.instead, { passes: pass.accepted + 1 })}` : gained;
+  const more = filled ? ` ${say(strings.plus_filled, { filled })}` : "";
+  const gained = say(strings.gained, { tokens: words + pieces + 1, more });
+  return words ? `${gained} ${say(strings.instead, { passes: pass.accepted + 1 })}` : gained;
 }
 
 /** The words of a pass, and its tokens as a sum of what the recorded run has there. */
 export function summaryOf(
   pass: Played,
   tokens: readonly Pick<Token, "token_id" | "text">[],
-  says: Says,
+  strings: Strings,
 ): string {
   const { at, own, words } = pass;
   const model = wordOf(tokens, own);
-  if (!words.length) return say(says.wrote_alone, { model });
+  if (!words.length) return say(strings.wrote_alone, { model });
   const parts = partsOf(tokens, at, pass);
   const terms = [
-    [says.sum_words, parts.words],
-    [says.sum_pieces, parts.pieces],
-    [says.sum_commas, parts.commas],
-    [says.sum_marks, parts.marks],
+    [strings.sum_words, parts.words],
+    [strings.sum_pieces, parts.pieces],
+    [strings.sum_commas, parts.commas],
+    [strings.sum_marks, parts.marks],
   ] as const;
   const counted = terms
     .filter(([, count]) => count > 0)
     .map(([term, count]) => say(term, { count }));
   const word = struckOf(pass);
-  return say(says.outcome, {
+  return say(strings.outcome, {
     right: parts.words,
     words: words.length,
-    rejected: word ? say(says.rejected, { word }) : "",
-    sum: [...counted, say(says.sum_own, { model })].join(" + "),
+    rejected: word ? say(strings.rejected, { word }) : "",
+    sum: [...counted, say(strings.sum_own, { model })].join(" + "),
   });
 }
 
@@ -83,53 +86,53 @@ export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
 /** Who has the best score in as many passes: the visitor, who is the first, or another one. */
-export function verdictOf([you, ...others]: readonly Player[], says: Says): string {
+export function verdictOf([you, ...others]: readonly Player[], strings: Strings): string {
   const best = mostTokens(others);
   const yours = keptOf(you.passes);
   const theirs = keptOf(best.passes);
   const values = { yours, theirs, name: best.name, passes: you.passes.length };
-  if (yours > theirs) return say(says.win, values);
-  return say(yours === theirs ? says.tie : says.lose, values);
+  if (yours > theirs) return say(strings.win, values);
+  return say(yours === theirs ? strings.tie : strings.lose, values);
 }
 
 /** How many tokens were filled in for the visitor, which do not count; "": none. */
-export function filledWords({ passes }: Pick<Player, "passes">, says: Says): string {
+export function filledText({ passes }: Pick<Player, "passes">, strings: Strings): string {
   const filled = filledIn(passes);
-  return filled ? say(says.filled_for_you, { filled }) : "";
+  return filled ? say(strings.filled_for_you, { filled }) : "";
 }
 
 /** How many tokens were filled in for the visitor in a pass, on average; "": none. */
-export function filledPerPass({ passes }: Pick<Player, "passes">, says: Says): string {
+export function filledPerPass({ passes }: Pick<Player, "passes">, strings: Strings): string {
   const filled = filledIn(passes);
-  return filled ? say(says.plus_filled, { filled: (filled / passes.length).toFixed(1) }) : "";
+  return filled ? say(strings.plus_filled, { filled: (filled / passes.length).toFixed(1) }) : "";
 }
 
 /** How the best other player won or came close by copying, or that nothing could be copied. */
-export function rivalWords([, ...others]: readonly Player[], says: Says): string {
+export function rivalText([, ...others]: readonly Player[], strings: Strings): string {
   const copying = others.find(({ source }) => source === COPYING);
   if (!copying) return "";
   const most = Math.max(...copying.passes.map(({ tokens }) => tokens));
-  if (most <= 1) return says.no_copy;
-  return copying === mostTokens(others) ? say(says.why_copying, { most }) : "";
+  if (most <= 1) return strings.no_copy;
+  return copying === mostTokens(others) ? say(strings.why_copying, { most }) : "";
 }
 
 /** The first rejected word of some passes, and what the model wrote; "": none was rejected. */
-export function fateWords(
+export function fateText(
   passes: readonly Played[],
   tokens: readonly Pick<Token, "text">[],
-  says: Says,
+  strings: Strings,
 ): string {
   const wrong = passes.find(struckOf);
   if (wrong) {
     const model = wordOf(tokens, wrong.own);
-    return say(says.one_wrong, { word: struckOf(wrong) ?? "", model });
+    return say(strings.one_wrong, { word: struckOf(wrong) ?? "", model });
   }
   return "";
 }
 
 /** A player within a sentence. */
-const within = ({ name, source }: Player, says: Says): string =>
-  source === "target" ? says.plain_decoding : name.toLowerCase();
+const within = ({ name, source }: Player, strings: Strings): string =>
+  source === "target" ? strings.plain_decoding : name.toLowerCase();
 
 /** How many times as fast as plain decoding, as it is shown. */
 export const shownGain = ({ passes }: Player, price: Price): string =>
@@ -166,12 +169,12 @@ function trapsOf(players: readonly Player[], price: Price): Trap[] {
 }
 
 /** The values of a sentence about a trap. */
-function trapValues({ slow, fast, isTied }: Trap, price: Price, says: Says) {
+function trapValues({ slow, fast, isTied }: Trap, price: Price, strings: Strings) {
   // Of equals the costs are close to each other.
   const digits = isTied ? 2 : 1;
   return {
-    slow: within(slow, says),
-    fast: within(fast, says),
+    slow: within(slow, strings),
+    fast: within(fast, strings),
     times: shownTimes(slow, fast, price),
     tokens: perPass(slow.passes).toFixed(1),
     cost: passCost(slow.passes, price).toFixed(digits),
@@ -180,45 +183,45 @@ function trapValues({ slow, fast, isTied }: Trap, price: Price, says: Says) {
 }
 
 /** How fast the visitor is, and why. */
-function yourSpeed(you: Player, price: Price, says: Says): string {
+function yourSpeed(you: Player, price: Price, strings: Strings): string {
   const gain = Number(shownGain(you, price));
-  if (gain === 1) return says.you_equal;
+  if (gain === 1) return strings.you_equal;
   const values = {
     tokens: perPass(you.passes).toFixed(1),
     cost: passCost(you.passes, price).toFixed(1),
   };
-  return say(gain > 1 ? says.you_faster : says.you_slower, values);
+  return say(gain > 1 ? strings.you_faster : strings.you_slower, values);
 }
 
 /** That fewer passes are faster at a price, and at which one they are no longer so. */
-function withoutTrap(players: readonly Player[], price: Price, says: Says): string {
+function withoutTrap(players: readonly Player[], price: Price, strings: Strings): string {
   const share = (more: number) => (100 * more).toFixed(0);
-  const words = say(says.are_faster, { share: share(price.more) });
+  const words = say(strings.are_faster, { share: share(price.more) });
   const turns = players
     .map((player) => ({ player, more: breakEven(player.passes, price) }))
     .filter(({ more }) => more > price.more && more < 1)
     .sort((a, b) => a.more - b.more);
   if (!turns.length) return words;
   const [{ player, more }] = turns;
-  return `${words} ${say(says.turns_at, { share: share(more), slow: within(player, says) })}`;
+  return `${words} ${say(strings.turns_at, { share: share(more), slow: within(player, strings) })}`;
 }
 
 /** How fast the visitor is, who is the first player, and whether fewer passes are faster. */
-export function timeWords(
+export function timeText(
   players: readonly Player[],
   price: Price,
-  says: Says,
+  strings: Strings,
 ): { head: string; why: string } {
   const [you] = players;
-  const head = yourSpeed(you, price, says);
+  const head = yourSpeed(you, price, strings);
   const traps = trapsOf(players, price);
   const isYours = ({ slow, fast }: Trap) => slow === you || fast === you;
   const tie = traps.find((trap) => trap.isTied && isYours(trap));
   const trap = traps.find(({ isTied }) => !isTied) ?? tie ?? traps[0];
-  if (!trap) return { head, why: withoutTrap(players, price, says) };
-  const values = trapValues(trap, price, says);
-  if (trap.isTied) return { head, why: say(says.as_few, values) };
-  const sentences = [say(says.not_faster, values), say(says.fewer, values)];
-  if (tie) sentences.push(say(says.as_few, trapValues(tie, price, says)));
+  if (!trap) return { head, why: withoutTrap(players, price, strings) };
+  const values = trapValues(trap, price, strings);
+  if (trap.isTied) return { head, why: say(strings.as_few, values) };
+  const sentences = [say(strings.not_faster, values), say(strings.fewer, values)];
+  if (tie) sentences.push(say(strings.as_few, trapValues(tie, price, strings)));
   return { head, why: sentences.join(" ") };
 }

@@ -6,13 +6,13 @@ import { idea } from "./idea";
 import { type Piece, piecesOf } from "./line";
 import { hasBegun } from "./play";
 import type { Played } from "./run";
-import type { Says } from "./says";
-import { gainWords, summaryOf, wordOf } from "./sentences";
+import { gainText, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
+import type { Strings } from "./strings";
 import { MAX_WORDS } from "./words";
 
 /** The question, and the place in the passes of the text. */
-function head({ play, phase }: Game, says: Says) {
+function head({ play, phase }: Game, strings: Strings) {
   const used = play.passes[play.act].length;
   const present = phase === "lesson" ? used : used + 1;
   const { asked, passes } = play.texts[play.act];
@@ -21,9 +21,9 @@ function head({ play, phase }: Game, says: Says) {
     return html`<i class=${k === used ? "hsd-gm-present" : kind}></i>`;
   });
   return html`<div class="hsd-gm-sheet-head">
-    <span>${says.asked} <q lang="en">${asked}</q></span>
+    <span>${strings.asked} <q lang="en">${asked}</q></span>
     <span class="hsd-gm-place hsd-number"
-      ><span class="hsd-gm-wide">${say(says.pass_of, { pass: present, passes })}</span>
+      ><span class="hsd-gm-wide">${say(strings.pass_of, { pass: present, passes })}</span>
       <span class="hsd-gm-pips" aria-hidden="true">${pips}</span></span
     >
   </div>`;
@@ -61,31 +61,31 @@ function proposal(game: Game) {
 }
 
 /** What the pass that is read does. */
-const readingWords = ({ words }: Played, says: Says) =>
-  words.length ? say(says.reading, { words: words.length }) : says.reading_alone;
+const readingText = ({ words }: Played, strings: Strings) =>
+  words.length ? say(strings.reading, { words: words.length }) : strings.reading_alone;
 
 /** What the last pass brought, or what the present one does; before the first one, a hint. */
-function status(game: Game, says: Says) {
+function status(game: Game, strings: Strings) {
   const last = lastPass(game);
-  if (game.reading) return html`<strong>${readingWords(game.reading.pass, says)}</strong>`;
-  if (!last) return say(says.hint, { words: MAX_WORDS });
+  if (game.reading) return html`<strong>${readingText(game.reading.pass, strings)}</strong>`;
+  if (!last) return say(strings.hint, { words: MAX_WORDS });
   const { tokens } = game.play.texts[game.play.act].plain;
-  return html`<strong>${gainWords(last, tokens, says)}</strong>
-    <span>${summaryOf(last, tokens, says)}</span>`;
+  return html`<strong>${gainText(last, tokens, strings)}</strong>
+    <span>${summaryOf(last, tokens, strings)}</span>`;
 }
 
-export function sheet(game: Game, says: Says) {
+export function sheet(game: Game, strings: Strings) {
   const { isCut, pieces } = piecesOf(game.play);
   const isReading = game.phase === "reading";
   return html`<div class="hsd-gm-sheet">
-    ${head(game, says)}
+    ${head(game, strings)}
     <div class="hsd-gm-text">
       <p class="hsd-gm-line" lang="en"><span>${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}${
         game.phase === "lesson" ? nothing : proposal(game)
       }</span></p>
-      ${hasBegun(game.play) || isReading ? nothing : idea(says)}
+      ${hasBegun(game.play) || isReading ? nothing : idea(strings)}
     </div>
-    <p class="hsd-gm-said" role="status">${status(game, says)}</p>
+    <p class="hsd-gm-said" role="status">${status(game, strings)}</p>
     ${isReading ? html`<div class="hsd-gm-light" aria-hidden="true"></div>` : nothing}
   </div>`;
 }

@@ -2,10 +2,10 @@
 
 import type { Stairs } from "./picture";
 import { playersOf, rivalsAtEnd } from "./play";
-import type { Says } from "./says";
 import { tokensOf } from "./score";
 import { mostTokens, named } from "./sentences";
 import { type Game, isPlaying } from "./state";
+import type { Strings } from "./strings";
 
 /** Pixels: the height of the stairs, the width of a narrow page, and the least width. */
 const HEIGHT = { wide: 216, narrow: 206 };
@@ -23,7 +23,7 @@ const ROOM = { times: 1.25, least: 30 };
 export function stairsOf(
   game: Game,
   room: number,
-  says: Says,
+  strings: Strings,
   family: (source: string) => string,
 ): Stairs {
   const { play, price, morph } = game;
@@ -37,7 +37,7 @@ export function stairsOf(
   const soFar = { ...play, texts: play.texts.slice(0, play.act + 1) };
   const most = tokensOf(mostTokens(rivalsAtEnd(soFar)).passes);
   return {
-    players: named(playersOf(play), says),
+    players: named(playersOf(play), strings),
     room: Math.max(ROOM.least, ROOM.times * most),
     price,
     width,
@@ -45,6 +45,6 @@ export function stairsOf(
     morph,
     family,
     bands,
-    says,
+    strings,
   };
 }

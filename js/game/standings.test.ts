@@ -4,9 +4,9 @@ import { test } from "vitest";
 import { storeOf } from "../lib/run";
 import { round, snapshot, token } from "../lib/testing";
 import type { GameText } from "./play";
-import { ENGLISH } from "./says";
 import { standingsOf } from "./standings";
 import { advance, propose, setPrice, settle, showTime, start, write } from "./state";
+import { ENGLISH } from "./strings";
 
 const WORDS = ["The", " cat", " sat", " on", " the", " mat", " and", " slept", "."];
 const plain = snapshot({

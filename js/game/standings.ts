@@ -1,12 +1,12 @@
 // The players beside each other: the colour of each, its figure, and what it is.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
-import type { Look } from "./acts";
+import type { Look } from "./actions";
 import { hasBegun, onText, type Play, playersOf } from "./play";
-import type { Says } from "./says";
 import { filledIn, keptOf, keptPerPass, type Pass, passCost, perPass } from "./score";
 import { filledPerPass, named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
+import type { Strings } from "./strings";
 
 /** A player with its figure. */
 export interface Standing {
@@ -17,14 +17,14 @@ export interface Standing {
 }
 
 /** Who a player is. */
-const noteOf = (name: string, says: Says) => says[`is_${name}` as keyof Says] ?? "";
+const noteOf = (name: string, strings: Strings) => strings[`is_${name}` as keyof Strings] ?? "";
 
 /** The passes of the visitor, and how many of their tokens were filled in. */
-function yourNote(passes: readonly Pass[], says: Says): string {
-  if (!passes.length) return says.your_turn;
+function yourNote(passes: readonly Pass[], strings: Strings): string {
+  if (!passes.length) return strings.your_turn;
   const filled = filledIn(passes);
-  if (!filled) return say(says.so_far, { passes: passes.length });
-  return say(says.plus_filled, { filled });
+  if (!filled) return say(strings.so_far, { passes: passes.length });
+  return say(strings.plus_filled, { filled });
 }
 
 /** Whether the present text has no pass yet, but one before it has. */
@@ -34,7 +34,7 @@ const isBetween = ({ act, passes }: Play): boolean => act > 0 && !passes[act].le
  * The scores on the present text so far, none before the first pass; between two texts those on all
  * texts, which the visitor's note has from the second text on.
  */
-function onPresentText({ play }: Game, says: Says): Standing[] {
+function onPresentText({ play }: Game, strings: Strings): Standing[] {
   const all = playersOf(play);
   const players = playersOf(onText(play));
   const figureOf = (place: number): string => {
@@ -43,11 +43,11 @@ function onPresentText({ play }: Game, says: Says): Standing[] {
   };
   const noteFor = (place: number): string => {
     const { name, passes } = players[place];
-    if (place) return noteOf(name, says);
-    if (!play.act || !passes.length) return yourNote(passes, says);
-    return say(says.all_texts, { tokens: keptOf(all[place].passes) });
+    if (place) return noteOf(name, strings);
+    if (!play.act || !passes.length) return yourNote(passes, strings);
+    return say(strings.all_texts, { tokens: keptOf(all[place].passes) });
   };
-  return named(players, says).map(({ name, source }, place) => ({
+  return named(players, strings).map(({ name, source }, place) => ({
     name,
     source,
     figure: figureOf(place),
@@ -56,34 +56,34 @@ function onPresentText({ play }: Game, says: Says): Standing[] {
 }
 
 /** After the last text: the scores per pass, or over time all tokens per pass and their cost. */
-function inAll({ play, phase, price }: Game, says: Says): Standing[] {
+function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
   const players = playersOf(play);
-  return named(players, says).map((player, place) => {
+  return named(players, strings).map((player, place) => {
     const tokens = perPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(2);
     const isTimed = phase === "time";
-    const yours = filledPerPass(player, says) || yourNote(player.passes, says);
-    const note = place ? noteOf(players[place].name, says) : yours;
+    const yours = filledPerPass(player, strings) || yourNote(player.passes, strings);
+    const note = place ? noteOf(players[place].name, strings) : yours;
     return {
       name: player.name,
       source: player.source,
       figure: isTimed ? `${shownGain(player, price)} ×` : keptPerPass(player.passes).toFixed(1),
-      note: isTimed ? say(says.for_price, { tokens, cost }) : note,
+      note: isTimed ? say(strings.for_price, { tokens, cost }) : note,
     };
   });
 }
 
-export const standingsOf = (game: Game, says: Says): Standing[] =>
-  isPlaying(game) ? onPresentText(game, says) : inAll(game, says);
+export const standingsOf = (game: Game, strings: Strings): Standing[] =>
+  isPlaying(game) ? onPresentText(game, strings) : inAll(game, strings);
 
 /** What the figures are. */
-function headOf({ play, phase }: Game, says: Says): string {
-  if (phase === "time") return says.speeds;
-  if (phase === "result") return says.in_all;
-  if (!hasBegun(play)) return says.to_come;
-  if (isBetween(play)) return says.so_far_all;
+function headOf({ play, phase }: Game, strings: Strings): string {
+  if (phase === "time") return strings.speeds;
+  if (phase === "result") return strings.in_all;
+  if (!hasBegun(play)) return strings.to_come;
+  if (isBetween(play)) return strings.so_far_all;
   const acts = play.texts.length;
-  return say(says.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
+  return say(strings.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }
 
 function standingTemplate(
@@ -103,10 +103,10 @@ function standingTemplate(
 }
 
 /** The standings of a game. */
-export function standings(game: Game, says: Says, family: Look["family"]) {
-  const rows = standingsOf(game, says);
+export function standings(game: Game, strings: Strings, family: Look["family"]) {
+  const rows = standingsOf(game, strings);
   return html`<section class="hsd-gm-standings">
-    <h3>${headOf(game, says)}</h3>
+    <h3>${headOf(game, strings)}</h3>
     <ul>
       ${rows.map((row, place) => standingTemplate(row, place, family))}
     </ul>

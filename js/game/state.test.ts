@@ -5,7 +5,6 @@ import { storeOf } from "../lib/run";
 import { COLUMNS } from "../lib/tables";
 import { round, snapshot, token } from "../lib/testing";
 import { type GameText, USUAL_PASSES } from "./play";
-import { ENGLISH } from "./says";
 import { stairsOf } from "./stairs";
 import {
   addWord,
@@ -24,6 +23,7 @@ import {
   turnStairs,
   write,
 } from "./state";
+import { ENGLISH } from "./strings";
 import { MAX_WORDS } from "./words";
 
 const WORDS = ["The", " cat", " sat", " on", " the", " mat", " and", " slept", "."];

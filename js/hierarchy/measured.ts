@@ -3,7 +3,7 @@
 import { gainOf, metricsOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 import { isPlain } from "../lib/stack";
-import { intervalWords, type Suite, timesWords } from "../lib/suites";
+import { intervalText, type Suite, timesText } from "../lib/suites";
 import { plural } from "../lib/words";
 import { textOf } from "../locality_map/passages";
 import type { Graph, Picked } from "./spec";
@@ -53,7 +53,7 @@ export function calibrationRow({ edges, prompts }: Graph, picked: Picked): Row {
 export function suiteRow(suite: Suite): Row {
   return {
     of: `${plural(suite.prompts, "prompt")}: ${suite.name}`,
-    times: `${timesWords(suite)} ${intervalWords(suite)}`,
+    times: `${timesText(suite)} ${intervalText(suite)}`,
     how: "measured",
     rate: null,
   };

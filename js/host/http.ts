@@ -89,12 +89,12 @@ async function* textsOf({ body }: Response): AsyncGenerator<string> {
 async function reasonOf(answer: Response): Promise<string> {
   const text = await answer.text();
   try {
-    return JSON.parse(text).error || statusWords(answer);
+    return JSON.parse(text).error || statusText(answer);
   } catch {
-    return statusWords(answer);
+    return statusText(answer);
   }
 }
-const statusWords = ({ status }: Response) => `the server answers with status ${status}`;
+const statusText = ({ status }: Response) => `the server answers with status ${status}`;
 
 /** Send a request, and feed the lines of its response to the run as they arrive. */
 async function receive(run: ServedRun, request: RequestInit) {

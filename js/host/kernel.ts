@@ -7,7 +7,7 @@ import {
   type About,
   type Answer,
   type DecodeRequest,
-  type File,
+  type FileContent,
   type Host,
   lostError,
   type Progress,
@@ -67,7 +67,7 @@ class Requests {
     args: object,
     on: Partial<Progress> = {},
     signal?: AbortSignal,
-    files: File[] = [],
+    files: FileContent[] = [],
   ): Promise<Reply> {
     this.sent += 1;
     const id = `${this.page}-${this.sent}`;
@@ -107,7 +107,7 @@ class Requests {
 }
 
 /** Request a run, which the kernel sends as JSON. */
-async function runOf(requests: Requests, kind: string, args: object, files?: File[]) {
+async function runOf(requests: Requests, kind: string, args: object, files?: FileContent[]) {
   const { buffers } = await requests.send(kind, args, {}, undefined, files);
   return JSON.parse(new TextDecoder().decode(buffers[0])) as Snapshot;
 }

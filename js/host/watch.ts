@@ -30,7 +30,7 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   let ended = false;
   let reported = "";
   let timer = 0;
-  const tell = (why: string) => {
+  const report = (why: string) => {
     clearTimeout(timer);
     timer = 0;
     if (why === reported || ended) return;
@@ -39,13 +39,13 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   };
   const look = () => {
     if (ENDED.has(kernel.status)) {
-      tell("The kernel of this page ended.");
+      report("The kernel of this page ended.");
       ended = true;
     } else if (kernel.connectionStatus === "connected") {
       connected = true;
-      tell("");
+      report("");
     } else if (connected && !timer) {
-      timer = setTimeout(() => tell("The server of this page does not answer."), GRACE);
+      timer = setTimeout(() => report("The server of this page does not answer."), GRACE);
     }
   };
   kernel.statusChanged.connect(look);

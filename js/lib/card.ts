@@ -14,7 +14,7 @@ import {
   KIND_WORDS,
   plural,
   precise,
-  temperatureWords,
+  temperatureText,
 } from "./words";
 
 /** A verdict on a token: the round, and the token's row of its draft. */
@@ -83,27 +83,27 @@ const isAccepted = ({ verdict }: Draft) => verdict === "accepted";
  * Describe the probability that the verifier draws the draft token. It decides if the draft was not
  * sampled.
  */
-function chanceWords(store: Store, { p, verdict }: Draft): string {
+function chanceText(store: Store, { p, verdict }: Draft): string {
   if (isGreedy(store) || p === null) return "";
   const fate = verdict === "rejected" ? "; this draw failed" : "";
   return ` The chance of acceptance was ${(100 * p).toFixed(0)} %${fate}.`;
 }
 
 /** Explain why a draft token was accepted. */
-function acceptedWords(store: Store, { round, draft }: VerifiedDraft): string {
+function acceptedText(store: Store, { round, draft }: VerifiedDraft): string {
   if (byBlock({ round, draft }))
     return "Accepted: the last position with u < h is this one or a later one.";
   if (draft.u !== null) return "Accepted: u·q < p.";
-  return `Accepted: ${store.actor(round)} has the same token.${chanceWords(store, draft)}`;
+  return `Accepted: ${store.actor(round)} has the same token.${chanceText(store, draft)}`;
 }
 /** Explain why a draft token was rejected. */
-function rejectedWords(store: Store, { round, draft }: VerifiedDraft): string {
+function rejectedText(store: Store, { round, draft }: VerifiedDraft): string {
   if (byBlock({ round, draft })) return "Rejected: no position from here on has u < h.";
   if (draft.u !== null) return "Rejected: u·q ≥ p.";
-  return `Rejected: ${store.actor(round)} has another token.${chanceWords(store, draft)}`;
+  return `Rejected: ${store.actor(round)} has another token.${chanceText(store, draft)}`;
 }
 /** Explain why a draft token was not examined. */
-function unreachedWords(store: Store, { round, draft }: VerifiedDraft): string {
+function unreachedText(store: Store, { round, draft }: VerifiedDraft): string {
   const siblings = (store.drafts.get(round.id) ?? []).filter(
     (other) => other.parent === draft.parent,
   );
@@ -112,20 +112,20 @@ function unreachedWords(store: Store, { round, draft }: VerifiedDraft): string {
 }
 
 /** Explain the verdict on a draft token. */
-function verdictWords(store: Store, verified: VerifiedDraft): string {
+function verdictText(store: Store, verified: VerifiedDraft): string {
   const { rule } = verified.round;
   const { verdict } = verified.draft;
   const isDecided = verdict === "accepted" || verdict === "rejected";
   if (isDecided && !RULES.includes(rule))
     return `${capital(verdict)} by the rule “${rule}” of another package.`;
-  if (verdict === "accepted") return acceptedWords(store, verified);
-  if (verdict === "rejected") return rejectedWords(store, verified);
+  if (verdict === "accepted") return acceptedText(store, verified);
+  if (verdict === "rejected") return rejectedText(store, verified);
   if (verdict === "cut") return "Cut: it matched, but the text ended before this position.";
-  return unreachedWords(store, verified);
+  return unreachedText(store, verified);
 }
 
 /** Explain how a round drew its own token. */
-function ownWords({ store, palette }: Context, round: Round): string {
+function ownText({ store, palette }: Context, round: Round): string {
   const actor = store.actor(round);
   if (round.outcome === "bonus")
     return "The whole draft was accepted; the same forward pass gave this token.";
@@ -240,8 +240,8 @@ function storyOf(context: Context, { judged, own }: Subject): string {
   const { store } = context;
   const last = judged.at(-1);
   const words: string[] = [];
-  if (last) words.push(verdictWords(store, last));
-  else if (own) words.push(ownWords(context, own));
+  if (last) words.push(verdictText(store, last));
+  else if (own) words.push(ownText(context, own));
   if (last && own) words.push(`${capital(store.actor(own))} added it: ${own.outcome}.`);
   for (const { round, draft } of judged.slice(0, -1)) {
     const chance = draft.p === null ? "" : `, p ${figure(draft.p)}`;
@@ -254,7 +254,7 @@ function storyOf(context: Context, { judged, own }: Subject): string {
 function noteOf(store: Store, token: Token | null): string {
   if (isGreedy(store))
     return "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.";
-  return token ? temperatureWords(store.meta.sampling) : "";
+  return token ? temperatureText(store.meta.sampling) : "";
 }
 
 /** What a verdict compared: bars from 0 to 1, and the number that decides; null: none was drawn. */

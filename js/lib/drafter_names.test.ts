@@ -8,6 +8,7 @@ test.each([
   ["db[ context ] > target", "copying"],
   ["db[context,model] > nano:4?0.8 > target", "databases, then nano"],
   ["db > target[int8]:5 > target", "databases, then a copy of the target"],
+  ['"./a>b:c":4 > target', "./a>b:c"],
   ["target", "plain decoding"],
   ["", ""],
 ])("the name of %s is %s", (stack, name) => {

@@ -1,7 +1,7 @@
 // What a page may say of a run: lossless by a rule of hsd_viz, and nothing of a rule of another
 // package.
 import { expect, test } from "vitest";
-import { losslessWords } from "./facts";
+import { losslessText } from "./facts";
 
 const SOURCES = { db: ["context"] };
 const meta = (stack: string, temperature: number, more: object = {}): any => ({
@@ -32,26 +32,26 @@ test.each([
     "Lossless in distribution: the same seed may give another text than plain sampling of small.",
   ],
 ])("%s", (_, run, words) => {
-  expect(losslessWords(run, SOURCES)).toBe(words);
+  expect(losslessText(run, SOURCES)).toBe(words);
 });
 
 test("a served request is not certified", () => {
   const served = meta("vllm/eagle3 > vllm/target", 0, { imported: { engine: "vllm" } });
-  expect(losslessWords(served, SOURCES)).toBe(
+  expect(losslessText(served, SOURCES)).toBe(
     "A request that vllm served: whether it is lossless was not checked.",
   );
 });
 
 test.each(["token", "block", "branch"])("the rule %s is lossless", (rule) => {
-  expect(losslessWords(sampled(rule), SOURCES)).toMatch(/^Lossless in distribution/);
+  expect(losslessText(sampled(rule), SOURCES)).toMatch(/^Lossless in distribution/);
 });
 
 test("a rule of another package speaks for itself and is not certified", () => {
-  expect(losslessWords(sampled("best", { rule_words: "Accept all." }), SOURCES)).toBe(
+  expect(losslessText(sampled("best", { rule_words: "Accept all." }), SOURCES)).toBe(
     "Verified by the rule “best” of another package, which says of itself: “Accept all.”. " +
       "Nothing here has checked whether it is lossless.",
   );
-  expect(losslessWords(sampled("best"), SOURCES)).toBe(
+  expect(losslessText(sampled("best"), SOURCES)).toBe(
     "Verified by the rule “best” of another package. " +
       "Nothing here has checked whether it is lossless.",
   );
@@ -59,10 +59,8 @@ test("a rule of another package speaks for itself and is not certified", () => {
 
 test("a rule judges no point masses: databases and greedy decoding are lossless under any", () => {
   const rule = { temperature: 0.7, rule: "best" };
-  expect(losslessWords(meta("db > target", 0.7, { sampling: rule }), SOURCES)).toMatch(
-    /^Lossless:/,
-  );
+  expect(losslessText(meta("db > target", 0.7, { sampling: rule }), SOURCES)).toMatch(/^Lossless:/);
   expect(
-    losslessWords(meta("nano > target", 0, { sampling: { ...rule, temperature: 0 } }), SOURCES),
+    losslessText(meta("nano > target", 0, { sampling: { ...rule, temperature: 0 } }), SOURCES),
   ).toMatch(/^Lossless:/);
 });

@@ -5,7 +5,7 @@ import { plural } from "./words";
 
 const short = (x: number) => String(Number(x.toPrecision(6)));
 
-export function samplingWords(sampling: Meta["sampling"] = {}): string {
+export function samplingText(sampling: Meta["sampling"] = {}): string {
   const { temperature, top_k, top_p, min_p, seed } = sampling;
   if (!temperature) return "greedy";
   const cuts = [
@@ -17,7 +17,7 @@ export function samplingWords(sampling: Meta["sampling"] = {}): string {
 }
 
 /** Describe the number of runs of which a recording is the fastest; "": not recorded. */
-const fastestWords = (meta: Meta) =>
+const fastestText = (meta: Meta) =>
   (meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "";
 
 /** List facts of a run; `recorded`: it was not decoded on this page. */
@@ -28,9 +28,9 @@ export function factsOf(meta: Meta, recorded: boolean): string[] {
   if (meta.device === "cpu" && meta.threads) facts.push(plural(meta.threads, "thread"));
   if (meta.runtime)
     facts.push(`${meta.runtime} runtime${meta.runtime_note ? ` (${meta.runtime_note})` : ""}`);
-  facts.push(samplingWords(meta.sampling));
+  facts.push(samplingText(meta.sampling));
   if (recorded && meta.created) {
-    facts.push(`recorded ${meta.created.slice(0, 10)}${fastestWords(meta)}`);
+    facts.push(`recorded ${meta.created.slice(0, 10)}${fastestText(meta)}`);
     if (meta.clock) facts.push(`in ${meta.clock}`);
   }
   if (meta.cancelled && !recorded) facts.push("cancelled");
@@ -50,7 +50,7 @@ function otherRule({ sampling, rule_words: words }: Meta): string {
 }
 
 /** Describe the relation of a run's text to plain decoding with its target. */
-export function losslessWords(meta: Meta, sources: Sources): string {
+export function losslessText(meta: Meta, sources: Sources): string {
   if (!meta.stack) return "";
   if (meta.imported)
     return `A request that ${meta.imported.engine} served: whether it is lossless was not checked.`;

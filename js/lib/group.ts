@@ -53,7 +53,7 @@ export class Group {
     const place = locate(this.store, where);
     if (isSame(place, this.at.hover)) return;
     this.at.hover = place;
-    this.tell();
+    this.notify();
   }
 
   pin(where: Where | null) {
@@ -61,7 +61,7 @@ export class Group {
     if (where && !place) return;
     this.at.pin = place;
     if (place) this.at.key = place;
-    this.tell();
+    this.notify();
   }
 
   go(where: Where | null) {
@@ -70,14 +70,14 @@ export class Group {
     this.at.key = place;
     this.at.hover = null;
     if (this.at.pin) this.at.pin = place;
-    this.tell();
+    this.notify();
   }
 
   light(at: number | readonly number[] | null, reveal = false) {
     const positions = at === null ? [] : [at].flat();
     if (!reveal && String(positions) === String(this.lit?.positions ?? "")) return;
     this.lit = positions.length ? Object.freeze({ positions, reveal }) : null;
-    this.tell();
+    this.notify();
   }
 
   /** Unpin the cursor and show the whole text; returns whether that changed anything. */
@@ -87,7 +87,7 @@ export class Group {
     this.at.hover = null;
     this.isFollowing = false;
     this.pause();
-    this.tell();
+    this.notify();
     return Boolean(held);
   }
 
@@ -121,7 +121,7 @@ export class Group {
   /** Show the text only up to the cursor. */
   follow() {
     this.isFollowing = true;
-    this.tell();
+    this.notify();
   }
 
   scrub(step: number) {
@@ -135,17 +135,17 @@ export class Group {
     this.isFollowing = true;
     const here = this.base();
     this.go({ step: here < 0 || here >= this.last() ? 0 : here });
-    this.tell();
+    this.notify();
   }
 
   pause() {
     this.playback.stop();
-    this.tell();
+    this.notify();
   }
 
   pace(value: Speed) {
     this.playback.speed = value;
-    this.tell();
+    this.notify();
   }
 
   keydown(event: KeyboardEvent): boolean {
@@ -228,7 +228,7 @@ export class Group {
   }
 
   /** Compute the cursor, and call the listeners if it has changed. */
-  private tell() {
+  private notify() {
     const { token, round, inner, step } = this.place();
     const mark = this.at.pin || this.at.key;
     const isCut = this.isFollowing && mark !== null;
@@ -248,7 +248,7 @@ export class Group {
     const names = Object.keys(next) as (keyof Cursor)[];
     if (names.every((name) => next[name] === before[name])) return;
     this.cursor = Object.freeze(next);
-    this.listeners.tell(this.cursor, before);
+    this.listeners.notify(this.cursor, before);
   }
 
   /** Reset the cursor for another run; keep it for a more complete copy of the same run. */
@@ -264,7 +264,7 @@ export class Group {
       const place = this.at[name];
       this.at[name] = isSameRun && place ? locate(this.store, { step: place.step }) : null;
     }
-    this.tell();
+    this.notify();
   }
 
   private forget() {
@@ -276,7 +276,7 @@ export class Group {
     this.at.pin = null;
     this.lit = null;
     this.isFollowing = false;
-    this.tell();
+    this.notify();
     this.isForgotten = true;
   }
 }

@@ -21,7 +21,7 @@ const CONTESTED = { least: 0.2, most: 0.8 };
 const isBlank = (text: string) => !/[\p{L}\p{N}]/u.test(text);
 const rejects = (drafts: readonly Draft[] = []) => drafts.some((d) => d.verdict === "rejected");
 /** Return whether the rejected tokens of a round are words. */
-const rejectsWords = (drafts: readonly Draft[]) =>
+const rejectsText = (drafts: readonly Draft[]) =>
   drafts.every((d) => d.verdict !== "rejected" || !isBlank(d.text));
 
 /**
@@ -40,7 +40,7 @@ export function lessonOf(
   let score = 1;
   if (round.accepted >= 2) score += 16;
   else if (round.accepted === 1) score += 12;
-  if (rejects(drafts) && round.outcome === "correction") score += rejectsWords(drafts) ? 8 : 6;
+  if (rejects(drafts) && round.outcome === "correction") score += rejectsText(drafts) ? 8 : 6;
   const below = store.children.get(id) ?? [];
   if (below.some((child) => rejects(store.drafts.get(child)))) score += 3;
   if (hasBoard(id)) score += BOTH_SIDES;
@@ -70,7 +70,7 @@ export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
   let bestScore = 0;
   for (const round of store.rounds.values()) {
     const rows = store.drafts.get(round.id) ?? [];
-    const bonus = rejects(rows) && rejectsWords(rows) ? WORDS : 0;
+    const bonus = rejects(rows) && rejectsText(rows) ? WORDS : 0;
     const first = rows.find((one) => one.verdict === "rejected");
     const hasBoard = () => first !== undefined && isContested(first);
     const score =
@@ -81,6 +81,6 @@ export function exampleOf(store: Rows): { round: Round; draft: Draft } | null {
     }
   }
   const drafts = best ? (store.drafts.get(best.id) ?? []) : [];
-  const draft = drafts.find((one) => one.verdict === "rejected") ?? drafts[0];
+  const draft = drafts.find((row) => row.verdict === "rejected") ?? drafts[0];
   return best && draft ? { round: best, draft } : null;
 }

@@ -6,7 +6,7 @@ import { createGroup, hsdGroup } from "./group";
 import { paletteOf } from "./palette";
 import { createStore } from "./run";
 import { draft, RECORDED, round, small, snapshot, tables, token } from "./testing";
-import { duration, eventWords, figure, glyphs, visible } from "./words";
+import { duration, eventText, figure, glyphs, visible } from "./words";
 
 const told = (store) =>
   store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
@@ -267,7 +267,7 @@ test("sources have families and words, events have sentences", () => {
   ]);
   const { store } = group();
   assert.deepEqual(
-    store.index().events.map((_, i) => eventWords(store, palette, i)),
+    store.index().events.map((_, i) => eventText(store, palette, i)),
     [
       "3 draft tokens proposed by the draft model nano",
       "“x”, drafted by the draft model nano, is accepted",

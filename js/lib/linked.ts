@@ -106,11 +106,11 @@ class OpenView<T> implements View<T> {
 
   // Arrow functions, because views destructure them and they need `this`.
   readonly follow: View<T>["follow"] = (onStore, onCursor) => {
-    const { store, group, cleanups: ends } = this;
+    const { store, group, cleanups } = this;
     if (onStore) store.listeners.add(onStore, this.fail);
     if (onCursor) group.listeners.add(onCursor, this.fail);
-    ends.push(() => onStore && store.listeners.delete(onStore));
-    ends.push(() => onCursor && group.listeners.delete(onCursor));
+    cleanups.push(() => onStore && store.listeners.delete(onStore));
+    cleanups.push(() => onCursor && group.listeners.delete(onCursor));
   };
 
   readonly on = (events: string, act: () => void) => {
@@ -162,7 +162,7 @@ function report(model: Model<LinkedTraits>, group: Group) {
   let timer = 0;
   const members = reporters.get(group) ?? new Set();
   reporters.set(group, members.add(model));
-  const tell = () => {
+  const notify = () => {
     const { token, round, pinned, hover, playing } = group.cursor;
     if (playing || (hover && !pinned) || [...members][0] !== model) return;
     const cursor = token < 0 || round === null ? {} : { token, round, pinned };
@@ -172,7 +172,7 @@ function report(model: Model<LinkedTraits>, group: Group) {
   };
   const moved = () => {
     clearTimeout(timer);
-    timer = setTimeout(tell, REST);
+    timer = setTimeout(notify, REST);
   };
   const pin = () => {
     const { token, pinned } = model.get("cursor") ?? {};

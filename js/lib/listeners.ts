@@ -14,7 +14,7 @@ export function listeners<A extends unknown[]>() {
       handlers.set(listener, failed);
     },
     delete: (listener: (...args: A) => void) => handlers.delete(listener),
-    tell(...args: A) {
+    notify(...args: A) {
       for (const [listener, failed] of [...handlers]) {
         if (!handlers.has(listener)) continue;
         try {

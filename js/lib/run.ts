@@ -90,11 +90,11 @@ export class Store extends RunTables {
       // A live run has ended: the rows are the same, the times are final.
       if (data.seq < this.seq || isTimed(this.meta) || !isTimed(data.meta)) return;
       this.meta = data.meta;
-      return this.listeners.tell("append", this.tokens.length);
+      return this.listeners.notify("append", this.tokens.length);
     }
     this.begin(data);
     this.extend(data);
-    this.listeners.tell("reset", 0);
+    this.listeners.notify("reset", 0);
   }
 
   /** Take the steps of a message; false: earlier steps are missing, so a snapshot is needed. */
@@ -105,7 +105,7 @@ export class Store extends RunTables {
     const from = this.tokens.length;
     for (const step of message.steps.slice(this.seq + 1 - message.first)) this.extend(step);
     this.seq = message.seq;
-    this.listeners.tell("append", from);
+    this.listeners.notify("append", from);
     return true;
   }
 

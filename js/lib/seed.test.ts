@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { fieldsOf, numberOf, rangesOf } from "../app/state";
 import FACTS from "../elements/facts.json";
 import { runOfTrace } from "../elements/file";
-import { samplingWords } from "./facts";
+import { samplingText } from "./facts";
 import { storeOf } from "./run";
 import type { Snapshot } from "./run_data";
 import { parseTrace, recordedSeed, requestedSeed } from "./seed";
@@ -70,7 +70,7 @@ test("a small seed of a trace file stays a number", () => {
 test("the page shows, keeps and sends back the seed that it was given", () => {
   const run = storeOf(runWith(LARGE)).snapshot();
   expect(JSON.parse(JSON.stringify(run)).meta.sampling.seed).toBe(LARGE);
-  expect(samplingWords(run.meta.sampling)).toBe(`temperature 1, seed ${LARGE}`);
+  expect(samplingText(run.meta.sampling)).toBe(`temperature 1, seed ${LARGE}`);
 });
 
 test.each([LARGE, 9007199254740991])("the form refuses %s by its own digits", (seed) => {

@@ -224,9 +224,25 @@ export function draftsWithModels(stack: string, sources: Sources): boolean {
     return true;
   }
 }
-export const isPlain = (stack: string) => !stack.includes(">") && Boolean(stack.trim());
-export const targetOf = (stack: string) =>
-  stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
+/** A part of a stack as it is written: its draft source or model, and the text in its brackets. */
+export interface WrittenPart {
+  name: string;
+  items: string;
+}
+/** Return the parts of a stack, lowest level first; [] for text that is not a stack. */
+export function writtenParts(stack: string): WrittenPart[] {
+  if (!stack.trim()) return [];
+  try {
+    return splitAt(lexemes(stack), ">").map(([name, open, ...rest]) => ({
+      name: name?.text ?? "",
+      items: open?.text === "[" ? textOf(rest.slice(0, -1)) : "",
+    }));
+  } catch {
+    return [];
+  }
+}
+export const isPlain = (stack: string) => writtenParts(stack).length === 1;
+export const targetOf = (stack: string) => writtenParts(stack).at(-1)?.name ?? "";
 /** Return why a page does not allow a stack; "" if it does. `models`: allowed names; null: any. */
 export function refusalOf(parts: readonly Part[], models: readonly string[] | null): string {
   const modelNames = (p: Part) =>
@@ -241,12 +257,14 @@ export function refusalOf(parts: readonly Part[], models: readonly string[] | nu
 /** Drafters without a colour of their own, and the database that is asked first. */
 const FIRST_DATABASE: Record<string, string> = { db: "context", hd: "context" };
 
-/** The source that drafts for the target, in whose colour a stack is drawn. */
+/** Return the source that drafts for the target, in whose colour a stack is drawn. */
 export function drafterOf(stack: string): string {
-  const drafter = stack.split(">").at(-2) ?? "target";
-  const name = drafter.trim().replace(/[[:?].*/, "");
-  return FIRST_DATABASE[name] ?? name;
+  const drafter = writtenParts(stack).at(-2)?.name ?? "target";
+  return FIRST_DATABASE[drafter] ?? drafter;
 }
 
-/** Whether draft models draft over databases, as in `db > nano:2 > target`. */
-export const isOverDatabases = (stack: string) => /^\s*db\b[^>]*>[^>]*>/.test(stack);
+/** Return whether draft models draft over databases, as in `db > nano:2 > target`. */
+export function isOverDatabases(stack: string): boolean {
+  const parts = writtenParts(stack);
+  return parts[0]?.name === "db" && parts.length > 2;
+}

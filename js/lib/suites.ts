@@ -30,6 +30,6 @@ export function suiteOf({ meta }: { meta: Meta }, suites: readonly Suite[] = [])
   return suites.find(fits) ?? null;
 }
 /** The result of a suite and its interval, each without line breaks. */
-export const timesWords = ({ value }: Suite) => `${value.toFixed(2)}\u00a0×`;
-export const intervalWords = ({ low, high }: Suite) =>
+export const timesText = ({ value }: Suite) => `${value.toFixed(2)}\u00a0×`;
+export const intervalText = ({ low, high }: Suite) =>
   `[${low.toFixed(2)},\u00a0${high.toFixed(2)}]`;

@@ -173,6 +173,6 @@ test("a listener that fails is removed; one removed by another is not called", (
     if (n === 2) set.delete(second);
   });
   set.add(second);
-  for (const n of [1, 2, 3]) set.tell(n);
+  for (const n of [1, 2, 3]) set.notify(n);
   assert.deepEqual(calls, ["Error: first", "second 1"]);
 });

@@ -74,7 +74,7 @@ export const digitsFor = (a: number, b: number) =>
 /** Capitalize a leading "the"; names keep their case. */
 export const capital = (words: string) => words.replace(/^the /, "The ");
 /** Explain why the two values of p of a token differ; "" if they are equal. */
-export function temperatureWords(sampling: Sampling = {}) {
+export function temperatureText(sampling: Sampling = {}) {
   const { temperature = 0, top_k: k = 0, top_p: p = 1, min_p } = sampling;
   if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1 && !min_p)) return "";
   const cuts = [
@@ -119,7 +119,7 @@ export const plural = (n: number, word: string) =>
   `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 /** Describe an event (events.ts) in a sentence. */
-export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step: number) {
+export function eventText(store: Store, palette: Pick<Palette, "phrase">, step: number) {
   const e = store.index().events[step];
   const drafts = store.drafts.get(e.round) || [];
   const token = store.tokens[e.token];

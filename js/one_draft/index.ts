@@ -74,7 +74,7 @@ const ROOMY = 400;
 
 const speedAt = ({ acceptance, cost, slope }: Costs, lookahead: number) =>
   speedOf(acceptance, cost, slope, lookahead);
-const timesWords = (settings: Settings, lookahead: number) =>
+const timesText = (settings: Settings, lookahead: number) =>
   `${speedAt(settings, lookahead).toFixed(2)} times the speed of plain decoding`;
 
 /** Describe the best lookahead. */
@@ -82,10 +82,10 @@ function adviceOf(settings: Settings): string {
   const best = bestOf(settings);
   if (speedAt(settings, best) <= 1) return "No lookahead pays off: remove the draft model.";
   if (best === settings.lookahead) return "This is the best lookahead.";
-  return `Best lookahead: ${best}, ${timesWords(settings, best)}.`;
+  return `Best lookahead: ${best}, ${timesText(settings, best)}.`;
 }
 /** Describe the acceptance from which drafting pays off at these costs. */
-function payWords(settings: Settings): string {
+function payText(settings: Settings): string {
   const least = leastAcceptance(settings);
   if (least === undefined) return "At this cost no acceptance pays off.";
   return `At this cost a draft pays off from an acceptance of ${least}%.`;
@@ -131,7 +131,7 @@ function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
   let kind = "hsd-wi-dot";
   if (isChosen) kind = "hsd-wi-here";
   else if (isBest) kind = "hsd-wi-best";
-  const title = `Lookahead ${lookahead}: ${timesWords(settings, lookahead)}`;
+  const title = `Lookahead ${lookahead}: ${timesText(settings, lookahead)}`;
   return svg`<circle class=${kind} cx=${x} cy=${f.y(speedAt(settings, lookahead))}
     r=${isChosen || isBest ? 6 : 3}><title>${title}</title></circle>
       <text class="hsd-tick" x=${x} y=${f.foot + 16}
@@ -177,11 +177,11 @@ export default templated<Traits>(
         <div>
           <p aria-live="polite">
             <strong>${speed} ×</strong> Lookahead ${lookahead}: ${tokens} tokens per target forward
-            pass, ${timesWords(settings, lookahead)}. ${adviceOf(settings)} ${payWords(settings)}
+            pass, ${timesText(settings, lookahead)}. ${adviceOf(settings)} ${payText(settings)}
           </p>
           <div class="hsd-wi-fields">
             ${presetMenu(presets, settings, put)}
-            ${SLIDERS.map((one) => sliderTemplate(one, settings[one.name], put))}
+            ${SLIDERS.map((slider) => sliderTemplate(slider, settings[slider.name], put))}
           </div>
         </div>
         ${picture(settings, root.clientWidth)}

@@ -29,7 +29,7 @@ export function wayOf(text: readonly number[], token: number, byState: boolean):
   if (followers(text).includes(token)) return byState ? "both" : "tokens";
   if (byState) return "state";
   const last = text[text.length - 1];
-  return text.some((one, at) => at < text.length - 1 && one === last && text[at + 1] === token)
+  return text.some((other, at) => at < text.length - 1 && other === last && text[at + 1] === token)
     ? "missed"
     : "absent";
 }

@@ -59,7 +59,7 @@ export function ranges(values: Iterable<number>): [first: number, last: number][
   for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);
   return bins;
 }
-const rangeWords = ([a, b]: readonly [number, number]) => (a === b ? String(a) : `${a}–${b}`);
+const rangeText = ([a, b]: readonly [number, number]) => (a === b ? String(a) : `${a}–${b}`);
 const within = ([a, b]: readonly [number, number], n: number) => a <= n && n <= b;
 
 const draftsOf = (run: Run) => [...run.drafts.values()].flat();
@@ -110,7 +110,7 @@ function partsOf({ palette, databases }: CountedRun, drafts: Draft[]): Part[] {
 }
 
 /** Explain why a table has no rows; "": it has some. */
-function emptyWords({ drafts: all }: CountedRun, drafts: readonly unknown[]): string {
+function emptyText({ drafts: all }: CountedRun, drafts: readonly unknown[]): string {
   if (!all.length)
     return "No drafts in this run: the target generated every token, one per forward pass.";
   return drafts.length ? "" : "No drafts for this level.";
@@ -140,7 +140,7 @@ function byPosition(counted: CountedRun, level: number): Panel {
     const examined = depths.filter((depth) => within(bin, depth)).length;
     const accepted = acceptedOf(here);
     return {
-      label: rangeWords(bin),
+      label: rangeText(bin),
       parts: partsOf(counted, here),
       cells: [`${accepted} / ${examined}`, share(accepted, examined)],
       few: examined < FEW,
@@ -154,7 +154,7 @@ function byPosition(counted: CountedRun, level: number): Panel {
       "the verifier chooses once.",
     heads: ["position", "draft tokens", "accepted / examined", "rate"],
     rows,
-    empty: emptyWords(counted, drafts),
+    empty: emptyText(counted, drafts),
   };
 }
 
@@ -164,7 +164,7 @@ function perRound(counted: CountedRun, level: number): Panel {
   const rows = ranges([0, ...counts]).map((bin): Row => {
     const here = counts.filter((accepted) => within(bin, accepted)).length;
     const parts: Part[] = here ? [["rounds", here, plural(here, "round")]] : [];
-    return { label: rangeWords(bin), parts, cells: [String(here), share(here, rounds.length)] };
+    return { label: rangeText(bin), parts, cells: [String(here), share(here, rounds.length)] };
   });
   const sum = counts.reduce((total, accepted) => total + accepted, 0);
   const mean = rounds.length ? sum / rounds.length : 0;
@@ -173,7 +173,7 @@ function perRound(counted: CountedRun, level: number): Panel {
     measure: "Rounds by accepted tokens",
     heads: ["accepted", "rounds", "rounds", "share"],
     rows,
-    empty: emptyWords(counted, counted.drafts),
+    empty: emptyText(counted, counted.drafts),
     foot: `Mean ${mean.toFixed(2)} over ${plural(rounds.length, "round")}.`,
   };
 }
@@ -210,11 +210,11 @@ function byMatch(counted: CountedRun, level: number): Panel {
   const bins = ranges(drafts.map((draft) => draft.key_length as number)).filter(
     (bin) => hereOf(bin).length,
   );
-  for (const bin of joined(bins, (one) => hereOf(one).length)) {
+  for (const bin of joined(bins, (row) => hereOf(row).length)) {
     const here = hereOf(bin);
     const accepted = acceptedOf(here);
     rows.push({
-      label: rangeWords(bin),
+      label: rangeText(bin),
       parts: partsOf(counted, here),
       cells: [`${accepted} / ${here.length}`, share(accepted, here.length)],
       few: here.length < FEW,
@@ -230,7 +230,7 @@ function byMatch(counted: CountedRun, level: number): Panel {
       `have fewer than ${FEW} draft tokens.`,
     heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
     rows,
-    empty: emptyWords(counted, counted.drafts) || (drafts.length ? "" : noMatch),
+    empty: emptyText(counted, counted.drafts) || (drafts.length ? "" : noMatch),
   };
 }
 

@@ -291,7 +291,7 @@ function keyTemplate({ flows, name }: Stage, palette: Palette) {
 function table(stages: readonly Stage[], palette: Palette) {
   const sources = new Set(stages.flatMap(({ flows }) => flows.map(({ source }) => source)));
   const cell = (stage: Stage, source: string) => {
-    const flow = stage.flows.find((one) => one.source === source);
+    const flow = stage.flows.find((candidate) => candidate.source === source);
     if (!flow) return "";
     return isText(stage) ? String(flow.drafted) : `${flow.accepted} / ${flow.drafted}`;
   };

@@ -88,14 +88,14 @@ class Chart {
   /** Whether plotly is drawing, and whether that drawing is outdated. */
   private isDrawing = false;
   private isStale = false;
-  private readonly ends: (() => void)[];
+  private readonly cleanups: (() => void)[];
 
   constructor(private readonly drawing: Drawing<Traits>) {
     const { model, el } = drawing;
     const renew = () => this.renew();
     this.frame.append(this.plot);
     el.append(this.root);
-    this.ends = [
+    this.cleanups = [
       followTheme(this.root, "", (isDark) => this.setTheme(isDark)),
       onResize(this.frame, () => {
         if (this.frame.clientWidth !== this.width) this.redraw();
@@ -108,7 +108,7 @@ class Chart {
 
   close() {
     this.isClosed = true;
-    for (const end of this.ends) end();
+    for (const clean of this.cleanups) clean();
     this.plotly?.purge(this.plot);
     this.root.remove();
   }

@@ -55,10 +55,8 @@ export function narrow({ data, layout }: Bars, width: number): void {
   if (!rows?.length) return;
   const words = data.find(({ mode }) => mode === "text");
   const valueAt = new Map(words?.y?.map((place, k) => [place, words.text?.[k]?.trim() ?? ""]));
-  const valueWords = (place: number) => valueAt.get(place) ?? "";
-  const lengths = rows.map(
-    ([place, label]) => plainOf(label).length + valueWords(place).length + 2,
-  );
+  const valueText = (place: number) => valueAt.get(place) ?? "";
+  const lengths = rows.map(([place, label]) => plainOf(label).length + valueText(place).length + 2);
   const isOneLine = CHARACTER * Math.max(...lengths) <= width - MARGIN.l - MARGIN.r;
   const row = isOneLine ? ROW.one : ROW.two;
   const text = (y: number, x: number, said: string, yshift: number, font: object) => ({
@@ -76,7 +74,7 @@ export function narrow({ data, layout }: Bars, width: number): void {
   const labelled = rows.flatMap(([place, label]) => {
     const above = isOneLine ? GAP : GAP + LINE;
     const name = text(place, 0, label, above, {});
-    const value = valueWords(place);
+    const value = valueText(place);
     return value ? [name, text(place, 1, value, GAP, words?.textfont ?? {})] : [name];
   });
   layout.annotations = [...(layout.annotations ?? []), ...labelled];

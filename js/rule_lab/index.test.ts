@@ -1,6 +1,6 @@
 // What the rule lab says of a verdict.
 import { expect, test } from "vitest";
-import { fatesOf, stepWords } from "./index";
+import { fatesOf, stepText } from "./index";
 
 test.each([
   ["token", ["accepted", "rejected", "unreached"]],
@@ -17,5 +17,5 @@ test.each([
   ["block", { ...STEP, accepted: false }, "Place 2: u = 0.250 ≥ h = 0.500"],
   ["typical", STEP, "Place 2: p = 0.500 ≥ threshold 0.250"],
 ] as const)("a comparison by %s", (rule, step, words) => {
-  expect(stepWords(rule, step)).toBe(words);
+  expect(stepText(rule, step)).toBe(words);
 });

@@ -49,7 +49,7 @@ const SHOWN = ["token", "block", "typical"] as const;
 const isLossless = (rule: Rule) => rule !== "typical";
 
 /** Describe the comparison at one position. */
-export function stepWords(rule: Rule, { place, left, right, accepted }: Step) {
+export function stepText(rule: Rule, { place, left, right, accepted }: Step) {
   const position = `Place ${place + 1}`;
   if (rule === "typical")
     return `${position}: p = ${figure(right)} ${accepted ? "≥" : "<"} threshold ${figure(left)}`;
@@ -83,7 +83,7 @@ function stepsOf({ tokens, models, draft }: Trial, rule: Rule, verdict: Verdict)
   const fromP = verdict.accepted === draft.length || !isLossless(rule);
   const h = isWhole(rule) ? thresholds(rule, models, draft).map(figure) : [];
   return html`<ol class="hsd-rl-steps">
-    ${verdict.steps.map((step) => html`<li>${stepWords(rule, step)}</li>`)}
+    ${verdict.steps.map((step) => html`<li>${stepText(rule, step)}</li>`)}
     <li>“${tokens[verdict.token]}” drawn from ${fromP ? "p" : "the residual"}</li>
     ${h.length ? html`<li>h = ${h.join(", ")}</li>` : nothing}
   </ol>`;

@@ -63,25 +63,32 @@ function legend(drafter: string) {
   </ul>`;
 }
 
-function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, acts: SceneActions) {
+function navigation(
+  { hasRound, isPlaying, isFirst, isLast, slowed }: Details,
+  actions: SceneActions,
+) {
   return html`<div class="hsd-sc-nav">
     <button
       class="hsd-sc-play hsd-primary"
       ?disabled=${!hasRound}
       aria-pressed=${isPlaying}
-      @click=${acts.play}
+      @click=${actions.play}
       title=${slowed || nothing}
     >
       ${isPlaying ? "Stop" : "Play round"}
     </button>
     <button
       ?disabled=${!hasRound || isFirst}
-      @click=${() => acts.walk(-1)}
+      @click=${() => actions.walk(-1)}
       aria-label="Previous round"
     >
       ←<span> Previous</span>
     </button>
-    <button ?disabled=${!hasRound || isLast} @click=${() => acts.walk(1)} aria-label="Next round">
+    <button
+      ?disabled=${!hasRound || isLast}
+      @click=${() => actions.walk(1)}
+      aria-label="Next round"
+    >
       <span>Next </span>→
     </button>
   </div>`;
@@ -90,7 +97,7 @@ function navigation({ hasRound, isPlaying, isFirst, isLast, slowed }: Details, a
 /** The view around its stage in `box` and its dart board in `board`. */
 export function detailsTemplate(
   details: Details,
-  acts: SceneActions,
+  actions: SceneActions,
   box: Element,
   board: Element,
 ) {
@@ -98,7 +105,7 @@ export function detailsTemplate(
   return html`<div class="hsd-sc-head">
       <h3 class="hsd-sc-title hsd-number">${title}</h3>
       <p class="hsd-sc-summary" aria-live="polite">${summary}</p>
-      ${navigation(details, acts)}
+      ${navigation(details, actions)}
     </div>
     <div class="hsd-sc-body" data-wide=${isWide} data-drawn=${isDrawn}>
       <div class="hsd-sc-stages">${box}${hasRound ? legend(drafter) : nothing}</div>

@@ -136,7 +136,7 @@ class SceneView {
   }
 
   // --- actions
-  private readonly acts: SceneActions = {
+  private readonly actions: SceneActions = {
     play: () => this.play(),
     walk: (by) => this.walk(by),
   };
@@ -293,7 +293,7 @@ class SceneView {
     this.made.details = key;
     const round = roundOf(store.rounds, scene, this.selection, chip);
     render(
-      detailsTemplate(this.details(scene, chip, round), this.acts, this.box, this.board),
+      detailsTemplate(this.details(scene, chip, round), this.actions, this.box, this.board),
       root,
     );
     this.drawBoard(scene, chip, round);
@@ -335,7 +335,7 @@ class SceneView {
     const top = scene?.round ?? null;
     const number = store.order.get(top?.id ?? NaN);
     const titled = round && !isTarget(round) ? round : top;
-    const drafter = scene?.chips.find((one) => !one.own);
+    const drafter = scene?.chips.find((chip) => !chip.own);
     const depths = [...store.drafts.values()].flat().map((draft) => draft.depth);
     const slowed = scene?.timed ? duration(scene.round.duration_ns) : "";
     return {

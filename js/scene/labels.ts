@@ -17,7 +17,7 @@ function passCount(beams: readonly Beam[]): string {
 }
 
 /** Describe the passes of a level: number, time and, unless `isBrief`, accepted tokens. */
-export function passWords(
+export function passText(
   { judgedBy }: Pick<Reading, "judgedBy">,
   beams: readonly Beam[],
   name: string,
@@ -33,7 +33,7 @@ export function passWords(
 }
 
 /** Describe the proposals of the drafters of the lowest level, and their time. */
-export function draftWords(
+export function draftText(
   { calls }: Pick<Store, "calls">,
   { beams, chips }: Scene,
   name: string,

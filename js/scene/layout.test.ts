@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { draft, round } from "../lib/testing";
-import { draftWords, passWords } from "./labels";
+import { draftText, passText } from "./labels";
 import {
   beamBox,
   boxHeight,
@@ -42,7 +42,7 @@ const SCENE: Scene = sceneOf(
   } as any,
   2,
 );
-const chip = (text: string) => SCENE.chips.find((one) => one.text === text) as Chip;
+const chip = (text: string) => SCENE.chips.find((chip) => chip.text === text) as Chip;
 const WIDE = layoutOf(SCENE, " before the round", 1000, 700);
 
 test("columns are as wide as their widest chips, after the text before the round", () => {
@@ -96,7 +96,7 @@ test("a beam is on the line of its floor, over the columns of its draft", () => 
 test("a phone cuts chips only where whole ones have no room", () => {
   const words = (text: string) => ({
     ...SCENE,
-    chips: SCENE.chips.map((one) => ({ ...one, text })),
+    chips: SCENE.chips.map((chip) => ({ ...chip, text })),
   });
   const widthOf = (text: string) => layoutOf(words(text), "", 420, 400).width;
   assert.ok(widthOf("inseparably") > widthOf("schools"), "two columns have room");
@@ -122,7 +122,7 @@ test("a box of chains has one row a floor, unless a level below rejects tokens",
   const isOf = (drafts: any[], rounds: any[] = [ROUND]) =>
     isChained({
       drafts: new Map([[2, drafts]]),
-      rounds: new Map(rounds.map((one) => [one.id, one])),
+      rounds: new Map(rounds.map((round) => [round.id, round])),
     });
   assert.equal(isOf(chain), true);
   assert.equal(isOf(tree), false);
@@ -156,7 +156,7 @@ test("the cursor's event selects its chip, and a round below its own", () => {
 
 test("the first rejected chip ended the draft, else the round's own token", () => {
   assert.equal(decidingIn(SCENE), chip("x"));
-  const others = SCENE.chips.filter((one) => one.text !== "x");
+  const others = SCENE.chips.filter((chip) => chip.text !== "x");
   assert.equal(decidingIn({ ...SCENE, chips: others }), chip("own"));
   assert.equal(decidingIn({ ...SCENE, chips: [] }), null);
 });
@@ -175,18 +175,18 @@ test("a level's passes have their tokens, times and verdicts", () => {
   const beam = (more: object): Beam =>
     ({ round: { ...ROUND, accepted: 1 }, ns: 2e6, fed: 3, ...more }) as any;
   assert.equal(
-    passWords(reading, [beam({})], "target", false),
+    passText(reading, [beam({})], "target", false),
     "target: one forward pass over 3 tokens, 2.00 ms · accepts 1 of 2 examined",
   );
   assert.equal(
-    passWords(reading, [beam({ ns: null }), beam({ ns: null })], "small", true),
+    passText(reading, [beam({ ns: null }), beam({ ns: null })], "small", true),
     "small: 2 forward passes",
   );
-  assert.equal(passWords(reading, [], "nano", true), "nano: no forward pass");
+  assert.equal(passText(reading, [], "nano", true), "nano: no forward pass");
 });
 
 test("the drafters' tokens are those of the lowest floor", () => {
   const call = (kind: string, duration_ns: number) => ({ round: 2, level: 0, kind, duration_ns });
   const calls = [call("draft", 1e6), call("update", 1e9)] as any;
-  assert.equal(draftWords({ calls }, SCENE, "nano"), "nano: 2 draft tokens, 1.00 ms");
+  assert.equal(draftText({ calls }, SCENE, "nano"), "nano: 2 draft tokens, 1.00 ms");
 });

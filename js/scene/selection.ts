@@ -62,7 +62,7 @@ export const chosenIn = (scene: Scene | null, { peek, key }: Selection): Chip | 
 /** Return the chip that ended the draft: the first rejected one, else the round's own token. */
 export function decidingIn({ chips, round }: Scene): Chip | null {
   const isRejected = ({ judged }: Chip) =>
-    judged.some((one) => one.round.id === round.id && one.draft.verdict === "rejected");
+    judged.some((step) => step.round.id === round.id && step.draft.verdict === "rejected");
   return chips.find(isRejected) ?? chips.find((chip) => chip.own?.id === round.id) ?? null;
 }
 
@@ -87,5 +87,5 @@ export function nodeOf({ events }: ReturnType<Store["index"]>, step: number): nu
 /** Return the node of a chip in the scene's target round; null: it belongs to a lower round. */
 export function nodeIn({ round }: Scene, { own, judged }: Chip): number | null {
   if (own?.id === round.id) return OWN;
-  return judged.find((one) => one.round.id === round.id)?.draft.node ?? null;
+  return judged.find((step) => step.round.id === round.id)?.draft.node ?? null;
 }

@@ -7,7 +7,7 @@ import { setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { plural, VERDICT_MARKS } from "../lib/words";
-import { draftWords, passWords } from "./labels";
+import { draftText, passText } from "./labels";
 import { beamBox, chipBox, floorBox, type Layout, leftBoxes } from "./layout";
 import { type Beam, type Chip, moveAt, type Scene } from "./scene";
 import { type Reading, token } from "./words";
@@ -75,7 +75,7 @@ function passesTemplate({ store, reading }: Sources, shown: StageState, floor: n
   const { scene, isNarrow } = shown;
   const name = store.levelName(floor);
   const beams = scene.beams.filter((beam) => beam.floor === floor);
-  const labelOf = (some: Beam[]) => passWords(reading, some, name, isNarrow);
+  const labelOf = (some: Beam[]) => passText(reading, some, name, isNarrow);
   return html`${floorTemplate(shown, floor, labelOf(beams))}
     ${beams.map((beam) => beamTemplate(shown, beam, labelOf([beam])))}`;
 }
@@ -97,7 +97,7 @@ function leftTemplates({ palette }: Sources, { layout, time }: StageState, chip:
 /** Return the label of a chip for screen readers. */
 function chipLabel({ store, reading }: Sources, { judged, own, text }: Chip): string {
   const last = judged.at(-1);
-  if (last) return reading.nodeWords(last.draft);
+  if (last) return reading.nodeText(last.draft);
   const kind = own ? `${store.actor(own)}’s own token, ${own.outcome}` : "draft token";
   return `${token(text)}: ${kind}`;
 }
@@ -135,9 +135,9 @@ function chipTemplate(sources: Sources, shown: StageState, chip: Chip) {
 }
 
 /** Return the label of the lowest floor: the drafters, or the passes of plain decoding. */
-function groundWords({ store, reading }: Sources, { scene, isNarrow }: StageState): string {
-  if (scene.round.level > 0) return draftWords(store, scene, reading.sourceName());
-  return passWords(reading, scene.beams, store.levelName(0), isNarrow);
+function groundText({ store, reading }: Sources, { scene, isNarrow }: StageState): string {
+  if (scene.round.level > 0) return draftText(store, scene, reading.sourceName());
+  return passText(reading, scene.beams, store.levelName(0), isNarrow);
 }
 
 /** Set the size of the stage, its label for screen readers, and its selected chip. */
@@ -164,7 +164,7 @@ export function drawStage(stage: HTMLElement, sources: Sources, shown: StageStat
   const leftPlaces = scene.chips.map((chip) => leftTemplates(sources, shown, chip));
   render(
     html`<div aria-hidden="true">
-        ${floors}${floorTemplate(shown, 0, groundWords(sources, shown))}${leftPlaces}
+        ${floors}${floorTemplate(shown, 0, groundText(sources, shown))}${leftPlaces}
         <code
           class="hsd-sc-start"
           ?hidden=${!start}

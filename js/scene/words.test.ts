@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { isWhole } from "../lib/facts";
 import { createStore } from "../lib/run";
 import { draft, RECORDED, round, small, snapshot, token } from "../lib/testing";
-import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
+import { callText, createTelling, isRound, servedBy } from "../timeline/said";
 import { createReading, OWN, ROOT } from "./words";
 
 const storeOf = (data) => {
@@ -168,7 +168,7 @@ test("a span is a round, a call or a time without one", () => {
     ],
     [7, 4, null, null, null],
   );
-  assert.deepEqual(callWords(call), ["verify 1 token", "verify 1", "1"]);
+  assert.deepEqual(callText(call), ["verify 1 token", "verify 1", "1"]);
   const { callSentence, gapSentence, roundSentence } = createTelling(storeOf(small()));
   assert.equal(
     callSentence({ ...call, round: 1 }),

@@ -62,7 +62,7 @@ function ownOf(store: Store, round: Round): Own | null {
     const { own } = givenBy(store, round);
     return own && { text: own.text, source: store.levelName(round.level), row: null };
   }
-  const row = store.tokens.findLast((one) => one.round === round.id && one.depth === 0);
+  const row = store.tokens.findLast((token) => token.round === round.id && token.depth === 0);
   return row ? { text: row.text, source: row.source, row } : null;
 }
 
@@ -96,11 +96,11 @@ const judgedBy = (store: Store, r: Round): number =>
     : r.examined;
 
 /** Explain why a round had no draft. */
-function undraftedWords(store: Store, round: Round): string {
+function undraftedText(store: Store, round: Round): string {
   const by = capital(store.actor(round));
   const why = round.why_no_draft ?? "";
-  const ownWords = ownOf(store, round) ? ` ${by} generated its own token.` : "";
-  return `No draft: ${WHY[why] ?? (why || "reason not recorded")}.${ownWords}`;
+  const ownText = ownOf(store, round) ? ` ${by} generated its own token.` : "";
+  return `No draft: ${WHY[why] ?? (why || "reason not recorded")}.${ownText}`;
 }
 
 /** Descriptions of the end of a round, by outcome. */
@@ -113,7 +113,7 @@ const ENDS: Record<Round["outcome"], string> = {
 
 function summaryOf(store: Store, palette: Pick<Palette, "phrase">, round: Round): string {
   const drafts = draftsOf(store, round.id);
-  if (!drafts.length) return undraftedWords(store, round);
+  if (!drafts.length) return undraftedText(store, round);
   const by = capital(store.actor(round));
   const sources = listed([...new Set(drafts.map((d) => d.source))].map(palette.phrase));
   const drafted = `${plural(drafts.length, "token")} drafted by ${sources}.`;
@@ -127,7 +127,7 @@ function summaryOf(store: Store, palette: Pick<Palette, "phrase">, round: Round)
 }
 
 /** Describe a draft token for screen readers. */
-function nodeWords(palette: Pick<Palette, "phrase">, d: Draft): string {
+function nodeText(palette: Pick<Palette, "phrase">, d: Draft): string {
   const p = d.p === null ? "" : `, p ${figure(d.p)}`;
   const q = d.u === null ? "" : `, q ${figure(d.q)}`;
   const origin = `drafted by ${palette.phrase(d.source)}`;
@@ -151,6 +151,6 @@ export const createReading = (store: Store, palette: Pick<Palette, "phrase">) =>
   titleOf: (round: Round, top: number) => titleOf(store, round, top),
   judgedBy: (round: Round) => judgedBy(store, round),
   summaryOf: (round: Round) => summaryOf(store, palette, round),
-  nodeWords: (draft: Draft) => nodeWords(palette, draft),
+  nodeText: (draft: Draft) => nodeText(palette, draft),
   sourceName: () => sourceName(store),
 });

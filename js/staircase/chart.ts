@@ -5,7 +5,7 @@ import type { Cursor } from "../lib/cursor";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { drawRamp, drawStairs } from "./drawing";
-import { endsOf, type Label, LIFT, labelsOf, timeWords } from "./ends";
+import { endsOf, type Label, LIFT, labelsOf, timeText } from "./ends";
 import type { Picture } from "./picture";
 import { type Stairs, stairsOf, stepAt, timeOf } from "./stairs";
 import { type StepLabel, stepLabels } from "./steps";
@@ -65,7 +65,7 @@ export function chartOf(store: Store, palette: Palette, width: number, height: n
   const frame = frameFor(stairs, width, height, isLifted);
   const rows = Math.max(2, (frame.foot - frame.top) / TICK.up);
   const columns = (frame.end - frame.left) / TICK.across;
-  const time = (ns: number) => timeWords(stairs, ns);
+  const time = (ns: number) => timeText(stairs, ns);
   // The part that does not change with the cursor.
   const still = svg`${axisY(frame, rows, String, "tokens")}${axisX(
     frame,

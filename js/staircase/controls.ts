@@ -7,7 +7,7 @@ import { menu } from "../lib/fields";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { eventWords, plural } from "../lib/words";
+import { eventText, plural } from "../lib/words";
 
 export const SPEEDS = [
   ["1", "1 event/s"],
@@ -72,7 +72,7 @@ export function placeOf(store: Store, palette: Palette, { step, round }: Cursor)
   }
   return {
     place: `${roundOf(store, round)}, event ${step + 1} of ${events.length}`,
-    words: eventWords(store, palette, step),
+    words: eventText(store, palette, step),
   };
 }
 

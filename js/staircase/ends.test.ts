@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { small } from "../lib/testing";
-import { endsOf, LIFT, labelsOf, timeWords } from "./ends";
+import { endsOf, LIFT, labelsOf, timeText } from "./ends";
 import { stairsOf } from "./stairs";
 
 const FRAME = { x: (at: number) => at, left: 40, width: 600 };
@@ -45,7 +45,7 @@ test("the ends are those of the run and of plain decoding, with the speed-up", (
     ],
   );
   assert.match(ends[0].words, /^8\.00 ms · 0\.75×/);
-  assert.equal(timeWords({ timed: false }, 3), "3 rounds");
+  assert.equal(timeText({ timed: false }, 3), "3 rounds");
 });
 
 test.each([

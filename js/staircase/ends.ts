@@ -27,7 +27,7 @@ export interface Label extends End {
 }
 
 /** Format a time of the staircase; as rounds if times were not recorded. */
-export const timeWords = ({ timed }: Pick<Stairs, "timed">, ns: number): string =>
+export const timeText = ({ timed }: Pick<Stairs, "timed">, ns: number): string =>
   timed ? duration(ns) : plural(Math.round(ns), "round");
 
 /** Return the ends of the run and of plain decoding; with short labels if `isNarrow`. */
@@ -42,11 +42,11 @@ export function endsOf(store: Store, stairs: Stairs, isNarrow = false): End[] {
   const runEnd = {
     at: end,
     title,
-    words: `${timeWords(stairs, end)}${times}`,
+    words: `${timeText(stairs, end)}${times}`,
     cls: "hsd-stairs-end",
   };
   if (plain === null) return [runEnd];
-  const words = timeWords(stairs, plain);
+  const words = timeText(stairs, plain);
   return [
     runEnd,
     { at: plain, title: isNarrow ? "plain" : "plain decoding", words, cls: "hsd-stairs-plain-end" },

@@ -4,7 +4,7 @@ import { nothing, render, svg } from "lit-html";
 import { draw, make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { type Copy, copyWords } from "./copy";
+import { type Copy, copyText } from "./copy";
 import { type Box, type Link, linkOf } from "./link";
 import type { TokenPane } from "./pane";
 
@@ -47,7 +47,7 @@ export class Connection {
     this.shown = copy;
     this.unmark();
     this.nodes = copy ? this.nodesOf(copy) : null;
-    this.words.textContent = copy ? copyWords(copy, this.store.promptIds.length) : "";
+    this.words.textContent = copy ? copyText(copy, this.store.promptIds.length) : "";
     if (copy) this.text.dataset.family = this.palette.family(copy.source);
     else delete this.text.dataset.family;
     if (this.nodes) this.mark(this.nodes);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns } from "../lib/testing";
-import { copyAt, copyOf, copyWords, firstCopy } from "./copy";
+import { copyAt, copyOf, copyText, firstCopy } from "./copy";
 
 const PROMPT = [5, 6, 7, 8, 9];
 const isLocal = (source: string) => source === "context";
@@ -201,13 +201,13 @@ test("the first copy is that of the example, else the longest of the text", () =
 test("the words say where from, and why from there", () => {
   const copy = { from: 2, key: 3, isFound: false } as any;
   assert.equal(
-    copyWords(copy, 5),
+    copyText(copy, 5),
     "Copied from the prompt: the 3 tokens before it are the same there.",
   );
   assert.equal(
-    copyWords({ ...copy, from: 9, key: 1, isFound: true }, 5),
+    copyText({ ...copy, from: 9, key: 1, isFound: true }, 5),
     "Copied from the output above: the token before it is the same there " +
       "(found by these, not recorded).",
   );
-  assert.equal(copyWords({ ...copy, key: 0 }, 5), "Copied from the prompt.");
+  assert.equal(copyText({ ...copy, key: 0 }, 5), "Copied from the prompt.");
 });

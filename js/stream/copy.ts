@@ -51,11 +51,11 @@ function positionOf(draft: Draft, { ids, branch }: TextBefore, isLocal: IsLocal)
 /** Return the branch of a draft through a token: its ancestors, then its accepted descendants. */
 function branchOf(drafts: readonly Draft[], through: Draft): Draft[] {
   const branch = [through];
-  const parentOf = (one: Draft) => drafts.find(({ node }) => node === one.parent);
+  const parentOf = (draft: Draft) => drafts.find(({ node }) => node === draft.parent);
   for (let ancestor = parentOf(through); ancestor; ancestor = parentOf(ancestor))
     branch.unshift(ancestor);
-  const childOf = (one: Draft) => {
-    const children = drafts.filter(({ parent }) => parent === one.node);
+  const childOf = (draft: Draft) => {
+    const children = drafts.filter(({ parent }) => parent === draft.node);
     return children.find(({ verdict }) => verdict === "accepted") ?? children[0];
   };
   for (let descendant = childOf(through); descendant; descendant = childOf(descendant))
@@ -71,8 +71,8 @@ export function copyOf(store: Rows, isLocal: IsLocal, round: number, draft: Draf
   const base = store.promptIds.length + first;
   const ids = [...store.promptIds, ...store.tokens.slice(0, first).map((t) => t.token_id)];
   const branch = branchOf(store.drafts.get(round) ?? [], draft);
-  const places = branch.map((one, k) =>
-    positionOf(one, { ids, branch: branch.slice(0, k) }, isLocal),
+  const places = branch.map((draft, k) =>
+    positionOf(draft, { ids, branch: branch.slice(0, k) }, isLocal),
   );
   const index = branch.indexOf(draft);
   if (places[index] < 0) return null;
@@ -91,7 +91,7 @@ export function copyOf(store: Rows, isLocal: IsLocal, round: number, draft: Draf
     at: base + begin,
     length: passage.length,
     kept: passage.filter(isKept).length,
-    dropped: passage.filter((one) => !isKept(one)).map(({ node }) => node),
+    dropped: passage.filter((draft) => !isKept(draft)).map(({ node }) => node),
     key: Math.min(places[begin], passage[0].key_length ?? 0),
     isFound: draft.position === null,
   };
@@ -123,7 +123,7 @@ export function firstCopy(
 }
 
 /** Describe where a passage was copied from, and why. */
-export function copyWords({ from, key, isFound }: Copy, prompt: number): string {
+export function copyText({ from, key, isFound }: Copy, prompt: number): string {
   const where = from < prompt ? "the prompt" : "the output above";
   const equality = key === 1 ? "the token before it is" : `the ${key} tokens before it are`;
   const why = key ? `: ${equality} the same there` : "";

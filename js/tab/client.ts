@@ -181,7 +181,7 @@ export class Client {
     this.silent = 0;
     if (answer.kind === "loading") {
       this.loading = answer;
-      return this.progress.tell(answer);
+      return this.progress.notify(answer);
     }
     if (answer.kind === "unusable") return this.lost(answer.message);
     const pending = this.pending.get(answer.id);
@@ -206,6 +206,6 @@ export class Client {
   }
   private set(why: string) {
     this.why = why;
-    this.state.tell(why);
+    this.state.notify(why);
   }
 }

@@ -2,6 +2,7 @@
 // hsd_viz/native/loop.py.
 import { tablesFrom } from "../lib/run_data";
 import type { Tables } from "../lib/tables";
+import { withBuffers } from "./memory";
 import { columnsOf, type Names } from "./rows";
 import type { Model, Runtime } from "./runtime";
 import type { TabModel, TabStack } from "./stacks";
@@ -46,9 +47,10 @@ export class Decode {
   ended = 0;
   private readonly models: Model[];
   private readonly words: Names;
-  private readonly drafter: number;
-  private readonly sessions: number[];
-  private readonly handle: number;
+  /** Handles in the module; 0: there is none. */
+  private drafter = 0;
+  private readonly sessions: number[] = [];
+  private handle = 0;
   private zero = performance.now();
   private more = 1;
   /** Rows of the calls of the prefill, returned with those of the first rounds. */
@@ -69,9 +71,15 @@ export class Decode {
     };
     const { positions } = this.target.facts;
     this.limit = Math.min(prompt.length + max_new_tokens, positions);
-    this.drafter = databases ? this.makeDrafter(databases) : 0;
-    this.sessions = this.models.map(({ handle }) => runtime.module.make("hsd_session_new", handle));
-    this.handle = this.make();
+    try {
+      if (databases) this.drafter = this.makeDrafter(databases);
+      for (const { handle } of this.models)
+        this.sessions.push(runtime.module.make("hsd_session_new", handle));
+      this.handle = this.makeDecode();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   private get target(): Model {
@@ -85,36 +93,31 @@ export class Decode {
     return this.runtime.drafter(databases, models[0].name, target.name, temperature);
   }
 
-  /** Create the decode in the module. */
-  private make(): number {
+  private makeDecode(): number {
     const { module, manifest } = this.runtime;
     const { ends } = manifest.text;
     const { prompt } = this.settings;
-    const settings = this.decodeSettings();
-    const levels = module.structures("LevelSettings", this.levelSettings());
-    const text = module.put(Int32Array.from(prompt));
-    const stops = module.put(Int32Array.from(ends));
-    const handle = module.make(
-      "hsd_decode_new",
-      settings,
-      0,
-      levels,
-      this.models.length,
-      this.drafter,
-      text,
-      prompt.length,
-      stops,
-      ends.length,
+    return withBuffers(module, (buffers) =>
+      module.make(
+        "hsd_decode_new",
+        buffers.structure("DecodeSettings", this.decodeSettings()),
+        0,
+        buffers.structures("LevelSettings", this.levelSettings()),
+        this.models.length,
+        this.drafter,
+        buffers.put(Int32Array.from(prompt)),
+        prompt.length,
+        buffers.put(Int32Array.from(ends)),
+        ends.length,
+      ),
     );
-    for (const address of [settings, levels, text, stops]) module.free(address);
-    return handle;
   }
 
-  private decodeSettings(): number {
-    const { module, manifest } = this.runtime;
+  private decodeSettings() {
+    const { manifest } = this.runtime;
     const { temperature, top_p, min_p, top_k, seed } = this.settings.sampling;
     const { vocab } = this.target.facts.shape;
-    const settings = {
+    return {
       temperature,
       top_p,
       min_p,
@@ -125,7 +128,6 @@ export class Decode {
       budget: manifest.drafting.nodes,
       details: manifest.top,
     };
-    return module.structures("DecodeSettings", [settings]);
   }
 
   private levelSettings() {
@@ -198,7 +200,7 @@ export class Decode {
 
   close() {
     const { module } = this.runtime;
-    module.call("hsd_decode_free", this.handle);
+    if (this.handle) module.call("hsd_decode_free", this.handle);
     for (const session of this.sessions) module.call("hsd_session_free", session);
     if (this.drafter) module.call("hsd_drafter_free", this.drafter);
   }
@@ -213,10 +215,11 @@ export class Decode {
   private rows(table: string): number[] {
     const { module, manifest } = this.runtime;
     const number = Object.keys(manifest.tables).indexOf(table);
-    const start = module.allocate(4);
-    const count = module.call("hsd_decode_rows", this.handle, number, start);
-    const at = module.view().getUint32(start, true);
-    module.free(start);
-    return [...module.array(Float64Array, at, count)];
+    return withBuffers(module, (buffers) => {
+      const start = buffers.allocate(4);
+      const count = module.call("hsd_decode_rows", this.handle, number, start);
+      const at = module.view().getUint32(start, true);
+      return [...module.array(Float64Array, at, count)];
+    });
   }
 }

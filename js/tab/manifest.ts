@@ -13,13 +13,13 @@ export interface ModelFacts {
   embedding_of?: string | null;
   /** Whether the head is the embedding, and the indices of layers without rotary angles. */
   tied_head?: boolean;
-  unturned?: number[];
+  layers_without_rotary?: number[];
   hash: string;
   parameters: number;
   positions: number;
   shape: Record<string, number>;
   /** Cosines and sines of the rotary angles at position 1. */
-  turn: { cos: number[]; sin: number[] };
+  rotation: { cos: number[]; sin: number[] };
   /** Relative costs of verifying 0, 1, 2, … draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }

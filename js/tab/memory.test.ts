@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Manifest } from "./manifest";
-import { Module, ModuleEnded, OutOfMemory } from "./memory";
+import { Module, ModuleEnded, OutOfMemory, withBuffers } from "./memory";
 
 const WASM = new URL("../../hsd_viz/native/hsd-viz.wasm", import.meta.url);
 const open = () => Module.open(new Uint8Array(readFileSync(WASM)), {} as Manifest);
@@ -30,4 +30,18 @@ test("a module that ends itself says why, now and at each later call", async () 
     expect(() => module.make("hsd_model_new", shape)).toThrow(ModuleEnded);
     expect(() => module.allocate(8)).toThrow("The runtime ended: no such type");
   }
+});
+
+test("buffers of a call are freed when it fails, too", async () => {
+  const module = await open();
+  const freed: number[] = [];
+  module.free = (address) => freed.push(address);
+  const lent: number[] = [];
+  const fail = () =>
+    withBuffers(module, (buffers) => {
+      lent.push(buffers.put(new Uint8Array(256)), buffers.allocate(8));
+      return module.make("hsd_drafter_new", lent[0]);
+    });
+  expect(fail).toThrow(/^keys of this length/);
+  expect(freed).toEqual(lent);
 });

@@ -141,3 +141,41 @@ export class Module {
     return { fields, size: Math.ceil(end / 8) * 8 };
   }
 }
+
+/** Buffers of the arguments of calls; the module copies what it keeps beyond a call. */
+export class LentBuffers {
+  private readonly addresses: number[] = [];
+
+  constructor(private readonly module: Pick<Module, "allocate" | "free" | "put" | "structures">) {}
+
+  allocate(bytes: number): number {
+    return this.add(this.module.allocate(bytes));
+  }
+  put(content: ArrayBufferView): number {
+    return this.add(this.module.put(content));
+  }
+  structure(kind: string, fields: Fields): number {
+    return this.structures(kind, [fields]);
+  }
+  structures(kind: string, rows: Fields[]): number {
+    return this.add(this.module.structures(kind, rows));
+  }
+  free() {
+    for (const address of this.addresses.splice(0)) this.module.free(address);
+  }
+
+  private add(address: number): number {
+    this.addresses.push(address);
+    return address;
+  }
+}
+
+/** Call `use` with buffers for arguments, and free them when it returns or throws. */
+export function withBuffers<T>(module: Module, use: (buffers: LentBuffers) => T): T {
+  const buffers = new LentBuffers(module);
+  try {
+    return use(buffers);
+  } finally {
+    buffers.free();
+  }
+}

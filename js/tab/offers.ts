@@ -49,11 +49,11 @@ export class FamilyTab {
   private set(stage: Stage, why = "") {
     this.stage = stage;
     this.why = why;
-    this.changed.tell();
+    this.changed.notify();
   }
   private async look() {
     this.kept = await keptBytes(this.offer.family);
-    this.changed.tell();
+    this.changed.notify();
   }
 
   /**
@@ -84,7 +84,7 @@ export class FamilyTab {
       if (client.why) return failed(client.why);
       client.progress.add(({ done, total, file }) => {
         if (this.client !== client) return;
-        if (file || done < total) return this.changed.tell();
+        if (file || done < total) return this.changed.notify();
         this.look();
         this.set("ready");
         resolve();
@@ -143,7 +143,7 @@ export function offerPanel(tab: FamilyTab): HTMLElement {
       ready: [button("Unload and delete", () => tab.remove())],
       failed: [button("Try again", () => tab.load())],
     };
-    const text = shown[stage].map((one) => one.textContent).join();
+    const text = shown[stage].map((element) => element.textContent).join();
     // Replace the buttons only if they differ, so that a focused one keeps the focus.
     if (buttons.dataset.shown !== text) buttons.replaceChildren(...shown[stage]);
     buttons.dataset.shown = text;

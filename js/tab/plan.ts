@@ -12,7 +12,7 @@ import { parse, type TabStack } from "./stacks";
 type Numbers = Record<Exclude<SettingName, "seed">, number>;
 
 /** Describe the allowed numbers within a sentence: "a whole number from 0". */
-function allowedWords({ whole, low, aboveLow, high }: Setting): string {
+function allowedText({ whole, low, aboveLow, high }: Setting): string {
   const kind = whole ? "a whole number" : "a number";
   if (aboveLow) return `${kind} above ${low}${high === null ? "" : ` and up to ${high}`}`;
   return high === null ? `${kind} of at least ${low}` : `${kind} from ${low} to ${high}`;
@@ -24,7 +24,7 @@ function checkedNumber(setting: Setting, value: number): number {
   const isHighEnough = aboveLow ? value > low : value >= low;
   const isLowEnough = value <= (high ?? Number.MAX_SAFE_INTEGER);
   if (!isHighEnough || !isLowEnough || (whole && !Number.isSafeInteger(value)))
-    throw new Error(`${words} ${value} is out of range: it is ${allowedWords(setting)}`);
+    throw new Error(`${words} ${value} is out of range: it is ${allowedText(setting)}`);
   return value;
 }
 

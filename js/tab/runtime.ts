@@ -2,7 +2,7 @@
 // (decode.ts). The counterpart of hsd_viz/native/*.py, with the same arithmetic, tokens and rows
 // (docs/reference/arithmetic.md).
 import type { Manifest, ModelFacts, Section } from "./manifest";
-import type { Module } from "./memory";
+import { type LentBuffers, type Module, withBuffers } from "./memory";
 import { angles, readTensors } from "./tensors";
 import type { Tokenizer } from "./tokenizer";
 
@@ -36,35 +36,19 @@ const LAYER: readonly (readonly [slot: string, tensor: string])[] = [
  */
 const TIMED_MS = 4;
 
-/** Return the mean duration of a pass in milliseconds. `pass` returns 1, the number of passes. */
-function meanTime(pass: () => number): number {
+/** Return the mean duration of a pass in milliseconds. */
+function meanTime(pass: () => void): number {
   const started = performance.now();
   let passes = 0;
-  while (performance.now() - started < TIMED_MS) passes += pass();
+  while (performance.now() - started < TIMED_MS) {
+    pass();
+    passes += 1;
+  }
   return (performance.now() - started) / passes;
 }
 
-/** Argument buffers that are freed together; the module copies what it keeps beyond a call. */
-class LentBuffers {
-  private readonly addresses: number[] = [];
-
-  constructor(private readonly module: Module) {}
-
-  put(content: ArrayBufferView): number {
-    return this.add(this.module.put(content));
-  }
-  structure(kind: string, fields: Record<string, number | bigint>): number {
-    return this.add(this.module.structures(kind, [fields]));
-  }
-  free() {
-    for (const address of this.addresses.splice(0)) this.module.free(address);
-  }
-
-  private add(address: number): number {
-    this.addresses.push(address);
-    return address;
-  }
-}
+/** Where a tensor is stored for a call. */
+type Memory = Pick<Module, "put">;
 
 export class Runtime {
   private readonly models = new Map<string, Model>();
@@ -81,11 +65,9 @@ export class Runtime {
 
   /** Create a model without weights and return its handle. */
   private newModel({ shape }: ModelFacts): number {
-    const { module } = this;
-    const address = module.structures("ModelShape", [shape]);
-    const handle = module.make("hsd_model_new", address);
-    module.free(address);
-    return handle;
+    return withBuffers(this.module, (buffers) =>
+      this.module.make("hsd_model_new", buffers.structure("ModelShape", shape)),
+    );
   }
 
   /** Add a model from a safetensors file, and pack its weights. */
@@ -94,20 +76,20 @@ export class Runtime {
     const facts = manifest.models[name];
     const handle = this.newModel(facts);
     const tensors = readTensors(file).bytes;
-    const set = (layer: number, slot: string, tensor: string, kept = false) => {
+    const set = (memory: Memory, layer: number, slot: string, tensor: string) => {
       const scales = tensors[tensor.replace(/weight$/, "scale")];
-      const data = module.put(tensors[tensor]);
-      const by = scales === undefined ? 0 : module.put(scales);
+      const data = memory.put(tensors[tensor]);
+      const by = scales === undefined ? 0 : memory.put(scales);
       module.make("hsd_model_set", handle, layer, manifest.slots.indexOf(slot), data, by);
-      if (kept) return;
-      module.free(data);
-      if (by) module.free(by);
     };
+    const pack = (layer: number, slot: string, tensor: string) =>
+      withBuffers(module, (buffers) => set(buffers, layer, slot, tensor));
     for (let layer = 0; layer < facts.shape.layers; layer++)
-      for (const [slot, part] of LAYER) set(layer, slot, `model.layers.${layer}.${part}.weight`);
-    set(-1, "embedding", "model.embed_tokens.weight", true);
-    set(-1, "final_norm", "model.norm.weight");
-    set(-1, "head", "model.embed_tokens.weight");
+      for (const [slot, part] of LAYER) pack(layer, slot, `model.layers.${layer}.${part}.weight`);
+    // The module reads the embedding where it is, and has its own copy of all other weights.
+    set(module, -1, "embedding", "model.embed_tokens.weight");
+    pack(-1, "final_norm", "model.norm.weight");
+    pack(-1, "head", "model.embed_tokens.weight");
     this.keep(name, handle, 0);
   }
 
@@ -121,7 +103,8 @@ export class Runtime {
     if (lender && lentSection) this.place(handle, lentSection, lender.at, false);
     for (const section of facts.sections ?? [])
       this.place(handle, section, at, Boolean(facts.tied_head));
-    for (const layer of facts.unturned ?? []) module.make("hsd_model_unturned", handle, layer);
+    for (const layer of facts.layers_without_rotary ?? [])
+      module.make("hsd_model_disable_rope", handle, layer);
     this.keep(name, handle, at);
   }
   /** Set the weights of a model from a section of packed weights. */
@@ -147,7 +130,7 @@ export class Runtime {
   private keep(name: string, handle: number, at: number) {
     const { module, manifest } = this;
     const facts = manifest.models[name];
-    const [cos, sin] = angles(facts.turn, facts.positions).map((table) => module.put(table));
+    const [cos, sin] = angles(facts.rotation, facts.positions).map((table) => module.put(table));
     const bytes = Number(module.call("hsd_model_bytes", handle));
     this.models.set(name, { facts, at, handle, bytes, cos, sin });
   }
@@ -196,26 +179,28 @@ export class Runtime {
     const { vocab } = facts.shape;
     const capacity = Math.max(...widths, cached);
     const session = module.make("hsd_session_new", handle);
-    const tokens = module.put(
-      Int32Array.from({ length: capacity }, (_, k) => (k * 97 + 11) % vocab),
-    );
-    const logits = module.allocate(4 * capacity * vocab);
-    const feed = (count: number, rows: number, before: number) => {
-      const read = [session, tokens, count, 0, rows, logits];
-      return module.make("hsd_session_forward", ...read, cos, sin, before, 1);
-    };
-    if (cached) feed(cached, 1, 0);
-    const least: Record<number, number> = {};
-    for (let round = 0; round < rounds; round++) {
-      for (const width of widths) {
-        const milliseconds = meanTime(() => feed(width, width, cached));
-        least[width] = Math.min(least[width] ?? Infinity, milliseconds);
-      }
+    const fastest: Record<number, number> = {};
+    try {
+      withBuffers(module, (buffers) => {
+        const ids = Int32Array.from({ length: capacity }, (_, k) => (k * 97 + 11) % vocab);
+        const tokens = buffers.put(ids);
+        const logits = buffers.allocate(4 * capacity * vocab);
+        const feed = (count: number, rows: number, before: number) => {
+          const read = [session, tokens, count, 0, rows, logits];
+          module.make("hsd_session_forward", ...read, cos, sin, before, 1);
+        };
+        if (cached) feed(cached, 1, 0);
+        for (let round = 0; round < rounds; round++) {
+          for (const width of widths) {
+            const milliseconds = meanTime(() => feed(width, width, cached));
+            fastest[width] = Math.min(fastest[width] ?? Infinity, milliseconds);
+          }
+        }
+      });
+    } finally {
+      module.call("hsd_session_free", session);
     }
-    module.call("hsd_session_free", session);
-    module.free(tokens);
-    module.free(logits);
-    return least;
+    return fastest;
   }
 
   model(name: string): Model {
@@ -225,31 +210,37 @@ export class Runtime {
   /** Create the drafter of `db` for a verifier, as hsd_viz/native/drafter.py does. */
   drafter(databases: string[], verifier: string, target: string, temperature: number): number {
     const { module, manifest } = this;
-    const buffers = new LentBuffers(module);
-    const settings = buffers.structure("DrafterSettings", manifest.drafting.settings);
-    const drafter = module.make("hsd_drafter_new", settings);
-    for (const name of databases) this.ask(drafter, name, target, temperature, buffers);
-    const { ends } = manifest.text;
-    module.make("hsd_drafter_ends", drafter, buffers.put(Int32Array.from(ends)), ends.length);
-    this.setCosts(drafter, verifier, buffers);
-    buffers.free();
-    return drafter;
+    return withBuffers(module, (buffers) => {
+      const settings = buffers.structure("DrafterSettings", manifest.drafting.settings);
+      const drafter = module.make("hsd_drafter_new", settings);
+      try {
+        for (const name of databases)
+          this.addToDrafter(drafter, name, target, temperature, buffers);
+        const { ends } = manifest.text;
+        module.make("hsd_drafter_ends", drafter, buffers.put(Int32Array.from(ends)), ends.length);
+        this.setCosts(drafter, verifier, buffers);
+      } catch (error) {
+        module.call("hsd_drafter_free", drafter);
+        throw error;
+      }
+      return drafter;
+    });
   }
 
   /** Add a database to a drafter, after those added before. */
-  private ask(
+  private addToDrafter(
     drafter: number,
     name: string,
     target: string,
     temperature: number,
-    lent: LentBuffers,
+    buffers: LentBuffers,
   ) {
     const { module } = this;
     const { discounts, semantic } = this.manifest.drafting;
-    const rates = lent.put(this.rates(name, temperature));
+    const rates = buffers.put(this.rates(name, temperature));
     const discount = discounts[name];
     if (name === "semantic") {
-      const settings = lent.structure("SemanticSettings", semantic);
+      const settings = buffers.structure("SemanticSettings", semantic);
       module.make("hsd_drafter_add_semantic", drafter, settings, rates, discount);
       module.call("hsd_drafter_watch", drafter, this.watchedLayer(target));
     } else {
@@ -260,11 +251,11 @@ export class Runtime {
   }
 
   /** Set the costs of the verifier's passes in a drafter. */
-  private setCosts(drafter: number, verifier: string, lent: LentBuffers) {
+  private setCosts(drafter: number, verifier: string, buffers: LentBuffers) {
     const { costs } = this.model(verifier).facts;
     const { nodes, floor } = this.manifest.drafting;
-    const at = lent.put(Float64Array.from(costs.at));
-    const slopes = lent.put(Float64Array.from(costs.slopes));
+    const at = buffers.put(Float64Array.from(costs.at));
+    const slopes = buffers.put(Float64Array.from(costs.slopes));
     const { least_slope } = costs;
     this.module.make("hsd_drafter_costs", drafter, at, slopes, nodes + 1, least_slope, floor);
   }

@@ -34,11 +34,14 @@ export function readTensors(file: Uint8Array): Tensors {
  * Compute tables of cosines and sines [places][n] from those of one position, by doubling as in
  * hsd_viz/native/weights.py.
  */
-export function angles(turn: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
-  const n = turn.cos.length;
+export function angles(
+  rotation: ModelFacts["rotation"],
+  places: number,
+): [Float32Array, Float32Array] {
+  const n = rotation.cos.length;
   // The rotation by `have` positions, which doubles the tables.
-  let cosines = [...turn.cos];
-  let sines = [...turn.sin];
+  let cosines = [...rotation.cos];
+  let sines = [...rotation.sin];
   const cos = new Float64Array(places * n).fill(1, 0, n);
   const sin = new Float64Array(places * n);
   for (let have = 1; have < places; have *= 2) {

@@ -123,7 +123,7 @@ export class Tokenizer {
     if (cached) return cached;
     // Bytes without a token are dropped.
     let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]).filter(
-      (one) => this.vocab.has(one),
+      (character) => this.vocab.has(character),
     );
     while (parts.length > 1) {
       let best = Infinity;

@@ -8,7 +8,7 @@ import type { Round } from "../lib/tables";
 import { duration } from "../lib/words";
 import { HATCH, hasNumber, type Row, type Strip } from "./rows";
 import { beginsAt, CLOSEST, type Sight, xOf } from "./sight";
-import { clock, type TimeSpan, timeWords } from "./spans";
+import { clock, type TimeSpan, timeText } from "./spans";
 
 /** Height of the axis, and of the margin below the last row, in pixels. */
 const AXIS = 22;
@@ -49,7 +49,7 @@ function axis(sight: Sight, zero: number, height: number) {
   const { from, to, width } = sight;
   const room = width < NARROW ? TICK.narrow : TICK.wide;
   const times = ticks(to - zero, Math.max(2, Math.floor(width / room)), from - zero);
-  const words = timeWords(times);
+  const words = timeText(times);
   return times.map((time, k) => {
     const x = xOf(sight, time + zero);
     let anchor = "middle";
@@ -113,7 +113,7 @@ export interface TimelineActions {
   showAll(): void;
 }
 
-function rangeWords({ strip, sight, zoom }: Surroundings): string {
+function rangeText({ strip, sight, zoom }: Surroundings): string {
   if (!strip.calls.length) return "no calls yet";
   const { zero, end } = strip;
   const isThere = beginsAt(sight, zero);
@@ -138,19 +138,19 @@ function nameTemplate({ row, top }: PlacedRow) {
 }
 
 /** The view around its strip in `area`. */
-export function timelineTemplate(shown: Surroundings, acts: TimelineActions, area: Element) {
+export function timelineTemplate(shown: Surroundings, actions: TimelineActions, area: Element) {
   const { title, strip, sight, zoom, hasRound, words, isAnnounced } = shown;
   const hasNumbers = strip.isTimed && hasNumber(strip.calls, sight);
   const ofNumbers = hasNumbers ? " Number in a bar: tokens fed." : "";
   return html`<div class="hsd-tl-bar">
       <h3>
         ${title}
-        <span class="hsd-tl-range hsd-note">${rangeWords(shown)}</span>
+        <span class="hsd-tl-range hsd-note">${rangeText(shown)}</span>
       </h3>
       <div class="hsd-tl-buttons">
-        <label>Zoom ${slider(0, CLOSEST, 0.25, zoom, acts.zoom)}</label>
-        <button ?disabled=${!hasRound} @click=${acts.showRound}>This round</button
-        ><button @click=${acts.showAll}>Whole run</button>
+        <label>Zoom ${slider(0, CLOSEST, 0.25, zoom, actions.zoom)}</label>
+        <button ?disabled=${!hasRound} @click=${actions.showRound}>This round</button
+        ><button @click=${actions.showAll}>Whole run</button>
       </div>
     </div>
     <div class="hsd-tl-chart">

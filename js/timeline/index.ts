@@ -138,7 +138,7 @@ class TimelineView {
   }
 
   // --- navigation
-  private readonly acts: TimelineActions = {
+  private readonly actions: TimelineActions = {
     zoom: (to) => this.zoomTo(to),
     showRound: () => {
       const round = this.round();
@@ -274,7 +274,7 @@ class TimelineView {
       words: this.words(),
       isAnnounced: this.isWalked,
     };
-    render(timelineTemplate(surroundings, this.acts, area), root);
+    render(timelineTemplate(surroundings, this.actions, area), root);
   }
 
   /** Describe the marked call or gap, else the cursor's round. */

@@ -5,7 +5,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
 import { duration, timeShare } from "../lib/words";
-import { callWords } from "./said";
+import { callText } from "./said";
 import { type Sight, xOf } from "./sight";
 import {
   barsOf,
@@ -189,7 +189,7 @@ function callBar(calls: Call[], b: Bar, looked: TimeSpan | null) {
   const isMany = b.count > 1;
   const on = !isMany && call === looked ? " hsd-on" : "";
   const cls = `hsd-tl-call hsd-${isMany ? "many" : call.kind}${on}`;
-  const fits = callWords(call).find((words) => !isMany && hasRoom(words, b.w));
+  const fits = callText(call).find((words) => !isMany && hasRoom(words, b.w));
   return svg`<rect x=${b.x} y="6" width=${seenWidth(b)} height=${HIGH.calls - 14} class=${cls}
     fill-opacity=${shade(b)}></rect
     >${fits ? word(b.x + b.w / 2, HIGH.calls / 2 + 3, fits, "hsd-tl-word") : nothing}`;
@@ -231,8 +231,8 @@ function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): st
     ? "Simulated: look-ups for likely outcomes beside the verification before"
     : "Calls do not overlap";
   const share = `Share: the lane’s time over ${duration(end)}, prefill included.`;
-  const idleWords = "idle time is sampling, verification and bookkeeping";
-  const ofTime = `${share} ${kind}; ${idleWords}.`;
+  const idleText = "idle time is sampling, verification and bookkeeping";
+  const ofTime = `${share} ${kind}; ${idleText}.`;
   return `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`;
 }
 

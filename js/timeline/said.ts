@@ -17,7 +17,7 @@ const CALL_KINDS: Record<string, string> = {
 };
 
 /** Return possible labels of a call's bar, longest first. */
-export const callWords = (c: Call) => [
+export const callText = (c: Call) => [
   `${c.kind} ${plural(c.fed, "token")}`,
   `${c.kind} ${c.fed}`,
   String(c.fed),
@@ -30,7 +30,7 @@ export const servedBy = (s: SelectableSpan | null) =>
 
 /** Return functions for the texts of a run; they read the current state of the store. */
 export function createTelling(store: Store, palette: Pick<Palette, "words">) {
-  function roundWords(id: number) {
+  function roundText(id: number) {
     const r = store.rounds.get(id);
     if (!r) return `round ${id}`;
     const n = `round ${store.order.get(store.topRound(id) ?? NaN)}`;
@@ -45,7 +45,7 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
     );
     return why ? ` No draft: ${WHY[why] ?? why}.` : words.length ? ` ${words.join("; ")}.` : "";
   }
-  const spanWords = ({ start_ns, duration_ns }: TimeSpan) =>
+  const spanText = ({ start_ns, duration_ns }: TimeSpan) =>
     `${duration(duration_ns)}, from ${clock(start_ns - texts.zero)}`;
   const texts = {
     /** Set by the view. */
@@ -60,16 +60,16 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
     callSentence(c: Call) {
       const cached = c.cached ? `, ${c.cached} in the cache` : "";
       const steps = c.steps > 1 ? `, ${plural(c.steps, "forward pass")} in one launch` : "";
-      const where = c.round < 0 ? "before the first round" : roundWords(c.round);
+      const where = c.round < 0 ? "before the first round" : roundText(c.round);
       const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
       const act = `${c.name} ${CALL_KINDS[c.kind] || c.kind}`;
       const tokens = `${plural(c.fed, "token")}${fed}${cached}${steps}`;
-      return `${act}: ${tokens}; ${spanWords(c)}; ${where}.`;
+      return `${act}: ${tokens}; ${spanText(c)}; ${where}.`;
     },
-    gapSentence: (gap: TimeSpan) => `Idle for ${spanWords(gap)}.`,
+    gapSentence: (gap: TimeSpan) => `Idle for ${spanText(gap)}.`,
     roundSentence(r: Round) {
       const draft = r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft";
-      const when = `Round ${store.order.get(r.id)}: ${spanWords(r)}`;
+      const when = `Round ${store.order.get(r.id)}: ${spanText(r)}`;
       return `${when}; ${draft}, ${r.outcome}.${drafted(r)}`;
     },
   };

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { ticks } from "../lib/chart";
 import { createStore } from "../lib/run";
 import { draft, RECORDED, round, snapshot, token } from "../lib/testing";
-import { barsOf, firstEndingAfter, gapsOf, lanesOf, spanAt, suppliesOf, timeWords } from "./spans";
+import { barsOf, firstEndingAfter, gapsOf, lanesOf, spanAt, suppliesOf, timeText } from "./spans";
 
 const span = (start_ns, duration_ns, more = {}) => ({ start_ns, duration_ns, ...more });
 
@@ -150,10 +150,10 @@ test("ticks are round, inside, few, and written in one unit with the digits they
     const times = ticks(to, 6, from);
     assert.ok(times.length >= 2 && times.length <= 7);
     assert.ok(times.every((t) => t >= from && t <= to));
-    assert.equal(new Set(timeWords(times)).size, times.length);
+    assert.equal(new Set(timeText(times)).size, times.length);
   }
   assert.deepEqual(
-    [timeWords([0, 2e8, 1e9]), timeWords([250_000, 300_000])[0]],
+    [timeText([0, 2e8, 1e9]), timeText([250_000, 300_000])[0]],
     [["0.0 s", "0.2 s", "1.0 s"], "250 µs"],
   );
 });

@@ -132,7 +132,7 @@ export const clock = (ns: number): string => {
   return ns < 0 ? `−${duration(-ns)}` : duration(ns);
 };
 /** Return labels of times, in one unit for all and with sufficient digits. */
-export function timeWords(times: readonly number[]): string[] {
+export function timeText(times: readonly number[]): string[] {
   const step = (times[1] ?? 0) - (times[0] ?? 0) || 1e6;
   const largest = Math.max(Math.abs(times[0] ?? 0), Math.abs(times.at(-1) ?? 0));
   const [unit, name] =

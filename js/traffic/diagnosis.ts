@@ -73,7 +73,7 @@ function gutterTemplate(c: Columns, measure: string) {
 }
 
 /** Describe the chart for screen readers. */
-function chartWords({ settings, acceptance, measure }: Diagnosis): string {
+function chartText({ settings, acceptance, measure }: Diagnosis): string {
   const values = settings.map(({ tokens, value }) => `${tokens}: ${value.toFixed(2)}`).join(", ");
   const rates = acceptance.map((rate, k) => `${k + 1}: ${Math.round(100 * rate)} %`).join(", ");
   const first = values ? `${measure} by draft tokens: ${values}. ` : "";
@@ -96,7 +96,7 @@ function chartTemplate(spec: Diagnosis, width: number) {
     height=${c.height}
     viewBox="0 0 ${c.width} ${c.height}"
     role="img"
-    aria-label=${chartWords(spec)}
+    aria-label=${chartText(spec)}
   >
     ${gutterTemplate(c, measure)}${upperRow(c, unit)}${lowerRow(c)}${numbers}
     ${c.upper.length ? foot(c.feet.upper) : nothing}${c.lower.length ? foot(c.feet.lower) : nothing}

@@ -23,7 +23,7 @@ function barTemplate({ end, low, high }: Bar, words: string, cls: string) {
 }
 
 /** Format a speed-up, with a remark unless it certainly pays. */
-function speedWords({ speedup, pays }: Drafter): string {
+function speedText({ speedup, pays }: Drafter): string {
   const times = `${speedup.value.toFixed(2)} ×`;
   if (pays === "yes") return times;
   return pays === "no" ? `${times} does not pay` : `${times} not certain`;
@@ -35,7 +35,7 @@ function rowTemplate({ drafter, tokens, speedup, pays }: Row) {
   return html`<tr>
     <th scope="row"><code>${drafter.name}</code></th>
     <td>${barTemplate(tokens, perPass, "hsd-tr-tokens")}</td>
-    <td>${barTemplate(speedup, speedWords(drafter), cls)}</td>
+    <td>${barTemplate(speedup, speedText(drafter), cls)}</td>
   </tr>`;
 }
 

@@ -18,14 +18,14 @@ const ROOM = 16;
 const GAP = 2;
 
 const percent = (share: number) => `${Math.round(100 * share)} %`;
-const shortWords = ({ name, share }: Loss) => `${name} ${percent(share)}`;
-const longWords = (loss: Loss) =>
-  loss.ms === null ? shortWords(loss) : `${shortWords(loss)}, ${loss.ms.toPrecision(2)} ms`;
+const shortText = ({ name, share }: Loss) => `${name} ${percent(share)}`;
+const longText = (loss: Loss) =>
+  loss.ms === null ? shortText(loss) : `${shortText(loss)}, ${loss.ms.toPrecision(2)} ms`;
 
 /** Return the longest label that fits inside; "": none does. */
 function inside(loss: Loss, wide: number): string {
   const fits = (words: string) => LETTER * words.length + ROOM <= wide;
-  return [longWords(loss), shortWords(loss)].find(fits) ?? "";
+  return [longText(loss), shortText(loss)].find(fits) ?? "";
 }
 
 /** Return the parts of a bar of `width` pixels, largest first. */
@@ -38,7 +38,7 @@ export function partsOf(losses: readonly Loss[], width: number): Part[] {
   return sorted.map((loss) => {
     const wide = (room * loss.share) / total;
     const words = inside(loss, wide);
-    const part = { loss, x, wide, words: words || longWords(loss), row: words ? -1 : row };
+    const part = { loss, x, wide, words: words || longText(loss), row: words ? -1 : row };
     if (!words) row += 1;
     x += wide + GAP;
     return part;

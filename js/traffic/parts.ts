@@ -21,9 +21,9 @@ const lineTemplate = ({ engine, text }: Pasted) =>
 /** Settings to paste: those of the record's engine, and the others folded. */
 export function settingsTemplate(pasted: readonly Pasted[]) {
   if (!pasted.length) return nothing;
-  const ownSettings = pasted.filter((one) => one.own);
+  const ownSettings = pasted.filter((setting) => setting.own);
   const open = ownSettings.length ? ownSettings : pasted.slice(0, 1);
-  const otherSettings = pasted.filter((one) => !open.includes(one));
+  const otherSettings = pasted.filter((setting) => !open.includes(setting));
   const names = otherSettings.map(({ engine }) => engine.split(" ")[0]).join(", ");
   return html`<section class="hsd-tr-settings">
     <h4>Settings to paste</h4>

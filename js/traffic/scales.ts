@@ -23,8 +23,8 @@ const mostOf = (all: readonly Measured[]) =>
 /** Return the rows, most tokens per pass first; `even`: the position of a speed-up of 1. */
 export function scaled(drafters: readonly Drafter[]): { rows: Row[]; even: number } {
   const sorted = [...drafters].sort((a, b) => b.tokens.value - a.tokens.value);
-  const tokens = MAX_BAR_SHARE / mostOf(sorted.map((one) => one.tokens));
-  const speed = MAX_BAR_SHARE / mostOf(sorted.map((one) => one.speedup));
+  const tokens = MAX_BAR_SHARE / mostOf(sorted.map(({ tokens }) => tokens));
+  const speed = MAX_BAR_SHARE / mostOf(sorted.map((setting) => setting.speedup));
   const bar = ({ value, low, high }: Measured, unit: number): Bar => ({
     end: value * unit,
     low: low === null ? null : low * unit,

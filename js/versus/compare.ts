@@ -2,11 +2,11 @@
 // and have to, and their metrics with the differences to the first run. Pure functions.
 import DEFINITIONS from "../lib/definitions.json";
 import { runName } from "../lib/drafter_names";
-import { RULES, factsOf as runFacts, samplingWords } from "../lib/facts";
+import { RULES, factsOf as runFacts, samplingText } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import { type Store, storeOf } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
-import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
+import { draftsWithModels, isPlain, type Sources, targetOf } from "../lib/stack";
 import { duration, glyphs, listed, plural, signed } from "../lib/words";
 
 /** The result of comparing the text of a run with that of another one. */
@@ -35,12 +35,11 @@ export function refusalOf(runs: Store[]): string {
       "it ended before its first token."
     );
   const short = (text: string) => `“${text.replaceAll(/\s+/g, " ").slice(0, 30)}…”`;
-  const target = ({ meta }: Store) =>
-    meta.models?.at(-1)?.weights ?? meta.stack.split(">").at(-1)?.trim() ?? "";
+  const target = ({ meta }: Store) => meta.models?.at(-1)?.weights ?? targetOf(meta.stack);
   const conditions: [what: string, of: (run: Store) => string, shown?: (run: Store) => string][] = [
     ["prompts", (run) => `${run.meta.chat} ${run.prompt}`, (run) => short(run.prompt)],
     ["targets", target],
-    ["sampling", (run) => samplingWords(run.meta.sampling)],
+    ["sampling", (run) => samplingText(run.meta.sampling)],
   ];
   for (const [what, of, shown = of] of conditions) {
     const differing = runs.find((run) => of(run) !== of(runs[0]));
@@ -287,6 +286,6 @@ export function tableOf(runs: Store[]) {
     const values = all.map((m, k) => of(m, runs[k]));
     return { group, ...row(name, DEFINITIONS[name], values, ...how) };
   });
-  const parts = [...times, between].map((one) => ({ group: "time" as const, ...one }));
+  const parts = [...times, between].map((part) => ({ group: "time" as const, ...part }));
   return [...figures, ...parts];
 }

@@ -44,7 +44,7 @@ export interface Traits {
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
 
-const agreementWords = (agreement: Agreement[]) =>
+const agreementText = (agreement: Agreement[]) =>
   html`<ul class="hsd-vs-agreement">
     ${agreement.map(
       ({ state, words }) =>
@@ -163,7 +163,7 @@ class VersusView {
     const { model } = this.view;
     const agreement = model.get("textless")
       ? nothing
-      : agreementWords(agreementOf(stores, model.get("sources")));
+      : agreementText(agreementOf(stores, model.get("sources")));
     const beside = model.get("brief")
       ? agreement
       : html`<div class="hsd-vs-beside">${metricsTable(runs, this.view.palette)}${agreement}</div>`;

@@ -95,7 +95,7 @@ export class Race {
     return frameFor(this.runs, this.clock.end, this.plot.clientWidth);
   }
 
-  private readonly acts: RaceActions = {
+  private readonly actions: RaceActions = {
     toggle: () => this.toggle(),
     seek: (ns) => this.set(ns),
     setSpeed: (speed) => {
@@ -114,7 +114,7 @@ export class Race {
         <ol class="hsd-vs-runs">
           ${runs.map((run) => runnerTemplate(run, goal, clock.ns, this.palette))}
         </ol>
-        ${plot} ${controls(clock, words, this.acts, this.still())}
+        ${plot} ${controls(clock, words, this.actions, this.still())}
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">
           A step is one pass of the model: as wide as its time, as high as the tokens it brought.

@@ -4,7 +4,7 @@ import { live } from "lit-html/directives/live.js";
 import { menu } from "../lib/fields";
 import type { Palette } from "../lib/palette";
 import { drafterOf, isOverDatabases } from "../lib/stack";
-import { intervalWords, timesWords } from "../lib/suites";
+import { intervalText, timesText } from "../lib/suites";
 import { duration, plural } from "../lib/words";
 import { crossingOf, passesAt, type Runner, SPEEDS, shownAt } from "./race_time";
 
@@ -24,7 +24,7 @@ const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 /**
  * Describe a run: its time to the finish (and to the end of a longer text), or its tokens so far.
  */
-function countWords({ stairs }: Runner, goal: number, ns: number) {
+function countText({ stairs }: Runner, goal: number, ns: number) {
   const at = crossingOf(stairs, goal);
   if (ns < at)
     return {
@@ -51,7 +51,7 @@ export const letterTemplate = ({ letter, title, store }: Runner, palette: Palett
 /** The line of a run. */
 export function runnerTemplate(run: Runner, goal: number, ns: number, palette: Palette) {
   const { title, store, suite } = run;
-  const { figure, more } = countWords(run, goal, ns);
+  const { figure, more } = countText(run, goal, ns);
   return html`<li>
     ${letterTemplate(run, palette)}<span class="hsd-vs-who"
       ><strong>${title}</strong> <code>${store.meta.stack}</code></span
@@ -59,7 +59,7 @@ export function runnerTemplate(run: Runner, goal: number, ns: number, palette: P
     >${
       suite
         ? html`<span class="hsd-vs-usual"
-            >${plural(suite.prompts, "prompt")}: ${timesWords(suite)} ${intervalWords(suite)}</span
+            >${plural(suite.prompts, "prompt")}: ${timesText(suite)} ${intervalText(suite)}</span
           >`
         : nothing
     }
@@ -74,14 +74,14 @@ export interface RaceActions {
 }
 
 /** The button, the time and the speed; `isStill`: reduced motion is preferred. */
-export function controls(clock: Clock, words: string, acts: RaceActions, isStill: boolean) {
+export function controls(clock: Clock, words: string, actions: RaceActions, isStill: boolean) {
   const { ns, end, isPlaying, speed } = clock;
   const again = ns >= end ? "▶ Play again" : "▶ Start the race";
   const start = isRunning(clock) ? "Resume" : again;
   const seek = ({ target }: { target: HTMLInputElement }) =>
-    acts.seek((Number(target.value) / STEPS) * end);
+    actions.seek((Number(target.value) / STEPS) * end);
   return html`<div class="hsd-vs-controls">
-    <button class="hsd-vs-play hsd-primary" ?hidden=${isStill} @click=${acts.toggle}>
+    <button class="hsd-vs-play hsd-primary" ?hidden=${isStill} @click=${actions.toggle}>
       ${isPlaying ? "Pause" : start}
     </button>
     <input
@@ -95,6 +95,6 @@ export function controls(clock: Clock, words: string, acts: RaceActions, isStill
       @input=${seek}
     />
     <output>${(ns / 1e6).toFixed(1)} ms</output>
-    ${menu(SPEEDS, speed, acts.setSpeed, { label: "Speed of the race", hidden: isStill })}
+    ${menu(SPEEDS, speed, actions.setSpeed, { label: "Speed of the race", hidden: isStill })}
   </div>`;
 }

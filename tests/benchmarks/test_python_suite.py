@@ -21,7 +21,7 @@ def rows() -> list[dict]:
     return json.loads(SHIPPED.read_text())["prompts"]
 
 
-def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learnt_from(rows):
+def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learned_from(rows):
     suite = load_suite("python")
     assert suite.categories == CATEGORIES
     assert len(CATEGORIES) == 6

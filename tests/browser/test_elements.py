@@ -121,7 +121,7 @@ def until(page, expression: str) -> None:
 
 def heard(page, name: str) -> list:
     """Return the targets and details of the events of a name."""
-    return [one[1:] for one in page.evaluate("window.heard") if one[0] == name]
+    return [event[1:] for event in page.evaluate("window.heard") if event[0] == name]
 
 
 def test_a_staircase_of_a_file_has_a_tread_for_each_round(show):

@@ -15,7 +15,7 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.semantic_database import (
     Copy,
     SemanticDatabase,
-    quantise_states,
+    quantize_states,
     watched_layer,
 )
 from hsd_viz.errors import Unsupported
@@ -120,9 +120,9 @@ def test_bands_divide_the_cosines(cosine, band):
     assert SemanticDatabase().band(cosine) == band
 
 
-def test_states_are_quantised_by_their_largest_number():
+def test_states_are_quantized_by_their_largest_number():
     states = np.array([[0.5, -1.0], [0.0, 0.0], [2.0, 3.0]], np.float32)
-    assert quantise_states(states).tolist() == [[64, -127], [0, 0], [85, 127]]
+    assert quantize_states(states).tolist() == [[64, -127], [0, 0], [85, 127]]
 
 
 @pytest.mark.parametrize(("layers", "layer"), [(30, 20), (3, 2), (1, 0)])

@@ -94,7 +94,7 @@ def test_a_model_with_fewer_rows_than_tokens(paths):
 # --- refused from the config alone ----------------------------------------------------------------
 
 
-def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
+def test_a_quantized_checkpoint_without_its_library(paths, tmp_path):
     save_model(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     config["quantization_config"] = {"quant_method": "awq", "bits": 4}

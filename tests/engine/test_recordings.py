@@ -64,7 +64,7 @@ def test_bundled_trace(name):
 def test_the_race_of_the_page_is_its_first_answer_by_every_stack():
     first = load_bundled(answers.ANSWERS_OF[0].name, ANSWERS)
     folder = answers.RACE
-    recorded = [(one.name, one.stack) for one in bundled(folder)]
+    recorded = [(recording.name, recording.stack) for recording in bundled(folder)]
     assert recorded == [(name, stack) for name, _, _, stack in answers.RACERS]
     for name, _ in recorded:
         meta = load_bundled(name, folder).meta

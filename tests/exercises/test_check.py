@@ -82,7 +82,7 @@ def test_a_failing_round_has_the_words_of_the_recording():
 
     first = greedy_rounds()[0]
     drafted = [first.trace.pieces[token] for token in first.draft]
-    assert {one.accepted == len(one.draft) for one in greedy_rounds()} == {True, False}
+    assert {row.accepted == len(row.draft) for row in greedy_rounds()} == {True, False}
     assert f"round 0 of 'nano:4 > target', draft {drafted}" in message
     assert "accepted and [" in message
 

@@ -126,7 +126,7 @@ def decode_under_node(file: Path, given: dict) -> None:
 
 def encoded(text: TokenText, texts: list[str]) -> list:
     """Return texts with their token ids."""
-    return [[one, text.encode(one)] for one in texts]
+    return [[sample, text.encode(sample)] for sample in texts]
 
 
 def random_tokens(text: TokenText, number: int) -> list:

@@ -128,7 +128,7 @@ class OneNumberForADraft(Loop):
 
 class EachSiblingTriedAlone(Loop):
     """The tree rule's mistake: each child is accepted with its own probability, nothing is
-    renormalised after a rejection.
+    renormalized after a rejection.
     """
 
     def verify(self, i, draft):

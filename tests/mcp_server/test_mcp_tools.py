@@ -75,8 +75,8 @@ def test_every_tool_is_read_only_and_describes_its_arguments(server):
     for tool in tools:
         assert tool["annotations"]["readOnlyHint"] is True
         assert tool["inputSchema"]["additionalProperties"] is False
-        for one in tool["inputSchema"]["properties"].values():
-            assert one["description"]
+        for parameter in tool["inputSchema"]["properties"].values():
+            assert parameter["description"]
 
 
 def test_decode_gives_the_text_of_the_command(server, cli):

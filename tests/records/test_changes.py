@@ -43,7 +43,9 @@ def test_a_collapse_is_found_where_it_is():
 
 def test_a_fall_and_a_rise_are_two_changes_in_order():
     listed = changes(series([0.6] * 10 + [0.2] * 10 + [0.6] * 10))
-    assert [(one.number, one.before < one.after) for one in listed] == [(11, False), (21, True)]
+    fall, rise = listed
+    assert (fall.number, fall.before < fall.after) == (11, False)
+    assert (rise.number, rise.before < rise.after) == (21, True)
 
 
 def test_speed_is_that_of_one_request():

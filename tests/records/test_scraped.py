@@ -24,7 +24,7 @@ def test_a_gauge_has_the_line_of_its_scrape_where_others_lack_the_model(tmp_path
             text += LENGTH.format(model=model, length=2.5)
     path = tmp_path / "metrics.txt"
     path.write_text(text)
-    series = {one.model: one for one in read(path).series}
+    series = {series_of_model.model: series_of_model for series_of_model in read(path).series}
     assert [sample.line for sample in series["a"].samples] == [1, 2, 4, 5]
     assert [sample.line for sample in series["b"].samples] == [2, 5]
 

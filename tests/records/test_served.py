@@ -18,7 +18,7 @@ from hsd_viz.views.run_data import head, read_trace
 def served(*rounds, seconds=None, prefill_seconds=None):
     """Return the imported trace of a request with rounds of (drafted, accepted[, ns])."""
     sample = Sample(
-        verifications=tuple(RecordedVerification(*one) for one in rounds),
+        verifications=tuple(RecordedVerification(*row) for row in rounds),
         drafts=len(rounds),
         seconds=seconds,
         prefill_seconds=prefill_seconds,

@@ -118,10 +118,10 @@ def test_a_run_goes_on_with_the_batch_that_comes_next(begin):
         assert torch.equal(one, other)
 
 
-def test_a_twentieth_is_measured_and_never_learnt_or_counted():
+def test_a_twentieth_is_measured_and_never_learned_or_counted():
     given = lessons(2400)
-    learnt, aside = split(given)
-    assert len(learnt) + len(aside) == 2400
+    learned, aside = split(given)
+    assert len(learned) + len(aside) == 2400
     assert len(aside) == 120
     for lesson in aside:
         assert is_kept_aside(lesson.number)
@@ -188,7 +188,7 @@ def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_p
     parts = options_of(school, tmp_path / "parts", steps=60, rate=2e-2, vector_rate=3e-2)
     stopped = DraftTraining(parts)
     parts.out.mkdir()
-    for batch in islice(endless(stopped.learnt, parts.batch), 30):
+    for batch in islice(endless(stopped.learned, parts.batch), 30):
         stopped.learn(batch)
     stopped.save({})
     train(parts)

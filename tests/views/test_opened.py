@@ -41,7 +41,7 @@ LOG = (
 def served(tmp_path):
     path = tmp_path / "responses.jsonl"
     answers = [response("a", (3, 2), (3, 0)), response("b", (4, 4), (0, 0), (4, 1))]
-    path.write_text("".join(json.dumps(one) + "\n" for one in answers))
+    path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
     return path
 
 

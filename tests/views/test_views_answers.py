@@ -148,7 +148,7 @@ LINE = (
 def test_the_page_knows_what_saved_reports_found_on_many_prompts():
     """Each figure is that of its report; one of each family, stack, temperature and number type."""
     measured = suites()
-    keys = [(one["family"], one["stack"], one["temperature"], one["dtype"]) for one in measured]
+    keys = [(row["family"], row["stack"], row["temperature"], row["dtype"]) for row in measured]
     assert len(set(keys)) == len(keys)
     own = measured[keys.index(("smollm2", "db > target", 0.7, "int8"))]
     report = Path(__file__).parents[2] / "docs" / "bench" / own["file"]
@@ -157,7 +157,7 @@ def test_the_page_knows_what_saved_reports_found_on_many_prompts():
     assert own["value"] == stack["speedup_over_plain"]
     assert [own["low"], own["high"]] == stack["speedup_over_plain_ci"]
     assert own["name"].endswith("Spec-Bench")
-    assert not any(one["stack"] == "target" for one in measured)
+    assert not any(row["stack"] == "target" for row in measured)
 
 
 @pytest.mark.parametrize("option", ["--family smollm2", "--family=smollm2"])

@@ -49,8 +49,8 @@ def test_what_the_headline_says_is_not_said_again(served):
 def test_the_chart_has_the_present_and_the_best_draft_length(served):
     settings = spec_of(served)["settings"]
     assert column(settings, "tokens") == [1, 2, 3, 4, 5, 6, 7]
-    (present,) = [one for one in settings if one["present"]]
-    (best,) = [one for one in settings if one["best"]]
+    (present,) = [setting for setting in settings if setting["present"]]
+    (best,) = [setting for setting in settings if setting["best"]]
     assert present["tokens"] == 7
     assert best["tokens"] == 3
     assert present["value"] == served.speedup.value
@@ -67,10 +67,10 @@ def test_what_is_lost_sums_to_all_of_it_and_starts_at_the_ideal(served):
 
 def test_settings_are_of_the_engine_of_the_record_first(served):
     assert served.engine == "vllm"
-    own = [one["engine"] for one in spec_of(served, served.engine)["pasted"] if one["own"]]
+    own = [engine["engine"] for engine in spec_of(served, served.engine)["pasted"] if engine["own"]]
     assert len(own) == 1
     assert own[0].startswith("vllm ")
-    assert not any(one["own"] for one in spec_of(served)["pasted"])
+    assert not any(engine["own"] for engine in spec_of(served)["pasted"])
 
 
 def test_without_times_draft_lengths_are_compared_by_tokens_per_pass():
@@ -110,7 +110,7 @@ def test_a_draft_beyond_those_of_the_record_is_marked():
             known=hsd.Known(step_ms=25.0, draft_ms=2.0, verify_ms=26.0, overhead_ms=0.5),
         )
     )
-    assert [one["tokens"] for one in spec["settings"] if one["assumed"]] == [3, 4]
+    assert [setting["tokens"] for setting in spec["settings"] if setting["assumed"]] == [3, 4]
 
 
 def drafter_figures(name, **values):

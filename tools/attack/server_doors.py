@@ -118,19 +118,19 @@ def page_messages(folder: Path) -> Door:
 
     page = Page()
     trace = _trace()
-    kept = snapshot(trace, "kept")
+    stored_run = snapshot(trace, "kept")
     page._runs.keep(trace, "kept")
     log = b'{"prompt_ids": [1, 2], "output_ids": [3, 4]}\n'
     request = {"prompt": "x", "stack": "db > target", "max_new_tokens": 2, "temperature": 0.5}
     asking = {"kind": "ask", "run": "kept", "options": {"tokenizer": "own", "drafters": "lookup"}}
     whole = [
         {"kind": "decode", "request": request | {"seed": 1, "rule": "token", "top_k": 3}},
-        {"kind": "take", "snapshot": kept},
+        {"kind": "take", "snapshot": stored_run},
         {"kind": "open", "names": ["run.json"]},
         {"kind": "recording", "name": "sampled"},
         {"kind": "knows", "run": "kept"},
         *({"kind": "file", "run": "kept", "about": about} for about in ("trace", "page")),
-        {"kind": "file", "about": "comparison", "options": {"runs": [kept, kept]}},
+        {"kind": "file", "about": "comparison", "options": {"runs": [stored_run, stored_run]}},
         *(asking | {"about": about} for about in ("doctor", "law", "report", "predict")),
         asking | {"about": "replay", "names": ["a.jsonl", "tokenizer.json"]},
         {

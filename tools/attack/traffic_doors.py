@@ -39,8 +39,8 @@ def trace_files(folder: Path) -> Door:
 
 def trace_commands(folder: Path) -> Door:
     """Traces of a command."""
-    made = trace_files(folder).make
-    return Door(made, command(folder, "run.json", "doctor", "FILE"))
+    make = trace_files(folder).make
+    return Door(make, command(folder, "run.json", "doctor", "FILE"))
 
 
 LOG = [

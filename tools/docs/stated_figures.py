@@ -216,7 +216,7 @@ def needed() -> float:
 
 
 def assumed(*pairs: str) -> list[float]:
-    values = {one.name: one.value for one in llamas().assumptions}
+    values = {assumption.name: assumption.value for assumption in llamas().assumptions}
     return [float(values[f"acceptance {pair}"]) for pair in pairs]
 
 

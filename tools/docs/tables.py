@@ -123,10 +123,10 @@ def measurements(language: Language = ENGLISH, suite: str = CHAT) -> str:
         low = (rows[-1].get(stack) or {}).get("low_repetition")
         lines.append([*line, _figure(low, "speedup_over_plain")])
     table_text = markdown([[*head, language.low], *lines], "---:")
-    return f"{table_text}\n\n{_words(reports, language, TITLES[suite])}"
+    return f"{table_text}\n\n{_summary(reports, language, TITLES[suite])}"
 
 
-def _words(reports: Sequence[dict], language: Language, title: str) -> str:
+def _summary(reports: Sequence[dict], language: Language, title: str) -> str:
     """Return how the table was measured, and what its greedy figures rest on."""
     greedy = reports[-1]
     plain = by_stack(greedy)[PLAIN]

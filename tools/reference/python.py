@@ -60,16 +60,17 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
-    found = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
+    named = (node for node in tree.body if getattr(node, "name", None) == thing.__qualname__)
+    definition = next(named, None)
     text = inspect.getdoc(thing) or ""
     if "__signature__" in vars(thing):
         # A dataclass declares the parameters: they are not in the source of a function.
-        found = _definition(name, inspect.signature(thing))
-    if isinstance(found, ast.ClassDef):
-        yield from _class(found)
-    elif isinstance(found, ast.FunctionDef):
-        yield f"### `{found.name}`"
-        yield _code(_call(found.name, found))
+        definition = _definition(name, inspect.signature(thing))
+    if isinstance(definition, ast.ClassDef):
+        yield from _class(definition)
+    elif isinstance(definition, ast.FunctionDef):
+        yield f"### `{definition.name}`"
+        yield _code(_call(definition.name, definition))
         yield first_paragraph(text)
         yield from _sections(text)
 

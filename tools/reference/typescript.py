@@ -113,7 +113,7 @@ def typescript_settings() -> str:
         lines += [
             f"  {name}: {{",
             f'    words: "{setting.noun}",',
-            f'    label: "{form.label}{limits.off_words}",',
+            f'    label: "{form.label}{limits.off_text}",',
             f"    whole: {str(types()[name] is int).lower()},",
             f"    low: {limits.low:g},",
             f"    aboveLow: {str(limits.above_low).lower()},",

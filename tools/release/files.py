@@ -69,7 +69,10 @@ def bill_of_materials(files: list[Path]) -> dict[str, Any]:
         },
         "components": components,
         "dependencies": [
-            {"ref": "hsd-viz", "dependsOn": [one["bom-ref"] for one in [*required, *bundled]]}
+            {
+                "ref": "hsd-viz",
+                "dependsOn": [component["bom-ref"] for component in [*required, *bundled]],
+            }
         ],
     }
 

@@ -95,14 +95,14 @@ def learned(design: Design, options: argparse.Namespace, folder: Path) -> Learne
     options.half = design.half
     # The number of updates decides the learning rate of each, so it is known beforehand.
     trial = DraftTraining(options)
-    lessons = trial.learnt
+    lessons = trial.learned
     began = time.process_time()
     for batch in islice(endless(lessons, options.batch), TIMED):
         trial.learn(batch)
     options.steps = max(1, round(options.seconds * TIMED / (time.process_time() - began)))
     run = DraftTraining(options)
     began = time.process_time()
-    for batch in islice(endless(run.learnt, options.batch), options.steps):
+    for batch in islice(endless(run.learned, options.batch), options.steps):
         run.learn(batch)
     seconds = time.process_time() - began
     form = open_model(options.model).form

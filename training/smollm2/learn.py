@@ -54,9 +54,9 @@ def losses(student: Student, head_places: Tensor, batch: LessonBatch) -> tuple[T
     places = head_places[batch.row_tokens]
     present = places >= 0
     target = batch.row_logs.exp() * present
-    learnt = logs.gather(1, places.clamp(min=0))
-    entropy = -(target * learnt).sum(-1).mean()
-    overlap = torch.minimum(target, learnt.exp()).sum(-1).mean()
+    learned = logs.gather(1, places.clamp(min=0))
+    entropy = -(target * learned).sum(-1).mean()
+    overlap = torch.minimum(target, learned.exp()).sum(-1).mean()
     return entropy, 1 - overlap
 
 
@@ -80,10 +80,10 @@ class DraftTraining:
         options: Those of the command.
         student: The draft model.
         head_places: The row of the head of each token ``[vocabulary]``; -1: it has none.
-        learnt: The lessons.
+        learned: The lessons.
         measured: Lessons kept aside.
         step: Updates done.
-        seen: Written tokens learnt from, each as often as it was.
+        seen: Written tokens learned from, each as often as it was.
         seconds: Time of all parts of the run.
     """
 
@@ -92,12 +92,12 @@ class DraftTraining:
         torch.set_num_threads(options.threads)
         self.options = options
         files = open_model(options.model)
-        self.learnt, aside = split(read_lessons(options.text, options.rows))
+        self.learned, aside = split(read_lessons(options.text, options.rows))
         self.measured = aside[:MEASURED]
         checkpoint = torch.load(self.checkpoint) if self.checkpoint.exists() else None
         # A run keeps its head where the text has grown since.
         self._head_tokens = (
-            frequent_tokens(self.learnt, files.form.vocabulary, options.head)
+            frequent_tokens(self.learned, files.form.vocabulary, options.head)
             if checkpoint is None
             else checkpoint["head_tokens"]
         )
@@ -131,7 +131,7 @@ class DraftTraining:
     @property
     def written(self) -> int:
         """Tokens that the target has written in the lessons."""
-        return sum(len(lesson.places) for lesson in self.learnt)
+        return sum(len(lesson.places) for lesson in self.learned)
 
     def learn(self, batch: LessonBatch) -> tuple[float, float]:
         """Update the student by a batch; return the cross-entropy and the overlap before it."""
@@ -159,7 +159,7 @@ class DraftTraining:
         """Write a checkpoint, and ``facts`` beside it."""
         state = {
             "student": self.student.state_dict(),
-            "optimisers": [optimizer.state_dict() for optimizer in self._optimizers],
+            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
             "step": self.step,
             "seen": self.seen,
             "seconds": self.seconds,
@@ -173,7 +173,7 @@ class DraftTraining:
 
     def _resume(self, state: dict[str, Any]) -> None:
         self.student.load_state_dict(state["student"])
-        for optimizer, saved in zip(self._optimizers, state["optimisers"], strict=True):
+        for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.step = state["step"]
         self.seen = state["seen"]
@@ -184,8 +184,8 @@ def train(options: argparse.Namespace) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
     options.out.mkdir(parents=True, exist_ok=True)
     run = DraftTraining(options)
-    print(f"{len(run.learnt)} lessons, {run.written} written tokens; step {run.step}", flush=True)
-    for batch in endless(run.learnt, options.batch, begin=run.step):
+    print(f"{len(run.learned)} lessons, {run.written} written tokens; step {run.step}", flush=True)
+    for batch in endless(run.learned, options.batch, begin=run.step):
         if run.step >= options.steps:
             break
         entropy, overlap = run.learn(batch)

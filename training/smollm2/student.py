@@ -82,8 +82,8 @@ class Block(nn.Module):
             return F.linear(normed, matrix).unflatten(-1, (-1, form.head_dim)).transpose(1, 2)
 
         attended = F.scaled_dot_product_attention(
-            turned(heads(q), cos, sin),
-            turned(heads(k), cos, sin),
+            rotated(heads(q), cos, sin),
+            rotated(heads(k), cos, sin),
             heads(v),
             is_causal=True,
             enable_gqa=True,
@@ -93,7 +93,7 @@ class Block(nn.Module):
         return hidden + F.linear(F.silu(F.linear(normed, gate)) * F.linear(normed, up), down)
 
 
-def turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn the pairs (i, i + half) of heads ``[..., places, dim]`` by the angles of their
     places.
     """

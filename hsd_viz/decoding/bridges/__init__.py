@@ -6,7 +6,7 @@ Two lossless bridges (Timor et al. 2025, arXiv 2502.05202) let a model with anot
   most likely tokens. Their text is tokenized with the target's tokenizer and proposed as a chain of
   point masses. Any such chain is lossless.
 * **TLI**, token-level intersection (:mod:`.tli`): the draft model's row is restricted to the tokens
-  that both vocabularies have and renormalised. This row is sampled and is the draft's q, so that
+  that both vocabularies have and renormalized. This row is sampled and is the draft's q, so that
   verification is exact.
 
 With both, the text is encoded again in the draft model's tokens (:mod:`.translator`), and the cache

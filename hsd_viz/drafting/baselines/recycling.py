@@ -27,16 +27,16 @@ def unfold(template: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
 
     Parent -1 is the last token of the text.
     """
-    above = [-1]
+    parents = [-1]
     number = 0
     for level in template:
-        here = []
-        for parent, children in zip(above, level, strict=True):
+        numbers = []
+        for parent, children in zip(parents, level, strict=True):
             for rank in range(children):
                 yield parent, rank
-                here.append(number)
+                numbers.append(number)
                 number += 1
-        above = here
+        parents = numbers
 
 
 @drafter("recycling", remembers=dict)

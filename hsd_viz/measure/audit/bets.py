@@ -52,9 +52,9 @@ class PairTest:
         """Bet on a pair of texts after ``prompt`` and return the wealth. Above 1 / alpha, the
         distributions differ.
         """
-        one = [*self._scores(prompt, first.tokens), *tilts(first)]
-        other = [*self._scores(prompt, second.tokens), *tilts(second)]
-        for k, (a, b) in enumerate(zip(one, other, strict=True)):
+        scores = [*self._scores(prompt, first.tokens), *tilts(first)]
+        other_scores = [*self._scores(prompt, second.tokens), *tilts(second)]
+        for k, (a, b) in enumerate(zip(scores, other_scores, strict=True)):
             # The payoff 2 * sigma(a - b) is fair, because swapped texts would give
             # 2 * sigma(b - a).
             self._log_wealth[k] += math.log(2) - float(np.logaddexp(0.0, b - a))

@@ -48,9 +48,9 @@ class Completion:
             if not row:
                 yield None
                 continue
-            known = {name: math.exp(min(0.0, log)) for name, log in row.items()}
-            rest = max(MIN_PROBABILITY, 1 - sum(known.values()))
-            yield known.get(token, rest), (*known.values(), rest)
+            probabilities = {name: math.exp(min(0.0, log)) for name, log in row.items()}
+            rest = max(MIN_PROBABILITY, 1 - sum(probabilities.values()))
+            yield probabilities.get(token, rest), (*probabilities.values(), rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ def completion_of(answer: Mapping[str, Any]) -> Completion:
 def _likely_of(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the log probabilities of the likeliest tokens of a row."""
     likely = {}
-    for one in row.get("top_logprobs") or ():
-        likely[str(one["token"])] = float(one["logprob"])
+    for candidate in row.get("top_logprobs") or ():
+        likely[str(candidate["token"])] = float(candidate["logprob"])
     return likely
 
 

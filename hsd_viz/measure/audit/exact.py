@@ -20,7 +20,7 @@ import numpy as np
 
 from hsd_viz.errors import UserError
 from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, Text, law, plain_law
-from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognise
+from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognize
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.settings.ranges import MAX_TOY_MODELS, check_range
@@ -204,7 +204,7 @@ def exact(
         # Outputs that never occur also count.
         error = max(error, *(abs(actual.get(text, 0.0) - weight) for text, weight in true.items()))
         wrong += _first_wrong(toy, actual, tolerance)
-    faults = recognise(wrong) if wrong else ()
+    faults = recognize(wrong) if wrong else ()
     lossless = not wrong and error < tolerance
     return ExactAudit(lossless, error, instances, outputs, wrong[0] if wrong else None, faults)
 
@@ -272,9 +272,9 @@ def _first_wrong(
         text = (*toy.prompt, *prefix)
         sampled = tuple(toy.row(model, text) for model in range(len(toy.rows)))
         wrong.append(WrongConditional(prefix, sampled, toy.row(0, text, 1.0), seen / seen.sum()))
-    wrong = [one for one in wrong if one.error >= tolerance]
-    shortest = min((len(one.prefix) for one in wrong), default=0)
-    return [one for one in wrong if len(one.prefix) == shortest]
+    wrong = [conditional for conditional in wrong if conditional.error >= tolerance]
+    shortest = min((len(conditional.prefix) for conditional in wrong), default=0)
+    return [conditional for conditional in wrong if len(conditional.prefix) == shortest]
 
 
 def _row_text(row: Row) -> str:

@@ -15,7 +15,7 @@ Part = tuple[Row, Row]
 _SAME_DIRECTION = 1e-5
 #: Smallest product of the lengths of two deviations that have a direction.
 _MIN_LENGTH_PRODUCT = 1e-18
-#: The faults that :func:`recognise` recognizes.
+#: The faults that :func:`recognize` recognizes.
 FAULTS = {
     1: "after a rejection the token is drawn from the verifier's row, not from "
     "the residual (p - q)+",
@@ -53,7 +53,7 @@ class WrongConditional:
         return float(np.abs(self.actual - self.expected).max())
 
 
-def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
+def recognize(places: list[WrongConditional]) -> tuple[int, ...]:
     """Return the faults, at one level or at all levels, that explain the deviations at all
     ``places``. At a middle level, faults 1 and 2 have the same effect: in both cases a corrected
     token has the target's distribution.

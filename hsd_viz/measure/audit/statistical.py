@@ -152,9 +152,9 @@ def audit_endpoints(
             place = k % len(prompts)
             # Use different seeds, because two lossless endpoints with the same seed could return
             # the same texts, which is not evidence.
-            one = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
-            other = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
-            audit.evidence = test.add(place, one, other)
+            first = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
+            second = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
+            audit.evidence = test.add(place, first, second)
             audit.pairs = k + 1
             if audit.differs:
                 break

@@ -106,7 +106,7 @@ class HFDecoder:
             with torch.random.fork_rng(), torch.inference_mode():
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
-                made = target.generate(
+                output = target.generate(
                     ids,
                     attention_mask=torch.ones_like(ids),
                     generation_config=config,
@@ -119,7 +119,7 @@ class HFDecoder:
             if assistant is not None:
                 assistant.generation_config = settings
             hook.remove()
-        tokens = made[0, ids.shape[1] :].tolist()
+        tokens = output[0, ids.shape[1] :].tolist()
         arrivals = [(at - started, count) for at, count in times[1:]]
         prefill, first = arrivals[0]
         return Generated(

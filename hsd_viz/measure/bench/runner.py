@@ -276,14 +276,14 @@ class _RunningBench:
 
     def _output(self, name: str, prompt: Prompt, repeat: int) -> Output | None:
         """Return the stored output of a run, else a new one, which is stored."""
-        kept = self._kept
-        output = kept.get(name, prompt.id, repeat) if kept else None
+        stored = self._kept
+        output = stored.get(name, prompt.id, repeat) if stored else None
         if output is not None:
             return output
         memory = self._memories[name, repeat] if self.rows[name][1] == "warm" else None
         output = self._decode(name, prompt, self.settings.max_new_tokens, memory)
-        if output and kept:
-            kept.add(name, prompt.id, repeat, output)
+        if output and stored:
+            stored.add(name, prompt.id, repeat, output)
         return output
 
     def _decode(

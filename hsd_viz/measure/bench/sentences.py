@@ -33,8 +33,8 @@ def introduction(report: BenchReport) -> list[str]:
     settings = report.settings
     lines = [
         f"{report.suite.name}: {counted(report.suite.prompts, 'prompt')}, "
-        f"{_settings_words(settings)}; {report.processor}, "
-        f"{counted(settings.threads, 'thread')}, {settings.dtype}{_load_words(report.machine)}"
+        f"{_settings_text(settings)}; {report.processor}, "
+        f"{counted(settings.threads, 'thread')}, {settings.dtype}{_load_text(report.machine)}"
     ]
     states = {stack.state for stack in report.stacks}
     if "warm" in states:
@@ -66,7 +66,7 @@ def introduction(report: BenchReport) -> list[str]:
     return lines
 
 
-def _settings_words(settings: ReportSettings) -> str:
+def _settings_text(settings: ReportSettings) -> str:
     """Describe the tokens, the sampling, the budget and the repeats."""
     parts = [counted(settings.max_new_tokens, "new token")]
     if settings.temperature:
@@ -83,7 +83,7 @@ def _settings_words(settings: ReportSettings) -> str:
     return ", ".join(parts)
 
 
-def _load_words(machine: MachineFacts) -> str:
+def _load_text(machine: MachineFacts) -> str:
     if machine.load_average is None or machine.cores is None:
         return ""
     return f", load average {machine.load_average:.1f} on {counted(machine.cores, 'core')}"
@@ -108,8 +108,8 @@ def answer(report: BenchReport) -> list[tuple[str, bool]]:
     if _value(best) <= 1:
         before = "Nothing measured is faster than plain decoding; the fastest that drafts: "
     after = (
-        f", {_times(best.whole.speedup)} plain decoding{_little_repetition_words(best)}."
-        f"{_certainty_words(best, plausible[1:])}"
+        f", {_times(best.whole.speedup)} plain decoding{_repetition_text(best)}."
+        f"{_certainty_text(best, plausible[1:])}"
     )
     return [(before, False), (best.stack, True), (after, False)]
 
@@ -175,7 +175,7 @@ def _times(figure: Estimate) -> str:
     return figure.as_text("{:.2f}", unit="×")
 
 
-def _little_repetition_words(best: StackFigures) -> str:
+def _repetition_text(best: StackFigures) -> str:
     """Describe the speed-up over the prompts whose plain output has little repetition."""
     low = low_repetition(best)
     if low is None:
@@ -190,7 +190,7 @@ def _little_repetition_words(best: StackFigures) -> str:
     return words
 
 
-def _certainty_words(best: StackFigures, others: Sequence[StackFigures]) -> str:
+def _certainty_text(best: StackFigures, others: Sequence[StackFigures]) -> str:
     """Describe the certainty of the answer: the other stacks within its interval."""
     interval = best.whole.speedup.interval
     prompts = counted(best.whole.outputs, "prompt")

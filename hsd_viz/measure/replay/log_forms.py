@@ -141,8 +141,8 @@ def _of_response(entry: Mapping[str, Any], body: Mapping[str, Any]) -> LoggedExc
 
 
 def _prompt_of(entry: Mapping[str, Any], body: Mapping[str, Any]) -> str | list[int]:
-    asked = entry.get("request")
-    request = asked if isinstance(asked, Mapping) else entry
+    nested = entry.get("request")
+    request = nested if isinstance(nested, Mapping) else entry
     if "messages" in request:
         return _paragraphs(_conversation(request))
     for place in (request, body):
@@ -339,7 +339,7 @@ def _conversation(entry: Mapping[str, Any]) -> list[_Turn]:
     """
     conversation = typed(entry, _Conversation)
     messages = conversation.messages or conversation.conversations or []
-    return [_Turn(one.role or one.sender or "", one.answer()) for one in messages]
+    return [_Turn(message.role or message.sender or "", message.answer()) for message in messages]
 
 
 def _of_conversation(entry: Mapping[str, Any]) -> list[LoggedExchange]:

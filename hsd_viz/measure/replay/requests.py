@@ -116,8 +116,8 @@ def _limit(entry: Mapping[str, Any], ended: bool) -> int:
 
 def _temperature(entry: Mapping[str, Any]) -> float | None:
     """Return the temperature of an entry or of its request; ``None``: not stated."""
-    asked = entry.get("request")
-    places = [entry, *([asked] if isinstance(asked, Mapping) else [])]
+    request = entry.get("request")
+    places = [entry, *([request] if isinstance(request, Mapping) else [])]
     for place in places:
         value = place.get("temperature")
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100:

@@ -45,11 +45,11 @@ struct ByteHead {
     void put(int place, const float* k, const float* v, Scratch<int8_t>& room) {
         int8_t* q = room.at_least(quads() * 4);
         int32_t sum;
-        quantise(k, dim, q, key_scales + place, &sum);
+        quantize(k, dim, q, key_scales + place, &sum);
         for (int i = 0; i < quads() * 4; ++i) q[i] = (int8_t)((uint8_t)q[i] + WEIGHT_OFFSET);
         int8_t* to = key(place);
         for (int i = 0; i < quads(); ++i) std::memcpy(to + i * COLUMNS * 4, q + i * 4, 4);
-        quantise(v, dim, q, value_scales + place, &sum);
+        quantize(v, dim, q, value_scales + place, &sum);
         // Write a byte of each of COLUMNS groups of four.
         const int shift = place % 4 * 8;
         for (int d = 0; d < dim; d += COLUMNS) {
@@ -84,7 +84,7 @@ struct ByteScratch {
     Scratch<float> scaled, query_scales, scores, weight_scales, ordered, ones;
 };
 
-// Quantise the queries of a head to rows of 8-bit numbers.
+// Quantize the queries of a head to rows of 8-bit numbers.
 inline ByteRows byte_queries(const Query<float>* queries, int n, float scale, const ByteHead& head,
                              ByteScratch& scratch) {
     const size_t depth = head.quads() * 4;
@@ -93,7 +93,7 @@ inline ByteRows byte_queries(const Query<float>* queries, int n, float scale, co
     float* scaled = scratch.scaled.at_least(head.dim);
     for (int m = 0; m < n; ++m) {
         for (int d = 0; d < head.dim; ++d) scaled[d] = queries[m].q[d] * scale;
-        quantise(scaled, head.dim, rows.numbers + m * depth, rows.scales + m, rows.sums + m);
+        quantize(scaled, head.dim, rows.numbers + m * depth, rows.scales + m, rows.sums + m);
     }
     return rows;
 }
@@ -141,8 +141,8 @@ inline float byte_weights(const View& view, float* scores, const ByteHead& head,
     return total;
 }
 
-// Multiply values by quantised weights. Query m has the rows 2m and 2m + 1 of the weights, with the
-// upper and the lower seven bits, and the scale scales[m]. The weights before quantisation sum to
+// Multiply values by quantized weights. Query m has the rows 2m and 2m + 1 of the weights, with the
+// upper and the lower seven bits, and the scale scales[m]. The weights before quantization sum to
 // totals[m].
 inline void blend_bytes(const Query<float>* queries, int n, const ByteHead& head, int end,
                         const ByteRows& weights, const float* scales, const float* totals,

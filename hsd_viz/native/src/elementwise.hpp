@@ -7,7 +7,7 @@
 namespace hsd {
 
 // out = x / rms(x) * weight, in float32 for any type of model, as in transformers.
-template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
+template <class T> void normalize(const T* x, const T* weight, int n, double epsilon, T* out) {
     float scale;
     if constexpr (sizeof(T) == 8) {
         double sum = 0;
@@ -40,9 +40,9 @@ void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, i
     }
 }
 
-// Quantise a state x [n] to 8 bits, ties to even. Its scale is dropped, because a cosine compares
+// Quantize a state x [n] to 8 bits, ties to even. Its scale is dropped, because a cosine compares
 // only directions.
-template <class T> void quantise_state(const T* x, int n, int8_t* numbers) {
+template <class T> void quantize_state(const T* x, int n, int8_t* numbers) {
     T largest = 0;
     for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
     const T scale = largest > 0 ? T(127) / largest : T(0);

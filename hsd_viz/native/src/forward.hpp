@@ -48,13 +48,14 @@ template <class T, class W> class Sequence : public Session {
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
     }
 
-    void together(Session* const* sessions, const int32_t* tokens, int n, void* logits,
-                  const void* cos, const void* sin, const int32_t* cached, int threads) override {
+    void forward_batch(Session* const* sessions, const int32_t* tokens, int n, void* logits,
+                       const void* cos, const void* sin, const int32_t* cached,
+                       int threads) override {
         std::vector<Sequence*> sequences;
         for (int m = 0; m < n; ++m) sequences.push_back(static_cast<Sequence*>(sessions[m]));
         Team team(threads);
-        run_together(team, sequences.data(), tokens, n, (T*)logits, (const T*)cos, (const T*)sin,
-                     cached);
+        run_batch(team, sequences.data(), tokens, n, (T*)logits, (const T*)cos, (const T*)sin,
+                  cached);
     }
 
     void keep(int base, const int32_t* places, int n) override {
@@ -70,7 +71,7 @@ template <class T, class W> class Sequence : public Session {
     }
     int width() const override { return s_.width; }
     void state(int place, int8_t* numbers) const override {
-        quantise_state(watched_.data() + (size_t)place * s_.width, s_.width, numbers);
+        quantize_state(watched_.data() + (size_t)place * s_.width, s_.width, numbers);
     }
 
   private:
@@ -103,8 +104,8 @@ template <class T, class W> class Sequence : public Session {
         capacity_ = capacity;
     }
 
-    // The positions that each fed token attends to, and its position in the text.
-    void look(const int32_t* tokens, int n, const int32_t* parents, int cached) {
+    // Find the positions that each fed token attends to, and its position in the text.
+    void build_views(const int32_t* tokens, int n, const int32_t* parents, int cached) {
         views_.resize(n);
         places_.resize(n);
         lists_.clear();
@@ -135,10 +136,10 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
-    void normalise_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
+    void normalize_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
         team.each((rows + SHARE - 1) / SHARE, [&](int part) {
             for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                normalise(x + (size_t)m * s_.width, weight.data(), s_.width, s_.epsilon,
+                normalize(x + (size_t)m * s_.width, weight.data(), s_.width, s_.epsilon,
                           out + (size_t)m * s_.width);
         });
     }
@@ -154,19 +155,19 @@ template <class T, class W> class Sequence : public Session {
         add((size_t)(s_.heads + s_.kv_heads + h) * dim, dim);
     }
 
-    // Normalise some heads, if the layer has norms, and rotate them by a position of the text.
-    void turn(T* x, int heads, const std::vector<T>& norm, const Layer<T, W>& layer, const T* cos,
-              const T* sin) const {
+    // Normalize some heads, if the layer has norms, and rotate them by a position of the text.
+    void rotate_heads(T* x, int heads, const std::vector<T>& norm, const Layer<T, W>& layer,
+                      const T* cos, const T* sin) const {
         const int dim = s_.head_dim;
         for (T* head = x; head < x + heads * dim; head += dim) {
-            if (!norm.empty()) normalise(head, norm.data(), dim, s_.epsilon, head);
-            if (layer.turned) rotate(head, cos, sin, dim);
+            if (!norm.empty()) normalize(head, norm.data(), dim, s_.epsilon, head);
+            if (layer.has_rope) rotate(head, cos, sin, dim);
         }
     }
 
     // Prepare the keys of all rows and the queries from `first` on, for a key-value head, and store
     // the keys and values in the cache.
-    void put_away(const Rows& rows, const Layer<T, W>& layer, const Memory& memory, int h,
+    void store_kv(const Rows& rows, const Layer<T, W>& layer, const Memory& memory, int h,
                   int cached, const T* cos, const T* sin) {
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
         static thread_local Scratch<int8_t> room;
@@ -178,10 +179,10 @@ template <class T, class W> class Sequence : public Session {
             T* value = key + (size_t)s_.kv_heads * dim;
             const size_t place = (size_t)places_[m] * (dim / 2);  // in the tables of angles
             if (!layer.bias.empty()) add_biases(layer.bias, h, row);
-            turn(key, 1, layer.k_norm, layer, cos + place, sin + place);
+            rotate_heads(key, 1, layer.k_norm, layer, cos + place, sin + place);
             cache.put(cached + m, key, value, room);
             if (m >= rows.first)
-                turn(queries, group, layer.q_norm, layer, cos + place, sin + place);
+                rotate_heads(queries, group, layer.q_norm, layer, cos + place, sin + place);
         }
     }
 
@@ -226,17 +227,17 @@ template <class T, class W> class Sequence : public Session {
             const Layer<T, W>& layer = w_.layers[l];
             // In the last layer, only the requested rows are needed beyond the cache.
             const int first = l == s_.layers - 1 ? n - rows : 0, going = n - first;
-            normalise_rows(team, x, layer.input_norm, n, normed);
+            normalize_rows(team, x, layer.input_norm, n, normed);
             if (l == watched_layer_) watched_.assign(normed, normed + n * width);
             products_.linear(team, layer.qkv, normed, width, s_.width, n, qkv, ldq, false);
             attend(l, Rows{qkv, ldq, n, first}, attended);
             x += first * width;
             products_.linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
-            normalise_rows(team, x, layer.post_norm, going, normed);
+            normalize_rows(team, x, layer.post_norm, going, normed);
             products_.gated(team, layer.mlp, normed, width, s_.width, going, hidden, inner);
             products_.linear(team, layer.down, hidden, inner, s_.inner, going, x, width, true);
         }
-        normalise_rows(team, x, w_.final_norm, rows, normed);
+        normalize_rows(team, x, w_.final_norm, rows, normed);
         if (w_.head_tokens.empty())
             products_.linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
         else
@@ -257,7 +258,7 @@ template <class T, class W> class Sequence : public Session {
 
     void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits,
              const T* cos, const T* sin, int cached) {
-        look(tokens, n, parents, cached);
+        build_views(tokens, n, parents, cached);
         reserve(cached, cached + n);
         const size_t heads = (size_t)s_.heads * s_.head_dim;
         pass(team, tokens, n, rows, logits, [&](int l, const Rows& fed, T* attended) {
@@ -265,14 +266,14 @@ template <class T, class W> class Sequence : public Session {
             const Memory& memory = caches_[l];
             if (n <= SHARE) {
                 team.each(s_.kv_heads, [&](int h) {
-                    put_away(fed, layer, memory, h, cached, cos, sin);
+                    store_kv(fed, layer, memory, h, cached, cos, sin);
                     attention(fed, memory, h, fed.first, n, attended, heads);
                 });
                 return;
             }
             const int shares = (n - fed.first + SHARE - 1) / SHARE;
             team.each(s_.kv_heads,
-                      [&](int h) { put_away(fed, layer, memory, h, cached, cos, sin); });
+                      [&](int h) { store_kv(fed, layer, memory, h, cached, cos, sin); });
             team.each(s_.kv_heads * shares, [&](int item) {
                 const int start = fed.first + item % shares * SHARE;
                 attention(fed, memory, item / shares, start, std::min(n, start + SHARE), attended,
@@ -283,10 +284,10 @@ template <class T, class W> class Sequence : public Session {
 
     // Feed the next token of each of these sessions of the same model, with the buffers of this
     // session, which is not one of them.
-    void run_together(Team& team, Sequence* const* sequences, const int32_t* tokens, int n,
-                      T* logits, const T* cos, const T* sin, const int32_t* cached) {
+    void run_batch(Team& team, Sequence* const* sequences, const int32_t* tokens, int n, T* logits,
+                   const T* cos, const T* sin, const int32_t* cached) {
         for (int m = 0; m < n; ++m) {
-            sequences[m]->look(tokens + m, 1, nullptr, cached[m]);
+            sequences[m]->build_views(tokens + m, 1, nullptr, cached[m]);
             sequences[m]->reserve(cached[m], cached[m] + 1);
         }
         const size_t heads = (size_t)s_.heads * s_.head_dim;
@@ -295,7 +296,7 @@ template <class T, class W> class Sequence : public Session {
                 const int m = item / s_.kv_heads, h = item % s_.kv_heads;
                 const Rows own{fed.row(m), fed.ld, 1, 0};
                 Sequence& its = *sequences[m];
-                its.put_away(own, w_.layers[l], its.caches_[l], h, cached[m], cos, sin);
+                its.store_kv(own, w_.layers[l], its.caches_[l], h, cached[m], cos, sin);
                 its.attention(own, its.caches_[l], h, 0, 1, attended + m * heads, heads);
             });
         });

@@ -238,10 +238,10 @@ inline float weight_in(int bits, const uint8_t* block, int column, int k) {
     return (float)(four >> k % 8 / 2 * 4 & 15) * half(column) + half(GROUP_COLUMNS + column);
 }
 
-// Quantise a row x [n] to 16-bit numbers, padded to a whole group, and compute the sums of its
+// Quantize a row x [n] to 16-bit numbers, padded to a whole group, and compute the sums of its
 // groups. Returns the scale.
-inline float quantise_groups(const float* x, int n, int16_t* q, float* sums) {
-    const float scale = quantise_shorts(x, n, 32767.0f, q, GROUP);
+inline float quantize_groups(const float* x, int n, int16_t* q, float* sums) {
+    const float scale = quantize_shorts(x, n, 32767.0f, q, GROUP);
     for (int g = 0; g < groups_of(n); ++g) {
         int32_t sum = 0;
         for (int k = 0; k < GROUP; ++k) sum += q[g * GROUP + k];

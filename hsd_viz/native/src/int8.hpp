@@ -224,9 +224,9 @@ inline void pack_bytes(int8_t* panels, const int8_t* rows, size_t n, size_t k, s
     }
 }
 
-// Quantise a row x [n]: q = round(x * (127 / largest)), ties to even, with the scale largest / 127.
+// Quantize a row x [n]: q = round(x * (127 / largest)), ties to even, with the scale largest / 127.
 // A row whose numbers are all below MIN_MAGNITUDE becomes zeros.
-inline void quantise(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
+inline void quantize(const float* x, int n, int8_t* q, float* scale, int32_t* sum) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);
     const bool some = largest >= MIN_MAGNITUDE;

@@ -134,7 +134,7 @@ int hsd_model_set(Model* model, int layer, int slot, const void* data, const flo
 // Set a matrix of packed panels, which remain owned by the caller. When it fails: 0.
 int hsd_model_panels(Model* model, int layer, int slot, const void* data, int bits);
 // Disable rotary positions in a layer. When it fails: 0.
-int hsd_model_unturned(Model* model, int layer);
+int hsd_model_disable_rope(Model* model, int layer);
 // Set the tokens of a reduced head. When it fails: 0.
 int hsd_model_head_tokens(Model* model, const int32_t* tokens, int n);
 // Return the size of the weights that a forward pass reads, in bytes.
@@ -152,9 +152,9 @@ int hsd_session_forward(Session* session, const int32_t* tokens, int n, const in
                         int threads);
 // Feed the next token of each of n other sessions of the same model, with shared rotary tables.
 // When it fails: 0.
-int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens, int n,
-                         void* logits, const void* cos, const void* sin, const int32_t* cached,
-                         int threads);
+int hsd_session_forward_batch(Session* session, Session* const* sessions, const int32_t* tokens,
+                              int n, void* logits, const void* cos, const void* sin,
+                              const int32_t* cached, int threads);
 // Move the cache entries of n positions to the n positions from base on.
 void hsd_session_keep(Session* session, int base, const int32_t* places, int n);
 // Keep the input states of a layer, from the next forward pass on. When it fails: 0.

@@ -42,10 +42,11 @@ struct Session {
                          int threads) = 0;
     // Logits [n][vocab] of the next token of each of n other sessions of this model. The cache of
     // this session does not change.
-    virtual void together(Session* const* sessions, const int32_t* tokens, int n, void* logits,
-                          const void* cos, const void* sin, const int32_t* cached, int threads) = 0;
+    virtual void forward_batch(Session* const* sessions, const int32_t* tokens, int n, void* logits,
+                               const void* cos, const void* sin, const int32_t* cached,
+                               int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
-    // Keep the normalised input of a layer in each forward pass from now on; -1 for none.
+    // Keep the normalized input of a layer in each forward pass from now on; -1 for none.
     virtual void watch(int layer) = 0;
     virtual int width() const = 0;
     // Write the input of the watched layer for a token of the last forward pass, in 8 bits [width].
@@ -59,7 +60,7 @@ struct Model {
     // Set panels of groups.hpp, which remain owned by the caller.
     virtual void set_panels(int layer, int slot, const void* data, int bits) = 0;
     // Disable rotary positions in a layer.
-    virtual void unturned(int layer) = 0;
+    virtual void disable_rope(int layer) = 0;
     // Set the tokens of a reduced head; the logits of all other tokens are -infinity.
     virtual void head_of(const int32_t* tokens, int n) = 0;
     virtual Session* session() const = 0;
@@ -168,9 +169,9 @@ inline void take_panels(const Slice<float, grouped>& part, const void* data, int
 template <class T, class W> struct Layer {
     Matrix<T, W> qkv, o, mlp, down;  // mlp: panels of gate and up in turns
     std::vector<T> input_norm, post_norm;
-    std::vector<T> q_norm, k_norm;  // empty: not normalised
+    std::vector<T> q_norm, k_norm;  // empty: not normalized
     std::vector<T> bias;            // of queries, keys and values; empty: none
-    bool turned = true;             // whether queries and keys have rotary positions
+    bool has_rope = true;           // whether queries and keys have rotary positions
 };
 
 template <class T, class W> struct Weights : Model {
@@ -282,7 +283,7 @@ template <class T, class W> struct Weights : Model {
         if (part.matrix) return take_panels(part, data, bits);
         raise(std::invalid_argument("no such slot of panels"));
     }
-    void unturned(int layer) override { layers.at(layer).turned = false; }
+    void disable_rope(int layer) override { layers.at(layer).has_rope = false; }
     void head_of(const int32_t* tokens, int n) override {
         if (n != shape.head_rows)
             raise(std::invalid_argument("a reduced head has a token for each row"));

@@ -33,7 +33,7 @@ class Team {
 
 namespace hsd {
 
-INLINE void breathe() {
+INLINE void pause_cpu() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -80,7 +80,8 @@ class Pool {
         return true;
     }
 
-    void resign() {
+    // Leader only: stop leading, so that another caller may.
+    void release() {
         active_.store(0);
         leader_.unlock();
     }
@@ -98,7 +99,7 @@ class Pool {
         work();
         for (int tries = 0; done_.load(std::memory_order_acquire) != items; ++tries) {
             if (tries < 4000)
-                breathe();
+                pause_cpu();
             else
                 std::this_thread::yield();
         }
@@ -139,20 +140,20 @@ class Pool {
     }
 
     struct Helper {
-        std::mutex door;
-        std::condition_variable bell;
+        std::mutex mutex;
+        std::condition_variable woken;
         std::atomic<bool> asleep{false};
 
         void wake() {
             if (!asleep.load()) return;
-            std::lock_guard<std::mutex> hold(door);
+            std::lock_guard<std::mutex> lock(mutex);
             asleep.store(false);
-            bell.notify_one();
+            woken.notify_one();
         }
         void sleep() {
-            std::unique_lock<std::mutex> hold(door);
+            std::unique_lock<std::mutex> lock(mutex);
             asleep.store(true);
-            bell.wait(hold, [&] { return !asleep.load(); });
+            woken.wait(lock, [&] { return !asleep.load(); });
         }
     };
 
@@ -164,7 +165,7 @@ class Pool {
                 idle_since = clock::now();
                 continue;
             }
-            for (int k = 0; k < 32; ++k) breathe();
+            for (int k = 0; k < 32; ++k) pause_cpu();
             if (clock::now() - idle_since < std::chrono::microseconds(SPIN_MICROSECONDS)) continue;
             // A piece that begins between the last check and the sleep is done by other threads.
             self->sleep();
@@ -194,7 +195,7 @@ class Team {
         if (pool_ && !pool_->lead(threads)) pool_ = nullptr;
     }
     ~Team() {
-        if (pool_) pool_->resign();
+        if (pool_) pool_->release();
     }
     Team(const Team&) = delete;
 

@@ -58,7 +58,7 @@ template <class T, class W> class Products {
     }
 
   private:
-    // The form in which the rows x [m][ldx] are multiplied: unchanged, or quantised to 8 or 16
+    // The form in which the rows x [m][ldx] are multiplied: unchanged, or quantized to 8 or 16
     // bits.
     struct Rows {
         const T* x;
@@ -72,7 +72,7 @@ template <class T, class W> class Products {
                              scales_.at_least(rows), sums_.at_least(rows)};
             team.each((rows + SHARE - 1) / SHARE, [&](int part) {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    quantise(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
+                    quantize(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
             });
             return {x, ldx, b, {}};
         } else if constexpr (std::is_same_v<W, grouped>) {
@@ -81,7 +81,7 @@ template <class T, class W> class Products {
                               group_sums_.at_least(rows * groups)};
             team.each((rows + SHARE - 1) / SHARE, [&](int part) {
                 for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
-                    s.scales[m] = quantise_groups(x + m * ldx, depth, s.numbers + m * ld,
+                    s.scales[m] = quantize_groups(x + m * ldx, depth, s.numbers + m * ld,
                                                   s.sums + m * groups);
             });
             return {x, ldx, {}, s};

@@ -60,8 +60,8 @@ API int hsd_model_set(Model* model, int layer, int slot, const void* data, const
 API int hsd_model_panels(Model* model, int layer, int slot, const void* data, int bits) {
     return succeeds([&] { model->set_panels(layer, slot, data, bits); });
 }
-API int hsd_model_unturned(Model* model, int layer) {
-    return succeeds([&] { model->unturned(layer); });
+API int hsd_model_disable_rope(Model* model, int layer) {
+    return succeeds([&] { model->disable_rope(layer); });
 }
 API int hsd_model_head_tokens(Model* model, const int32_t* tokens, int n) {
     return succeeds([&] { model->head_of(tokens, n); });
@@ -79,11 +79,11 @@ API int hsd_session_forward(Session* session, const int32_t* tokens, int n, cons
     return succeeds(
         [&] { session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads); });
 }
-API int hsd_session_together(Session* session, Session* const* sessions, const int32_t* tokens,
-                             int n, void* logits, const void* cos, const void* sin,
-                             const int32_t* cached, int threads) {
+API int hsd_session_forward_batch(Session* session, Session* const* sessions, const int32_t* tokens,
+                                  int n, void* logits, const void* cos, const void* sin,
+                                  const int32_t* cached, int threads) {
     return succeeds(
-        [&] { session->together(sessions, tokens, n, logits, cos, sin, cached, threads); });
+        [&] { session->forward_batch(sessions, tokens, n, logits, cos, sin, cached, threads); });
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
     session->keep(base, places, n);

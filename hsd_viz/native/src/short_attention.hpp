@@ -53,10 +53,10 @@ struct ShortHead {
 
     void put(int place, const float* k, const float* v, Scratch<int8_t>& room) {
         int16_t* q = (int16_t*)room.at_least(round_up(dim, 2) * sizeof(int16_t));
-        key_scales[place] = quantise_shorts(k, dim, MAX_KEY, q, 2);
+        key_scales[place] = quantize_shorts(k, dim, MAX_KEY, q, 2);
         int16_t* to = key(place);
         for (int i = 0; i < pairs(); ++i) std::memcpy(to + i * SHORT_COLUMNS * 2, q + 2 * i, 4);
-        value_scales[place] = quantise_shorts(v, dim, MAX_KEY, q, 2);
+        value_scales[place] = quantize_shorts(v, dim, MAX_KEY, q, 2);
         for (int d = 0; d < dim; ++d) *value(place, d) = q[d];
     }
     void move(int from, int to) {
@@ -80,7 +80,7 @@ struct ShortScratch {
     Scratch<float> scores, scaled, ordered;
 };
 
-// Quantise the queries of a head to rows of 12-bit numbers [n][2 * pairs] with `scales`.
+// Quantize the queries of a head to rows of 12-bit numbers [n][2 * pairs] with `scales`.
 inline const int16_t* short_queries(const Query<float>* queries, int n, float scale,
                                     const ShortHead& head, float* scales, ShortScratch& scratch) {
     const size_t depth = head.pairs() * 2;
@@ -88,7 +88,7 @@ inline const int16_t* short_queries(const Query<float>* queries, int n, float sc
     float* scaled = scratch.scaled.at_least(head.dim);
     for (int m = 0; m < n; ++m) {
         for (int d = 0; d < head.dim; ++d) scaled[d] = queries[m].q[d] * scale;
-        scales[m] = quantise_shorts(scaled, head.dim, ShortHead::MAX_KEY, rows + m * depth, 2);
+        scales[m] = quantize_shorts(scaled, head.dim, ShortHead::MAX_KEY, rows + m * depth, 2);
     }
     return rows;
 }
@@ -126,7 +126,7 @@ inline float short_weights(const View& view, float* scores, const ShortHead& hea
     return total;
 }
 
-// Multiply values by quantised weights [n][ld] with their scales. The weights before quantisation
+// Multiply values by quantized weights [n][ld] with their scales. The weights before quantization
 // sum to totals[m].
 inline void blend_shorts(const Query<float>* queries, int n, const ShortHead& head, int end,
                          const int16_t* weights, size_t ld, const float* scales,

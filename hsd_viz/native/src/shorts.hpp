@@ -38,10 +38,10 @@ INLINE i16v pair_of(const int16_t* x) {
     return (i16v)(i32v{} + pair);
 }
 
-// Quantise a row x [n]: q = round(x * (most / largest)), ties to even. Returns the scale largest /
+// Quantize a row x [n]: q = round(x * (most / largest)), ties to even. Returns the scale largest /
 // most. The row is padded with zeros to a multiple of `whole`. A row whose numbers are all below
 // MIN_MAGNITUDE becomes zeros.
-inline float quantise_shorts(const float* x, int n, float most, int16_t* q, int whole) {
+inline float quantize_shorts(const float* x, int n, float most, int16_t* q, int whole) {
     constexpr int L = LANES<float>;
     const float largest = largest_of(x, n);
     const bool some = largest >= MIN_MAGNITUDE;

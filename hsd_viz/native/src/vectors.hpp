@@ -172,7 +172,7 @@ template <class T> INLINE T largest_lane(vec<T> v) {
 // integer in the low bits.
 INLINE i32v rounded(f32v x) { return (i32v)(x + 12582912.0f) - 0x4b400000; }
 
-// A row whose numbers are all smaller than this is quantised to zeros.
+// A row whose numbers are all smaller than this is quantized to zeros.
 constexpr float MIN_MAGNITUDE = 1e-30f;
 
 // The largest magnitude of x [n].

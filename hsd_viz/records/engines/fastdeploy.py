@@ -53,14 +53,14 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
         BadFile: if the figures contradict each other.
     """
     metrics = of_choices(value, "speculate_metrics", _Metrics)
-    emitted = sum_over_choices(one.accepted_tokens for one in metrics)
+    emitted = sum_over_choices(choice.accepted_tokens for choice in metrics)
     if not emitted:
         return None
-    heads = sum_by_place(one.accepted_tokens_per_head for one in metrics)
+    heads = sum_by_place(choice.accepted_tokens_per_head for choice in metrics)
     if heads is not None and sum(heads) != emitted:
         raise BadFile(f"impossible: {emitted:g} accepted tokens, {sum(heads):g} over the heads")
     drafts = _verifications(metrics) if heads is None else heads[0]
-    rejected = sum_over_choices(one.rejected_tokens for one in metrics)
+    rejected = sum_over_choices(choice.rejected_tokens for choice in metrics)
     accepted = None if drafts is None else emitted - drafts
     drafted = None
     if rejected is not None and accepted is not None:
@@ -82,11 +82,11 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
 def _verifications(metrics: Sequence[_Metrics]) -> float | None:
     """Return the number of verifications implied by the mean lengths of the choices."""
     drafts = 0.0
-    for one in metrics:
-        length = one.average_accept_length
-        if length is None or length < 1 or one.accepted_tokens is None:
+    for choice in metrics:
+        length = choice.average_accept_length
+        if length is None or length < 1 or choice.accepted_tokens is None:
             return None
-        quotient = one.accepted_tokens / length
+        quotient = choice.accepted_tokens / length
         if not isfinite(quotient):
             return None
         drafts += round(quotient)

@@ -206,7 +206,7 @@ def with_drafting(samples: Sequence[Sample], context: Context) -> list[Sample]:
     times = context.notes_of(_Notes).draft_ms
     if not times:
         return list(samples)
-    return [replace(one, draft_ms=fmean(times)) for one in samples]
+    return [replace(sample, draft_ms=fmean(times)) for sample in samples]
 
 
 COMPLETIONS = (SampleCompletion(NAME, with_drafting),)

@@ -228,11 +228,11 @@ def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample
     counts = nested(value, "spec_verify_ct")
     if counts is None:
         return None
-    known = typed(counts, SGLangCounts)
-    tokens = known.completion_tokens
+    typed_counts = typed(counts, SGLangCounts)
+    tokens = typed_counts.completion_tokens
     if tokens is None:
         tokens = completion_tokens(value)
-    sample = counted(known, tokens, request)
+    sample = counted(typed_counts, tokens, request)
     return sample, RESPONSE if "meta_info" in value else SGLEXT
 
 

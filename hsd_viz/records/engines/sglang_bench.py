@@ -49,11 +49,11 @@ def server_info(value: Mapping[str, Any]) -> tuple[Sample, Form] | None:
     if not isinstance(value.get("internal_states"), list):
         return None
     info = typed(value, _ServerInfo)
-    states = [typed(one, _State) for one in info.internal_states if isinstance(one, Mapping)]
-    lengths = [one.avg_spec_accept_length for one in states if one.avg_spec_accept_length]
+    states = [typed(rank, _State) for rank in info.internal_states if isinstance(rank, Mapping)]
+    lengths = [state.avg_spec_accept_length for state in states if state.avg_spec_accept_length]
     if not lengths:
         return None
-    speed = sum(one.last_gen_throughput or 0.0 for one in states)
+    speed = sum(state.last_gen_throughput or 0.0 for state in states)
     chain = info.speculative_eagle_topk in (None, 1)
     sample = Sample(
         length=sum(lengths) / len(lengths),

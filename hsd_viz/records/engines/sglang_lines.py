@@ -133,10 +133,10 @@ def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Samp
     Before 0.5.9 the rate is length / (n + 1), of n draft tokens and the target's own; from then on
     it is (length - 1) / n. A draft length is taken where exactly one of both fits every line.
     """
-    rated = [one for one in samples if one.length and one.engine_rate]
-    if not rated or any(one.draft_length for one in samples):
+    rated = [sample for sample in samples if sample.length and sample.engine_rate]
+    if not rated or any(sample.draft_length for sample in samples):
         return list(samples)
-    pairs = [(one.length or 0.0, one.engine_rate or 0.0) for one in rated]
+    pairs = [(sample.length or 0.0, sample.engine_rate or 0.0) for sample in rated]
     lengths = sum(length for length, _ in pairs)
     rates = sum(rate for _, rate in pairs)
     whole = round(lengths / rates) - 1
@@ -149,7 +149,7 @@ def with_draft_length(samples: Sequence[Sample], _context: Context) -> list[Samp
     if len(fitting) != 1:
         return list(samples)
     (tokens,) = fitting
-    return [replace(one, draft_length=tokens) for one in samples]
+    return [replace(sample, draft_length=tokens) for sample in samples]
 
 
 COMPLETIONS = (SampleCompletion(NAME, with_draft_length, LINE),)

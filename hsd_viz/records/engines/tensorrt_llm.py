@@ -201,17 +201,17 @@ class _Decoding(msgspec.Struct):
 def response(value: Mapping[str, Any], request: RecordedRequest) -> tuple[Sample, Form] | None:
     """Return the sample of a response with its form; the counts of choices are added."""
     decodings = of_choices(value, "speculative_decoding", _Decoding)
-    drafted = sum_over_choices(one.total_draft_tokens for one in decodings)
+    drafted = sum_over_choices(decoding.total_draft_tokens for decoding in decodings)
     if not drafted:
         return None
-    accepted = sum_over_choices(one.total_accepted_draft_tokens for one in decodings)
-    histogram = sum_by_place(one.acceptance_histogram for one in decodings)
+    accepted = sum_over_choices(decoding.total_accepted_draft_tokens for decoding in decodings)
+    histogram = sum_by_place(decoding.acceptance_histogram for decoding in decodings)
     tokens = completion_tokens(value)
     passes = None
     if tokens is not None and accepted is not None:
         passes = tokens - accepted
     sample = Sample(
-        drafts=sum_over_choices(one.num_spec_steps for one in decodings),
+        drafts=sum_over_choices(decoding.num_spec_steps for decoding in decodings),
         drafted=drafted,
         accepted=accepted,
         by_position=None if histogram is None else survivors(histogram),

@@ -37,11 +37,11 @@ def metrics(values: Mapping[prometheus.Key, float]) -> tuple[Sample, Form] | Non
     at_most = _buckets(values)
     longest = max(at_most, default=0)
     places = [steps - at_most.get(k - 1, steps) for k in range(1, longest + 1)]
-    known = len(places) > 0 and set(range(longest)) <= set(at_most)
+    is_complete = len(places) > 0 and set(range(longest)) <= set(at_most)
     sample = Sample(
         drafts=steps,
         accepted=accepted,
-        by_position=tuple(places) if known else None,
+        by_position=tuple(places) if is_complete else None,
         passes=steps,
         tokens=steps + accepted,
         running=prometheus.gauge(values, "tgi_batch_current_size") or None,

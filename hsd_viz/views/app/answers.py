@@ -23,15 +23,15 @@ from hsd_viz.views.view import as_widget, figure_part, registered
 MAX_COMPARED = 3
 
 
-def answer(asked: PageRequest) -> Answer:
+def answer(request: PageRequest) -> Answer:
     """Answer a question.
 
     Raises:
         UserError: if the question has no answer.
     """
-    if asked.about not in TOPICS:
-        raise UserError(f"this page has no view '{asked.about}'")
-    return TOPICS[asked.about](asked)
+    if request.about not in TOPICS:
+        raise UserError(f"this page has no view '{request.about}'")
+    return TOPICS[request.about](request)
 
 
 TOPICS: dict[str, Callable[[PageRequest], Answer]]
@@ -45,41 +45,41 @@ TOPICS = {
 }
 
 
-def tab(asked: PageRequest) -> tuple[Part, Any]:
+def tab(request: PageRequest) -> tuple[Part, Any]:
     """Return the view of another package as a part, and its widget if it has one."""
-    name, trace = asked.about, asked.trace
+    name, trace = request.about, request.trace
     try:
         maker = registered()[name]()
         # A linked view gets the run in the browser, where it joins the page's group.
         linked = isinstance(maker, type) and issubclass(maker, LinkedView)
-        made = maker() if linked else maker(trace)
-        if hasattr(made, "to_plotly_json"):
-            return figure_part(made), None
-        widget = as_widget(made)
+        view = maker() if linked else maker(trace)
+        if hasattr(view, "to_plotly_json"):
+            return figure_part(view), None
+        widget = as_widget(view)
     except Exception as error:  # third-party code: show any error in its tab
         raise UserError(f"the view '{name}' failed: {type(error).__name__}: {error}") from error
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
-def file(asked: PageRequest) -> tuple[str, str, bytes]:
+def file(request: PageRequest) -> tuple[str, str, bytes]:
     """Return the name, media type and content of a file.
 
     Raises:
         UserError: if there is nothing to save.
     """
-    if asked.about == "comparison":
-        traces = _compared(asked.options.get("runs"))
+    if request.about == "comparison":
+        traces = _compared(request.options.get("runs"))
         stacks = "_".join(_dashed(str(trace.meta["stack_resolved"]), 24) for trace in traces)
         page = run_page(*traces)
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
-    trace = asked.trace
+    trace = request.trace
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
     stem = "_".join(filter(None, ("hsd_viz", _dashed(trace.stack or "run", 48), at)))
-    if asked.about == "trace":
+    if request.about == "trace":
         return f"{stem}.json.gz", "application/gzip", trace.to_bytes()
-    if asked.about == "page":
+    if request.about == "page":
         return f"{stem}.html", "text/html", run_page(trace).encode()
-    raise UserError(f"there is no file '{asked.about}'")
+    raise UserError(f"there is no file '{request.about}'")
 
 
 def _compared(runs: Any) -> list[Trace]:

@@ -109,7 +109,7 @@ class App(BundleWidget):
             prepare()
             page |= MACHINE
         else:
-            page["families"] = [one for one in page["families"] if one["name"] == own_family.name]
+            page["families"] = [row for row in page["families"] if row["name"] == own_family.name]
         if shown is not None:
             trace = trace_of(shown)
             self._runs.add_recording(GIVEN, trace)
@@ -244,10 +244,10 @@ class App(BundleWidget):
         self._runs.keep(trace, snapshot["run"])
         return _Reply({})
 
-    def _ask(self, asked: PageRequest) -> _Reply:
-        if asked.about not in registered():
-            return _Reply({"answer": answers.answer(asked)})
-        part, widget = answers.tab(asked)
+    def _ask(self, request: PageRequest) -> _Reply:
+        if request.about not in registered():
+            return _Reply({"answer": answers.answer(request)})
+        part, widget = answers.tab(request)
         with self._replacing:
             before, self._widget = self._widget, widget
         if before is not None and before is not widget:

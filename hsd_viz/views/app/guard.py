@@ -87,11 +87,11 @@ def hide(secret: str) -> None:
     make = logging.getLogRecordFactory()
 
     def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        made = make(*args, **kwargs)
-        text = made.getMessage()
+        entry = make(*args, **kwargs)
+        text = entry.getMessage()
         text = text.replace(secret, "[token]")
-        made.msg = text.replace(quote(secret, safe=""), "[token]")
-        made.args = ()
-        return made
+        entry.msg = text.replace(quote(secret, safe=""), "[token]")
+        entry.args = ()
+        return entry
 
     logging.setLogRecordFactory(record)

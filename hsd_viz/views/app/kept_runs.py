@@ -56,9 +56,9 @@ class KeptRuns:
         Raises:
             UserError: if there is no run of this name.
         """
-        known = self.find(name) or self._given.get(name)
-        if known is not None:
-            return known
+        trace = self.find(name) or self._given.get(name)
+        if trace is not None:
+            return trace
         return self._recordings.get(name, partial(load_bundled, name))()
 
     def snapshot(self, trace: Trace, name: str | None = None) -> bytes:

@@ -157,7 +157,7 @@ class PageKernels(AsyncMappingKernelManager):
         """
         count = 0
         for notebook, pool in getattr(self, "_pools", {}).items():
-            for task in [one for one in pool if one.done()]:
+            for task in [task for task in pool if task.done()]:
                 if _failed(task):
                     pool.remove(task)
                 else:

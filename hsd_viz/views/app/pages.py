@@ -109,25 +109,27 @@ class Turns:
 
     def __init__(self) -> None:
         #: Time of the last request of each visitor, by ticket.
-        self._asked: dict[str, float] = {}
+        self._last_requests: dict[str, float] = {}
 
     def place(self, ticket: str, ready: int, now: float | None = None) -> int:
         """Return the visitor's place in the queue if ``ready`` kernels are warm; 0: it is the
         visitor's turn.
         """
         now = time.monotonic() if now is None else now
-        self._asked[ticket] = now
-        self._asked = {one: asked for one, asked in self._asked.items() if now - asked < LOST}
-        return max(0, list(self._asked).index(ticket) + 1 - ready)
+        self._last_requests[ticket] = now
+        for other, last_request in list(self._last_requests.items()):
+            if now - last_request >= LOST:
+                self.leave(other)
+        return max(0, list(self._last_requests).index(ticket) + 1 - ready)
 
     def waiting(self, now: float | None = None) -> int:
         """Return the number of waiting visitors."""
         now = time.monotonic() if now is None else now
-        return sum(now - asked < LOST for asked in self._asked.values())
+        return sum(now - last_request < LOST for last_request in self._last_requests.values())
 
     def leave(self, ticket: str) -> None:
         """Remove a served visitor from the queue."""
-        self._asked.pop(ticket, None)
+        self._last_requests.pop(ticket, None)
 
 
 class Seats:

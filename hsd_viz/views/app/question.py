@@ -58,7 +58,10 @@ class PageRequest:
 
 def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[str, Any]:
     """Return a menu for an answer. ``options`` are values, or pairs of a label and a value."""
-    pairs = [list(one) if isinstance(one, tuple) else [str(one), str(one)] for one in options]
+    pairs = []
+    for option in options:
+        label_and_value = option if isinstance(option, tuple) else (str(option), str(option))
+        pairs.append(list(label_and_value))
     return {"name": name, "label": label, "options": pairs, "value": str(value)}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_DIGITS = 10
 
 
-def prediction(asked: PageRequest) -> Answer:
+def prediction(request: PageRequest) -> Answer:
     """Predict the speed on other hardware."""
     from hsd_viz.latency.cards import GPUS
     from hsd_viz.latency.shapes import WEIGHTS
@@ -33,7 +33,7 @@ def prediction(asked: PageRequest) -> Answer:
         "tp": 4,
     }
     gpu, models, weights, tp = (
-        str(asked.options.get(name) or value) for name, value in usual.items()
+        str(request.options.get(name) or value) for name, value in usual.items()
     )
     if models not in PREDICTED.values():
         raise UserError(f"unknown models {models!r}")
@@ -72,7 +72,7 @@ def prediction(asked: PageRequest) -> Answer:
     return {"choices": menus, "parts": [figure_part(drawn), shown]}
 
 
-def report(asked: PageRequest) -> Answer:
+def report(request: PageRequest) -> Answer:
     """Show a saved report or that of an opened file: its verdict, and the full report folded."""
     from hsd_viz.measure.bench.report import read_report
     from hsd_viz.measure.bench.result import BenchResult
@@ -80,14 +80,14 @@ def report(asked: PageRequest) -> Answer:
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]
-    if asked.files:
-        (name, content), *_ = asked.files
+    if request.files:
+        (name, content), *_ = request.files
         chosen = ""
         menu = [*menu, ("opened file", "")]
     else:
         by_name = {path.name: path for path in paths.values()}
         first = FIRST_REPORT if FIRST_REPORT in by_name else next(iter(by_name), "")
-        name = chosen = str(asked.options.get("name") or first)
+        name = chosen = str(request.options.get("name") or first)
         if name not in by_name:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from hsd_viz import figures
 from hsd_viz.errors import UserError
-from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_words
+from hsd_viz.latency.basis import Basis, basis_of, own_plan_of, recorded, temperature_text
 from hsd_viz.latency.stored import identity, newest
 from hsd_viz.measure.doctor.diagnosis import Diagnosis, name_of
 from hsd_viz.measure.doctor.observe_runs import from_trace
@@ -18,11 +18,11 @@ from hsd_viz.views.app.question import Answer, PageRequest, Part
 from hsd_viz.views.view import figure_part
 
 
-def doctor(asked: PageRequest) -> Answer:
+def doctor(request: PageRequest) -> Answer:
     """Diagnose a run: the share of each cause in the lost speed-up. The answer has no part if
     there is nothing to explain.
     """
-    trace = asked.trace
+    trace = request.trace
     try:
         diagnosis = diagnose(from_trace(trace, "this run"))
     except UserError:
@@ -103,14 +103,14 @@ def run_diagnosis_spec(diagnosis: Diagnosis) -> RunDiagnosisSpec:
     }
 
 
-def law(asked: PageRequest) -> Answer:
+def law(request: PageRequest) -> Answer:
     """Apply the latency law to a run: the selected stack, what-if sliders, the ranking, the levels
     of the run, and the costs at which a second draft model pays. The calibration is that stored by
     ``hsd-viz plan`` on this machine, else the shipped one.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
-    trace = asked.trace
+    trace = request.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own)
     if basis is None and (plan := own_plan_of(trace.meta.get("models") or (), own)):
@@ -137,7 +137,7 @@ def law(asked: PageRequest) -> Answer:
     if of_other_models:
         parts.insert(0, {"kind": "text", "text": _other_models(trace, basis), "caution": True})
     if basis.temperature not in (None, own):
-        words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
+        words = f"run {temperature_text(own)}, calibration {temperature_text(basis.temperature)}"
         advice = (
             f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
         )

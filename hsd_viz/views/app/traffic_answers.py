@@ -34,13 +34,13 @@ BESIDE_REPORTS = (
 )
 
 
-def record(asked: PageRequest) -> Answer:
+def record(request: PageRequest) -> Answer:
     """Diagnose an opened record of a serving engine, an opened trace, or the example."""
     from hsd_viz.measure.doctor.api import doctor as diagnosis_of
     from hsd_viz.measure.doctor.options import Known
     from hsd_viz.views.app.traffic import diagnosis_part
 
-    files = asked.files or _example(asked, EXAMPLE_RECORD)
+    files = request.files or _example(request, EXAMPLE_RECORD)
     if not files:
         raise UserError("no record: drop a file on the field above, or open one")
     name, content = files[0]
@@ -49,10 +49,10 @@ def record(asked: PageRequest) -> Answer:
         # A visitor's name of a file never becomes a path.
         path = Path(place) / "visitors-file"
         path.write_bytes(content)
-        model = asked.options.get("model") or None
-        engine = asked.options.get("engine") or None
+        model = request.options.get("model") or None
+        engine = request.options.get("engine") or None
         try:
-            if asked.files:
+            if request.files:
                 diagnosis = diagnosis_of(path, model=model, engine=engine)
             else:
                 known = Known(
@@ -67,21 +67,21 @@ def record(asked: PageRequest) -> Answer:
             raise UserError(message) from None
     diagnosis = replace(diagnosis, observation=replace(diagnosis.observation, source=shown_name))
     card = diagnosis_part(diagnosis, diagnosis.engine)
-    if not asked.files:
-        times_words = (
+    if not request.files:
+        times_text = (
             f"{EXAMPLE_SPEED:g} tokens/s without drafts; a step {EXAMPLE_STEP:g} ms, "
             f"a draft {EXAMPLE_DRAFT:g} ms, its verification {EXAMPLE_VERIFY:g} ms"
         )
-        words = _example_part(f"the log of a chat server on vLLM ({times_words})")
+        words = _example_part(f"the log of a chat server on vLLM ({times_text})")
         return {"parts": [words, card]}
     return {"parts": [card], "files": files_of("diagnosis", diagnosis)}
 
 
-def _example(asked: PageRequest, name: str) -> list[tuple[str, bytes]]:
+def _example(request: PageRequest, name: str) -> list[tuple[str, bytes]]:
     """Return the example as an attached file if the question asks for it. It is a log of the
     course, synthetic, in the format of an engine.
     """
-    if not asked.options.get("example"):
+    if not request.options.get("example"):
         return []
     folder = data_folder("exercises/master", "notebooks/course/master") / "lab"
     return [(name, (folder / name).read_bytes())]
@@ -93,14 +93,14 @@ def _example_part(what: str) -> Part:
     return {"kind": "text", "text": words, "caution": True}
 
 
-def replay(asked: PageRequest) -> Answer:
+def replay(request: PageRequest) -> Answer:
     """Replay drafters on an opened log."""
     from hsd_viz.measure.replay.api import run
     from hsd_viz.measure.replay.options import ReplayOptions
     from hsd_viz.views.app.traffic import replay_part
 
-    options = asked.options
-    files = asked.files or _example(asked, EXAMPLE_LOG)
+    options = request.options
+    files = request.files or _example(request, EXAMPLE_LOG)
     if not files:
         raise UserError("no log: drop a file on the field above, or open one")
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
@@ -109,11 +109,11 @@ def replay(asked: PageRequest) -> Answer:
     if len(names) > MAX_DRAFTERS:
         raise UserError(f"{len(names)} drafters are too many: at most {MAX_DRAFTERS}")
     # The example is a log of texts, not of token ids.
-    tokenizer = (options.get("tokenizer") or None) if asked.files else TARGET
+    tokenizer = (options.get("tokenizer") or None) if request.files else TARGET
 
     def progress(done: int, size: int, words: str) -> None:
-        asked.send("stage", text=words, done=done, total=size)
-        if asked.cancelled.is_set():
+        request.send("stage", text=words, done=done, total=size)
+        if request.cancelled.is_set():
             raise KeyboardInterrupt
 
     with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
@@ -124,7 +124,7 @@ def replay(asked: PageRequest) -> Answer:
         if tokenizer == OWN and len(paths) > 1:
             own: str | Path | None = paths[1]
         elif tokenizer is not None:
-            own = asked.access.check("tokenizer", str(tokenizer))
+            own = request.access.check("tokenizer", str(tokenizer))
         else:
             own = None
         costs = str(options.get("costs", "cpu"))
@@ -149,7 +149,7 @@ def replay(asked: PageRequest) -> Answer:
         "parts": [replay_part(replayed)],
         "files": files_of("replay", replayed),
     }
-    if not asked.files:
+    if not request.files:
         reply["parts"].append({"kind": "text", "text": BESIDE_REPORTS})
         reply["parts"].insert(0, _example_part("a log of requests to edit code"))
     return reply

@@ -88,7 +88,7 @@ class Decoder:
         return [*drafted, task.random.choice(len(p), p=p)], [*rows, p]
 
 
-#: (lookaheads, fault, what is recognised). In a middle level, faults 1 and 2 have one law.
+#: (lookaheads, fault, what is recognized). In a middle level, faults 1 and 2 have one law.
 FAULTY = [
     ([1], 1, (1,)),
     ([2], 1, (1,)),
@@ -101,7 +101,7 @@ FAULTY = [
 
 
 @pytest.mark.parametrize(("lookaheads", "fault", "expected"), FAULTY, ids=str)
-def test_each_fault_is_recognised(lookaheads, fault, expected):
+def test_each_fault_is_recognized(lookaheads, fault, expected):
     audit = partial(
         exact,
         models=len(lookaheads) + 1,

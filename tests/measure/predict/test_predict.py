@@ -268,7 +268,7 @@ def test_weights_that_are_stored_otherwise_are_said_beside_what_does_not_fit():
     assert "`weights` fp4" in said
     stored = hsd.predict("H100", ("gpt-oss-120b",), weights="fp4", databases=False)
     assert stored.rows[0].fits
-    assert not [one for one in stored.assumptions if one.name.startswith("weights of")]
+    assert not any(assumed.name.startswith("weights of") for assumed in stored.assumptions)
 
 
 def test_assumed_acceptances_are_those_of_the_published_pairs():

@@ -21,7 +21,7 @@ def gpu() -> str:
         markdown(_gpu_passes(data["b"]["parts"]), "---:"),
         markdown(_gpu_plan(data["plan"]["hierarchies"]), "---:"),
     ]
-    words = _gpu_words(data["plan"]["errors"], data["a"]["parts"]["greedy/strict"])
+    words = _gpu_text(data["plan"]["errors"], data["a"]["parts"]["greedy/strict"])
     return "\n\n".join([*tables, words, where])
 
 
@@ -60,7 +60,7 @@ def _gpu_plan(hierarchies: list[dict]) -> list[list[str]]:
     return rows
 
 
-def _gpu_words(errors: dict, greedy: list[dict]) -> str:
+def _gpu_text(errors: dict, greedy: list[dict]) -> str:
     """Return the errors of the law, and how many greedy texts equal those of plain decoding."""
     error = errors["ms_per_token"]["median"]
     settled = errors["ms_per_token_without_drift"]["median"]

@@ -72,9 +72,9 @@ def headings(form: str, values: Iterable) -> list[str]:
 
 def figure(row: dict | None, key: str, form: str = "{:.2f}", scale: float = 1.0) -> str:
     """Return a figure of a stack with its interval, or – where there is none."""
-    known = row or {}
-    value = known.get(key)
-    ends = known.get(f"{key}_ci")
+    figures = row or {}
+    value = figures.get(key)
+    ends = figures.get(f"{key}_ci")
     if value is None:
         return "–"
     text = form.format(value * scale)

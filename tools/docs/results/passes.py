@@ -168,16 +168,16 @@ def tab() -> str:
     """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the
     number of tokens.
     """
-    here = read("tab-cpu")
-    head = ["tokens in one pass", *here["milliseconds"][PLAIN]]
+    tab = read("tab-cpu")
+    head = ["tokens in one pass", *tab["milliseconds"][PLAIN]]
     body = []
-    for model, in_tab in here["milliseconds"].items():
+    for model, in_tab in tab["milliseconds"].items():
         native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
         body.append([f"{model}, tab", *texts("{:.2f}", in_tab, in_tab)])
         body.append([f"{model}, native", *texts("{:.2f}", native, in_tab)])
-    measured = f"{here['browser']}, measured on {here['date']}"
-    if "page" in here:
-        measured += f" ({here['page']})"
+    measured = f"{tab['browser']}, measured on {tab['date']}"
+    if "page" in tab:
+        measured += f" ({tab['page']})"
     where = f"Source: [tab-cpu.json](../bench/tab-cpu.json): {measured}."
     return f"{markdown([head, *body], '---:')}\n\n{where}"
 
@@ -185,17 +185,17 @@ def tab() -> str:
 def tab_family() -> str:
     """Return tokens per second of SmolLM2 in a browser tab and on the native runtime."""
     name = "tab-smollm2-cpu"
-    here = read(name)
-    speeds = here["tokens_per_second"]
+    tab = read(name)
+    speeds = tab["tokens_per_second"]
     head = ["stack", "tab, tokens/s", "native, tokens/s", "tab over native"]
     body = []
     for stack, in_tab in speeds["tab"].items():
         native = speeds["native"][stack]
         ratio = in_tab / native
         body.append([f"`{stack}`", f"{in_tab:.1f}", f"{native:.1f}", f"{ratio:.2f}"])
-    load = here["machine"]["load_average"]
+    load = tab["machine"]["load_average"]
     where = (
-        f"Source: [{name}.json](../bench/{name}.json): {here['browser']}, measured on "
-        f"{here['date']} (load average {load:.1f})."
+        f"Source: [{name}.json](../bench/{name}.json): {tab['browser']}, measured on "
+        f"{tab['date']} (load average {load:.1f})."
     )
     return f"{markdown([head, *body], '---:')}\n\n{where}"

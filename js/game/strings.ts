@@ -1,5 +1,5 @@
 // What the game says: in English here, in other languages as the page brings them. Pure.
-import { type DartSays, ENGLISH as ENGLISH_DARTS } from "../darts/says";
+import { type DartStrings, ENGLISH as ENGLISH_DARTS } from "../darts/strings";
 
 export const ENGLISH = {
   title: "Beat the drafter",
@@ -133,20 +133,20 @@ export const ENGLISH = {
   copying: "Copying",
   nano: "nano",
 };
-export type Says = Record<keyof typeof ENGLISH, string>;
+export type Strings = Record<keyof typeof ENGLISH, string>;
 /**
  * A language: its own name, what the game and the dart board say in it, and the lessons of the
  * texts by their names.
  */
 export interface Language {
   name: string;
-  says: Says;
-  darts: DartSays;
+  strings: Strings;
+  darts: DartStrings;
   lessons: Record<string, string>;
 }
 export const IN_ENGLISH: Language = {
   name: "English",
-  says: ENGLISH,
+  strings: ENGLISH,
   darts: ENGLISH_DARTS,
   lessons: {},
 };

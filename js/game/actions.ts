@@ -1,7 +1,7 @@
 // What the drawings of the game are given: its language and colours, and what the visitor can do.
 
 import type { Palette } from "../lib/palette";
-import type { Language, Says } from "./says";
+import type { Language, Strings } from "./strings";
 
 export interface Look {
   /** The tag of the language in use. */
@@ -12,10 +12,10 @@ export interface Look {
   family: Palette["family"];
 }
 
-export const saysOf = ({ languages, tag }: Look): Says => languages[tag].says;
+export const stringsOf = ({ languages, tag }: Look): Strings => languages[tag].strings;
 
 /** What the visitor does; each act changes the state and draws again. */
-export interface Acts {
+export interface Actions {
   write(draft: string): void;
   /** Add one of the words to choose from. */
   choose(word: string): void;
@@ -32,6 +32,6 @@ export interface Acts {
   saveCard(): void;
   copyLink(): void;
   restart(): void;
-  speak(tag: string): void;
+  setLanguage(tag: string): void;
   leave(): void;
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { say } from "../lib/say";
-import { ENGLISH, IN_ENGLISH, languageOf } from "./says";
+import { ENGLISH, IN_ENGLISH, languageOf } from "./strings";
 
 test("a text is filled with values, and English counts in the plural", () => {
   assert.equal(say(ENGLISH.copy, { words: 1 }), "Copy 1 word from above");

@@ -47,4 +47,4 @@ export const ENGLISH = {
   yes: "yes",
   no: "no",
 };
-export type DartSays = Record<keyof typeof ENGLISH, string>;
+export type DartStrings = Record<keyof typeof ENGLISH, string>;
