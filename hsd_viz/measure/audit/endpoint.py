@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated as A
 from typing import Any
 
 import httpx
+import msgspec
 
-from hsd_viz.errors import MALFORMED, UserError, first_line
+from hsd_viz.conversion import OF_ANOTHER_TYPE
+from hsd_viz.errors import INVALID_JSON, UserError, first_line
 
 TIMEOUT = 120.0
 #: Number of most likely tokens requested per position.
@@ -20,6 +23,8 @@ OWN_PARAMETERS = frozenset(
 )
 #: Value for probabilities that were rounded to 0.
 MIN_PROBABILITY = 1e-12
+#: The form of a completion, in messages.
+EXPECTED = "expected choices with logprobs and their tokens"
 
 
 Text = tuple[str, ...]
@@ -99,48 +104,86 @@ class Endpoint:
         address = f"{self.url.rstrip('/')}/completions"
         try:
             answer = self._client.post(address, json=body, headers=headers).raise_for_status()
-            return completion_of(answer.json())
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UserError(f"{address} does not answer: {first_line(error)}") from None
+        try:
+            return completion_of(answer.json())
         except UserError as error:
             raise UserError(f"{address} did not answer with a completion: {error}") from None
-        except MALFORMED:
-            expected = "expected choices with logprobs and their tokens"
-            raise UserError(f"{address} did not answer with a completion: {expected}") from None
+        except INVALID_JSON:
+            raise UserError(f"{address} did not answer with a completion: {EXPECTED}") from None
 
 
-def completion_of(answer: Mapping[str, Any]) -> Completion:
+class _LikelyToken(msgspec.Struct):
+    """A token with its log probability."""
+
+    token: str
+    logprob: float
+
+
+class _TokenRow(msgspec.Struct):
+    """An emitted token, with the likeliest tokens of its position."""
+
+    token: str
+    logprob: float | None = None
+    top_logprobs: list[_LikelyToken] | None = None
+
+    def likely(self) -> dict[str, float]:
+        """Return the log probabilities of the likeliest tokens."""
+        return {token.token: token.logprob for token in self.top_logprobs or ()}
+
+
+class _Logprobs(msgspec.Struct):
+    """The log probabilities of a completion, in one of two forms: ``content``, or the others."""
+
+    content: list[_TokenRow] | None = None
+    tokens: list[str] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+    token_logprobs: list[float | None] | None = None
+
+
+class _Choice(msgspec.Struct):
+    """A completion of an answer."""
+
+    logprobs: _Logprobs | None = None
+
+
+class _Answer(msgspec.Struct):
+    """The part of an answer that is read."""
+
+    choices: A[list[_Choice], msgspec.Meta(min_length=1)]
+
+
+def completion_of(answer: Any) -> Completion:
     """Parse the completion of a response.
 
     Forms: ``logprobs`` with ``tokens`` and ``top_logprobs`` (OpenAI completions, vLLM, SGLang), and
     with ``content`` (chat, and llama-server, which has it for completions, too).
 
     Raises:
-        UserError: if the response has no log probabilities.
+        UserError: if the response has another form, or no log probabilities.
     """
-    choice = answer["choices"][0]
-    reported = choice.get("logprobs")
-    if not reported:
+    try:
+        reported = msgspec.convert(answer, _Answer).choices[0].logprobs
+    except OF_ANOTHER_TYPE:
+        raise UserError(EXPECTED) from None
+    if reported is None or reported == _Logprobs():
         raise UserError("it has no logprobs: start the server with log probabilities on")
-    if "content" in reported:
-        return _of_content(reported["content"])
-    likely = [dict(row or {}) for row in reported.get("top_logprobs") or ()]
-    chosen = list(reported.get("token_logprobs") or ())
-    return Completion(tuple(map(str, reported["tokens"])), likely, chosen)
+    if reported.content is not None:
+        return _of_content(reported.content)
+    if reported.tokens is None:
+        raise UserError(EXPECTED)
+    return Completion(
+        tokens=tuple(reported.tokens),
+        likely=[row or {} for row in reported.top_logprobs or ()],
+        chosen=reported.token_logprobs or (),
+    )
 
 
-def _likely_of(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the log probabilities of the likeliest tokens of a row."""
-    likely = {}
-    for candidate in row.get("top_logprobs") or ():
-        likely[str(candidate["token"])] = float(candidate["logprob"])
-    return likely
-
-
-def _of_content(rows: Sequence[Mapping[str, Any]]) -> Completion:
+def _of_content(rows: Sequence[_TokenRow]) -> Completion:
     """Return the completion of a list of tokens with their log probabilities."""
     return Completion(
-        tokens=tuple(str(row["token"]) for row in rows),
-        likely=[_likely_of(row) for row in rows],
-        chosen=[row.get("logprob") for row in rows],
+        tokens=tuple(row.token for row in rows),
+        likely=[row.likely() for row in rows],
+        chosen=[row.logprob for row in rows],
     )

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from hsd_viz.cli import main
+from hsd_viz.errors import UserError
 from hsd_viz.measure.audit.bets import PairTest, tilts
 from hsd_viz.measure.audit.endpoint import Completion, Endpoint, completion_of
 from hsd_viz.measure.audit.statistical import audit_endpoints, compare
@@ -264,6 +265,22 @@ def test_the_forms_of_returned_probabilities():
         assert completion_of({"choices": [{"logprobs": reported}]}) == expected
     with pytest.raises(ValueError, match="has no logprobs"):
         completion_of({"choices": [{"logprobs": None}]})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {},
+        {"choices": []},
+        {"choices": [{"logprobs": {"tokens": "ab"}}]},
+        {"choices": [{"logprobs": {"token_logprobs": [-0.5]}}]},
+        {"choices": [{"logprobs": {"content": [{"logprob": -0.5}]}}]},
+    ],
+)
+def test_an_answer_of_another_form_is_refused(answer):
+    with pytest.raises(UserError, match="expected choices with logprobs and their tokens"):
+        completion_of(answer)
 
 
 def test_request_parameters_are_sent(monkeypatch, capsys):
