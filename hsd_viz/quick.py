@@ -12,7 +12,7 @@ from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import NumberFormat, Table, Value
-from hsd_viz.stack import TARGET, Stack
+from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import Metrics
@@ -41,7 +41,7 @@ def default_engine() -> Engine:
 
 def run(
     prompt: str | Sequence[int],
-    stack: str | Stack = TARGET,
+    stack: str | Stack = "target",
     *,
     engine: Engine | None = None,
     **options: Unpack[Options],
