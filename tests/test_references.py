@@ -86,3 +86,28 @@ def test_references_name_what_exists(module):
 )
 def test_a_dead_reference_is_noticed(name, found):
     assert exists(name, "hsd_viz.settings.declare") is found
+
+
+def rows_of_references() -> list[list[str]]:
+    """Return the rows of the table of references in CONTRIBUTING.md, without its head."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## References\n")[2].partition("\n## ")[0]
+    rows = []
+    for line in section.splitlines():
+        if line.startswith("| "):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows[2:]
+
+
+@pytest.mark.parametrize("row", rows_of_references(), ids=lambda row: row[2])
+def test_the_files_of_the_table_of_references_exist(row):
+    _, reference, copy, comparison = (re.findall(r"`(.+?)`", cell) for cell in row)
+    missing = [name for name in reference if not (ROOT / "hsd_viz" / name).is_file()]
+    for name in copy:
+        folder = ROOT if name.startswith("js/") else ROOT / "hsd_viz"
+        if not (folder / name).is_file():
+            missing.append(name)
+    missing += [name for name in comparison if not (ROOT / "tests" / name).is_file()]
+    assert copy
+    assert comparison
+    assert missing == []
