@@ -7,7 +7,7 @@ whose documentation they were checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ PARALLEL = (*NGRAMS, "dflash", "medusa")
 #: Largest batch of a schedule.
 MAX_BATCH = 512
 #: For a drafter that copies text, the draft length is that which one in this many rounds reaches.
-USUAL = 20
+_USUAL = 20
 _SAME = {
     "ngram": "lookup",
     "draft_model": "draft",
@@ -52,6 +52,17 @@ def method_of(name: str) -> str:
         hint = did_you_mean(plain, METHODS)
         raise UserError(f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{hint}")
     return method
+
+
+def usual_length(reached_by_position: Iterable[float], rounds: float = 1.0) -> int:
+    """Return the longest draft that one round in 20 reaches, at least 1.
+
+    Args:
+        reached_by_position: the rounds whose draft has k tokens or more, k = 1, 2, ...; their share
+            without ``rounds``.
+        rounds: the number of all rounds.
+    """
+    return max(1, sum(_USUAL * reached >= rounds for reached in reached_by_position))
 
 
 def settings_to_paste(

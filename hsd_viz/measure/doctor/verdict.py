@@ -59,7 +59,7 @@ from hsd_viz.measure.doctor.what_if import (
     tokens_by_length,
 )
 from hsd_viz.records.changes import Change
-from hsd_viz.records.engine_settings import NGRAMS, USUAL, settings_to_paste
+from hsd_viz.records.engine_settings import NGRAMS, settings_to_paste, usual_length
 from hsd_viz.results.bootstrap import estimate
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.settings.spelling import as_option
@@ -259,8 +259,7 @@ def _flags(seen: Observation, advised: Option) -> dict[str, str]:
     tokens = advised.tokens
     if advised.method in NGRAMS:
         reached_by_position, _ = seen.survival()
-        usual = sum(reached >= 1 / USUAL for reached in reached_by_position)
-        tokens = min(tokens, max(1, usual))
+        tokens = min(tokens, usual_length(reached_by_position))
     flags = {"hsd-viz": f'{as_option("stack")} "{advised.stack}"'} if seen.stack else {}
     if not is_hierarchy(seen) and (seen.rates or seen.rounds):
         flags |= settings_to_paste(advised.method, tokens, seen.draft_model)

@@ -14,7 +14,7 @@ from hsd_viz.measure.replay.figures import (
     ReplaySettings,
     TokensAbove,
 )
-from hsd_viz.records.engine_settings import USUAL, settings_to_paste
+from hsd_viz.records.engine_settings import settings_to_paste, usual_length
 from hsd_viz.results.estimate import MIN_UNITS
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import MAX_POSITIONS, Table, Value, rates_as_text
@@ -86,7 +86,8 @@ class ReplayReport(Result):
                 continue
             if drafter.pays is not Pays.YES:
                 return settings_to_paste("plain", 0)
-            return settings_to_paste(method, _usual_length(drafter))
+            length = usual_length(drafter.drafted_by_position, drafter.rounds)
+            return settings_to_paste(method, length)
         return {}
 
     # --- words
@@ -252,9 +253,3 @@ def _above_table(tokens: TokensAbove) -> Table:
 def method_of(drafter: DrafterFigures) -> str | None:
     """Return the method of serving engines that corresponds to a drafter; ``None``: none does."""
     return SERVED.get(drafter.name.split(",")[0])
-
-
-def _usual_length(drafter: DrafterFigures) -> int:
-    """Return the longest draft that one round in :data:`USUAL` reaches."""
-    usual = sum(USUAL * drafted >= drafter.rounds for drafted in drafter.drafted_by_position)
-    return max(1, usual)
