@@ -12,7 +12,7 @@ from hsd_viz.errors import BadFile, UserError
 from hsd_viz.names.hints import did_you_mean
 from hsd_viz.records import prometheus
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.engines.registry import FINISHERS, OBJECTS, PATTERNS
+from hsd_viz.records.engines.registry import FINISHERS, METRIC_NAME, OBJECTS, PATTERNS
 from hsd_viz.records.entries import BrokenEntry
 from hsd_viz.records.file_context import Finisher, LinePattern
 from hsd_viz.records.forms import FORMS, engines_with_forms
@@ -24,8 +24,6 @@ from hsd_viz.records.streams import Chunk, Streams
 from hsd_viz.records.summaries import Summaries
 from hsd_viz.settings.spelling import spelled
 
-#: Matches names of metrics of serving engines.
-_METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
 #: Matches a line that may be a record of an unknown form: words of speculation, then a number.
 _MAY_BE = re.compile(
     r"(?<![a-z])(?:"
@@ -165,7 +163,7 @@ class _Reader:
         if self.summaries.take(text):
             return
         metric = prometheus.metric_of(text)
-        if metric is not None and _METRIC_NAME.search(metric[0]):
+        if metric is not None and METRIC_NAME.search(metric[0]):
             self.scrapes.add(*metric, document.line)
             return
         if not self._any_pattern(text):

@@ -6,7 +6,7 @@ import re
 
 from hsd_viz.errors import UserError
 from hsd_viz.records.collected import Collected
-from hsd_viz.records.engines import sglang, sglang_bench, vllm, vllm_bench
+from hsd_viz.records.engines.registry import SUMMARIES
 from hsd_viz.records.forms import Form
 from hsd_viz.records.sample import Sample
 
@@ -64,10 +64,8 @@ def _sample_of(rows: dict[str, str]) -> tuple[Sample, Form] | None:
     Raises:
         BadFile: if the figures are impossible.
     """
-    sample = vllm_bench.summary_rows(rows)
-    if sample is not None:
-        return sample, vllm.BENCH
-    sample = sglang_bench.summary_rows(rows)
-    if sample is not None:
-        return sample, sglang.BENCH
+    for read, form in SUMMARIES:
+        sample = read(rows)
+        if sample is not None:
+            return sample, form
     return None

@@ -5,6 +5,7 @@ A new engine has its own module and its entries in these lists.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from hsd_viz.records.engines import (
@@ -24,6 +25,7 @@ from hsd_viz.records.engines import (
     tgi,
     tokenspeed,
     vllm,
+    vllm_bench,
     vllm_lines,
 )
 from hsd_viz.records.file_context import Finisher, LinePattern, SampleCompletion, StatisticsObject
@@ -35,6 +37,8 @@ from hsd_viz.records.sample import Sample
 Values = Mapping[Key, float]
 #: A reader of an engine's metrics; returns ``None`` for those of another engine.
 ReadsMetrics = Callable[[Values], tuple[Sample, Form] | None]
+#: A reader of the rows of a summary by name; returns ``None`` for those of another engine.
+ReadsRows = Callable[[dict[str, str]], Sample | None]
 
 #: Patterns of log lines, in the order in which they are tried.
 PATTERNS: tuple[LinePattern, ...] = (
@@ -74,6 +78,13 @@ RESPONSES = (
 )
 #: Readers of the state of a server or the result of a benchmark.
 RESULTS = (sglang_bench.bench_json, sglang_bench.server_info, sglang_bench.batch_result)
+#: Readers of the rows of printed summaries, each with the form of its samples.
+SUMMARIES: tuple[tuple[ReadsRows, Form], ...] = (
+    (vllm_bench.summary_rows, vllm.BENCH),
+    (sglang_bench.summary_rows, sglang.BENCH),
+)
+#: Matches names of metrics: those of most engines have a colon, as ``vllm:spec_decode``.
+METRIC_NAME = re.compile(r"\w:\w|^trtllm_|^tgi_")
 #: Readers of counters in a scrape.
 COUNTERS: tuple[ReadsMetrics, ...] = (
     vllm.metrics,
