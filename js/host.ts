@@ -33,6 +33,7 @@ export interface Family {
 }
 /** A prompt in the form's menu. */
 export interface ExamplePrompt {
+  name: string;
   title: string;
   blurb: string;
   prompt: string;
@@ -91,6 +92,8 @@ export interface About extends FormChoices, RecordedRuns, GameContent {
   sides: Record<string, string>;
   /** Titles of tabs that other packages add. */
   tabs: string[];
+  /** Address of the first lesson; none where lessons are notebooks. */
+  lessons?: string;
 }
 
 /** The body of `POST /decode` of `hsd-viz serve`, with further options of hosts. */

@@ -60,7 +60,7 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     reports of the project.
     """
     runs = [
-        Page(f"{RECORDINGS}?trace={name}", one.label, one.blurb) for name, one in offered().items()
+        Page(f"{RECORDINGS}?trace={name}", one.title, one.blurb) for name, one in offered().items()
     ]
     runs.append(
         Page(
@@ -178,6 +178,8 @@ def _write_explorer(
     all_runs = document(content, '<main class="hsd-page"></main>', "Recorded runs")
     write_whole(out / RECORDINGS, all_runs)
     data = about() | {"offers": offers}
+    if article:
+        data["lessons"] = f"lessons/{editions.notebooks()[0].stem}.html"
     page = template("explore.html").render(data=data, article=article)
     write_whole(out / "explore.html", page)
 

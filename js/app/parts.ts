@@ -85,20 +85,23 @@ export function headline(page: Page) {
     ${headlineOf(speed, originOf(page))} <span class="hsd-blurb">${blurb}</span>
   </p>`;
 }
+/** Open a tab, and focus its button. */
+function openTab({ root, uid, store }: Page, k: number) {
+  store.set({ tab: k });
+  const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
+  button?.focus({ preventScroll: true });
+  button?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  // If the bar sticks to the top of the window, scroll to the beginning of the tab.
+  const main = root.querySelector<HTMLElement>(".hsd-main");
+  const list = button?.parentElement;
+  const topOf = (node?: HTMLElement | null) => node?.getBoundingClientRect().top ?? 0;
+  if (topOf(list) > topOf(main) + SLACK) main?.scrollIntoView({ block: "start" });
+}
 /** The tabs, and links to the parts of the open tab. */
-export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
+export function tabBar(page: Page, parts: HTMLElement) {
+  const { uid, store, tabs } = page;
   const { tab } = store.state;
-  const pick = (k: number) => {
-    store.set({ tab: k });
-    const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
-    button?.focus({ preventScroll: true });
-    button?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    // If the bar sticks to the top of the window, scroll to the beginning of the tab.
-    const main = root.querySelector<HTMLElement>(".hsd-main");
-    const list = button?.parentElement;
-    const topOf = (node?: HTMLElement | null) => node?.getBoundingClientRect().top ?? 0;
-    if (topOf(list) > topOf(main) + SLACK) main?.scrollIntoView({ block: "start" });
-  };
+  const pick = (k: number) => openTab(page, k);
   const last = tabs.length - 1;
   const to = (k: number) => () => pick(k % tabs.length);
   const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
@@ -122,8 +125,21 @@ export function tabBar({ root, uid, store, tabs }: Page, parts: HTMLElement) {
     ${parts}
   </div>`;
 }
+/** The way to the next tab; after the last one, to the lessons if the page has their address. */
+function nextOf(page: Page) {
+  const { tab } = page.store.state;
+  const next = page.tabs[tab + 1];
+  const { lessons } = page.host.about;
+  if (next)
+    return html`<button type="button" class="hsd-next" @click=${() => openTab(page, tab + 1)}>
+      Next: ${next.title}
+    </button>`;
+  return lessons ? html`<a class="hsd-next" href=${lessons}>Next: the lessons</a>` : nothing;
+}
+
 /** The panel of the open tab. */
-export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElement) {
+export function panel(page: Page, content: HTMLElement) {
+  const { host, uid, store, group, tabs } = page;
   const { tab, busy } = store.state;
   const first =
     tab === 0
@@ -136,7 +152,7 @@ export function panel({ host, uid, store, group, tabs }: Page, content: HTMLElem
     aria-labelledby="${uid}-t${tab}"
     data-tab=${slug(tabs[tab].title)}
   >
-    ${first}${content}
+    ${first}${content}${nextOf(page)}
   </div>`;
 }
 /** The banner of a lost host; `address`: reloading the page connects again. */

@@ -167,7 +167,14 @@ export const tabsOf = (host: Host): Tab[] => [
     headline: acceptedOf,
     parts: [
       ["The round", runView("scene")],
-      ["Acceptance", runView("panels", { which: ["byPosition", "perRound"] })],
+      [
+        "Acceptance",
+        closedSection(
+          "Acceptance",
+          "By draft position, and accepted tokens per round.",
+          runView("panels", { which: ["byPosition", "perRound"] }),
+        ),
+      ],
       [
         "Verification rules",
         closedSection(

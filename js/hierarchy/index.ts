@@ -2,6 +2,7 @@
 // acceptance. The cells of the selected stack are marked. Beside the table are the predictions of
 // the latency law for that stack and, for a run of these models, the measurements of the run.
 import { html, nothing } from "lit-html";
+import { drafterName } from "../lib/drafter_names";
 import { hsdGroup } from "../lib/group";
 import type { Store } from "../lib/run";
 import { type Suite, suiteOf } from "../lib/suites";
@@ -24,7 +25,7 @@ interface Traits {
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
 /** Format a gain as a speed-up. */
 const times = (gain: number) => `${(1 + gain).toFixed(2)} ×`;
-const baseName = (name: string) => name.split("/").pop();
+const baseName = (name: string) => drafterName(name) ?? name.split("/").pop();
 
 function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>) {
   const verifiers = levels.map((m) => m.name).filter((name) => edges.some((e) => e.to === name));

@@ -85,7 +85,7 @@ function titleOf({ board, names, recorded }: BoardPicture, position: number): st
   const share = Math.round(100 * (1 - board.left));
   const column = recorded?.token ?? null;
   if (board.rule === "ratio" || column === null)
-    return `${where}: ${share} % of the darts accept; the recorded one, at the ring, did not`;
+    return `${where}: ${share} % of the darts accept; the recorded one, at the red ring, did not`;
   return `${where}: ${share} % of draws keep the draft; this one was “${names[column]}”`;
 }
 

@@ -1,6 +1,7 @@
 // The scene of a downloaded family: answers a question with a stack of its models.
 import { html } from "lit-html";
 import { make } from "../lib/dom";
+import { stackName } from "../lib/drafter_names";
 import { offerPanel } from "../tab/offers";
 import { type Article, decode, type SiteData, TOKENS } from "./article";
 import { menu, openScene, sceneElement, views } from "./parts";
@@ -37,7 +38,7 @@ function tasks({ prompt: first, prompts }: Family, question: HTMLTextAreaElement
 function stacksOf({ models }: Family): [value: string, words: string][] {
   const drafters = models.filter((name) => name !== "target");
   const stacks = ["db > target", ...drafters.map((name) => `${name}:4 > target`), "target"];
-  return stacks.map((stack) => [stack, stack]);
+  return stacks.map((stack) => [stack, `${stackName(stack)}: ${stack}`]);
 }
 
 export function answers(article: Article) {

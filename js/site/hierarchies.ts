@@ -2,6 +2,7 @@
 // their rounds on a machine where verification is nearly free.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
+import { stackName } from "../lib/drafter_names";
 import { type Article, inTurns, type Run, type SiteData, TURNS } from "./article";
 import { elsewhere } from "./law";
 import { opened, openScene, race, raceOf, sceneElement, tick, times } from "./parts";
@@ -26,7 +27,7 @@ function speedTable(runs: ReadonlyMap<string, Run>, gpu: SiteData["gpu"]) {
   const plain = runs.get("target") as Run;
   const row = ([stack, run]: [string, Run]) =>
     html`<tr>
-      <td><code>${stack}</code></td>
+      <td>${stackName(stack)} <code class="note">${stack}</code></td>
       <td>${here(run).toFixed(0)}</td>
       <td>${times(here(run) / here(plain))}</td>
       <td>${times(there(run) / there(plain))}</td>
@@ -58,7 +59,14 @@ export function hierarchies(article: Article) {
   const names = ["plain", "databases", "both"].map((name) => `sampled/${name}`);
   const markOwn = opened(names, chart, (runs) => raceOf(article, chart, runs));
   openScene(sceneElement("hierarchies"), out, {
-    controls: RACERS.map((stack) => tick("stack", stack, stack, OPENING.includes(stack))),
+    controls: RACERS.map((stack) =>
+      tick(
+        "stack",
+        stack,
+        html`${stackName(stack)} <code class="note">${stack}</code>`,
+        OPENING.includes(stack),
+      ),
+    ),
     button: "Race in this tab",
     async act(given, work) {
       const stacks = given.getAll("stack").map(String);

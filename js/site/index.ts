@@ -22,6 +22,8 @@ declare global {
     };
   }
 }
+/** The preset whose recorded run the scenes show at first. */
+const RECORDED_PROMPT = "new";
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 
 /**
@@ -63,6 +65,10 @@ function settingsOf({ prompts }: SiteData) {
   const prompt = byId<HTMLTextAreaElement>("prompt");
   const preset = byId<HTMLSelectElement>("preset");
   preset.append(...prompts.map(({ title }) => new Option(title)));
+  preset.selectedIndex = Math.max(
+    0,
+    prompts.findIndex(({ name }) => name === RECORDED_PROMPT),
+  );
   const choose = () => {
     prompt.value = prompts[preset.selectedIndex].prompt;
   };
@@ -75,12 +81,16 @@ function settingsOf({ prompts }: SiteData) {
   });
 }
 
+/** Return the seed of the game: that of the address, else that of the day. */
+function seedOfAddress({ seedOf }: typeof Page): number {
+  const text = new URLSearchParams(location.search).get("game") ?? "";
+  return /^[0-9]{1,9}$/.test(text) ? Number(text) : seedOf(new Date());
+}
+
 /** Open the game, which needs no runtime. The visitor's run opens in the explorer. */
-function game({ keepRun, openGame, seedOf }: typeof Page, data: SiteData) {
+function game({ keepRun, openGame }: typeof Page, data: SiteData, seed: number) {
   const el = document.getElementById("game");
   if (!el || !data.games.length) return;
-  const seedText = new URLSearchParams(location.search).get("game") ?? "";
-  const seed = /^[0-9]{1,9}$/.test(seedText) ? Number(seedText) : seedOf(new Date());
   const here = new URL(location.href);
   here.search = `?game=${seed}`;
   here.hash = "";
@@ -118,13 +128,13 @@ function wakeNear(el: Element, client: Client) {
 
 async function start() {
   const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
-  // The first screen plays recorded runs; the models are loaded when the first scene is near.
-  const first = document.getElementById("s1");
+  // The game and the first scene show recorded runs; models are loaded when the second is near.
+  const first = document.getElementById("s2");
   const client = new Client({ script: "tab-worker.js", base: "runtime/", waits: first !== null });
   status(
     client,
     first
-      ? `${megabytes(data.bytes, 1)} MB of models load with the scenes below.`
+      ? `${megabytes(data.bytes, 1)} MB of models load with the scenes.`
       : "Loading the runtime …",
   );
   const ready = new Promise<void>((resolve, reject) => {
@@ -159,9 +169,10 @@ async function start() {
   const explorer = document.getElementById("explorer");
   if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
-    game(page, data);
+    const seed = seedOfAddress(page);
+    game(page, data, seed);
     if (first) wakeNear(first, client);
-    scenes({ client, tabs, data, page, settings: settingsOf(data) });
+    scenes({ client, tabs, data, page, settings: settingsOf(data) }, seed);
   }
 }
 

@@ -20,7 +20,7 @@ export const menu = (label: string, name: string, options: [value: string, words
       ${options.map(([value, words]) => html`<option value=${value}>${words}</option>`)}
     </select></label
   >`;
-export const tick = (name: string, value: string, words: string, on: boolean) =>
+export const tick = (name: string, value: string, words: unknown, on: boolean) =>
   html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on} />${words}</label>`;
 
 /** The form of a scene: its controls, and a button that starts work and cancels it. */
@@ -74,7 +74,7 @@ export function views(
     cursor: null,
     pinned: -1,
     live: false,
-    details: true,
+    details: false,
   };
   let isDrawn = false;
   return () => {

@@ -4,13 +4,14 @@ import { make } from "../lib/dom";
 import type { Token } from "../lib/tables";
 import { answers } from "./answers";
 import { type Article, decode, inTurns, TOKENS } from "./article";
+import { gameText } from "./game_text";
 import { hierarchies } from "./hierarchies";
 import { menu, opened, openScene, race, raceOf, sceneElement, tick, views } from "./parts";
 import { passes } from "./passes";
 
 const DRAFTERS: [value: string, words: string][] = [
-  ["nano", "nano, a small model"],
-  ["small", "small, a larger one"],
+  ["nano", "nano"],
+  ["small", "small"],
   ["db", "databases"],
 ];
 const DATABASES = ["context", "model", "statistics"];
@@ -103,7 +104,9 @@ function databases(article: Article) {
   out.after(arcs);
 }
 
-export function scenes(article: Article) {
+/** Open all scenes; the first one shows a text of the game of this seed. */
+export function scenes(article: Article, seed: number) {
+  gameText(article, seed).catch(reportError);
   const builders = [passes, draftAndVerify, darts, databases, hierarchies, answers];
   for (const open of builders) open(article);
 }

@@ -103,9 +103,8 @@ export class Connection {
   private line() {
     const link = this.nodes && this.linkOf(this.nodes);
     if (!link) return null;
-    const { d, x, y } = link;
-    return svg`<path class="hsd-link-line" pathLength="1" d=${d}></path><path class="hsd-link-end"
-      d=${`M${x - 4} ${y - 6}h8l-4 7z`}></path>`;
+    const { d, head } = link;
+    return svg`<path class="hsd-link-line" pathLength="1" d=${d}></path><path class="hsd-link-end" d=${head}></path>`;
   }
 
   /** Return the line from the visible lines of the source; null: the prompt's box hides them. */

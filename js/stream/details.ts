@@ -20,6 +20,11 @@ const kindKey = (kind: string, count: number) =>
     ><span>${kind}</span><b>${count}</b></span
   >`;
 
+/** The key of the other tokens of the selected one's pass; hidden without one. */
+const MATES = html`<span class="hsd-key hsd-key-mates"
+  ><span class="hsd-tok hsd-mate hsd-sample" aria-hidden="true">abc</span
+  ><span>same pass</span></span
+>`;
 /** The shapes of tokens with their counts, and those of rejected drafts. */
 function shapesOf({ tokens }: Store) {
   const kinds = countsBy(tokens, (token) => token.kind);
@@ -42,7 +47,7 @@ export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
     >`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
     <div class="hsd-keys">
-      ${sources.map(sourceKey)}
+      ${sources.map(sourceKey)}${sources.length ? MATES : nothing}
     </div>
     ${isDetailed ? shapesOf(store) : nothing}
   </div>`;

@@ -8,10 +8,12 @@ const RISE = 16;
 /** Gap between the end of a line and its box, and length of its arrow, in pixels. */
 const APART = 3;
 const ARROW = 7;
-/** Height from which a line runs beside the text; its gap to the text; its corner radius. */
+/** Height from which a line runs in the margin. */
 const LONG = 36;
-const GUTTER = 6;
-const ROUND = 5;
+/** Pixels from the text to the ends and to the far side of a line there, and its corner radius. */
+const EDGE = 1;
+const GUTTER = 10;
+const ROUND = 3;
 
 /** Join the boxes of a passage to one box per line of text. */
 export function linesOf(boxes: readonly Box[]): Box[] {
@@ -27,12 +29,12 @@ export function linesOf(boxes: readonly Box[]): Box[] {
   return lines;
 }
 
-/** Path data of a line, and the point of its arrow, which points down. */
+/** Path data of a line and of its arrow. */
 export interface Link {
   d: string;
-  x: number;
-  y: number;
+  head: string;
 }
+const middleOf = ({ top, bottom }: Box) => Math.round((top + bottom) / 2);
 
 /** An end of a line. */
 type Point = Record<"x" | "y", number>;
@@ -48,22 +50,29 @@ function down(from: Point, to: Point): string {
   const [low, high] = [from.y + bend, to.y - bend];
   return `M${from.x} ${from.y}C${from.x} ${low} ${to.x} ${high} ${to.x} ${to.y}`;
 }
-/** Return a line to the nearer edge of the text and down beside it, instead of across the text. */
-function beside(from: Point, to: Point, width: number): string {
-  const isLeft = from.x + to.x < width;
+/**
+ * Return a bracket in the margin of a text of this width, from the line of a source to that of its
+ * copy: at the nearer edge, since a line across the text would cross words.
+ */
+function beside(source: Box, copy: Box, width: number): Link {
+  const isLeft = source.left + source.right + copy.left + copy.right < 2 * width;
+  const inner = isLeft ? -EDGE : width + EDGE;
   const edge = isLeft ? -GUTTER : width + GUTTER;
   const turn = isLeft ? edge + ROUND : edge - ROUND;
-  const first = from.y + APART;
-  const last = to.y - ARROW;
-  return (
-    `M${from.x} ${from.y}V${first}H${turn}Q${edge} ${first} ${edge} ${first + ROUND}` +
-    `V${last - ROUND}Q${edge} ${last} ${turn} ${last}H${to.x}V${to.y}`
-  );
+  const first = middleOf(source);
+  const last = middleOf(copy);
+  return {
+    d:
+      `M${inner} ${first}H${turn}Q${edge} ${first} ${edge} ${first + ROUND}` +
+      `V${last - ROUND}Q${edge} ${last} ${turn} ${last}H${inner}`,
+    head: `M${inner} ${last}l${isLeft ? -ARROW : ARROW} -4v8z`,
+  };
 }
 
 /**
- * Return the line from below the last line of a source to above the first line of its copy, in a
- * text of this width; an arc over both if they are in one line. Null: one of them is not drawn.
+ * Return the line from the last line of a source to the first line of its copy, in a text of this
+ * width: an arc over both if they are in one line, a curve between neighbouring lines, else a
+ * bracket in the margin. Null: one of them is not drawn.
  */
 export function linkOf(source: readonly Box[], copy: readonly Box[], width: number): Link | null {
   const start = linesOf(source).at(-1);
@@ -71,10 +80,10 @@ export function linkOf(source: readonly Box[], copy: readonly Box[], width: numb
   if (!start || !end) return null;
   const x = Math.round((end.left + end.right) / 2);
   const y = Math.round(end.top) - APART;
-  const to = { x, y };
+  const head = `M${x - 4} ${y - ARROW + 1}h8l-4 ${ARROW}z`;
   const from = { x: Math.round((start.left + start.right) / 2), y: Math.round(start.top) };
-  if (end.top <= start.bottom) return { d: over(from, to), x, y };
+  if (end.top <= start.bottom) return { d: over(from, { x, y }), head };
   from.y = Math.round(start.bottom) + APART;
-  const d = y - from.y > LONG ? beside(from, to, width) : down(from, to);
-  return { d, x, y };
+  if (y - from.y > LONG) return beside(start, end, width);
+  return { d: down(from, { x, y }), head };
 }

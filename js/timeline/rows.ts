@@ -1,6 +1,8 @@
 // The rows of the timeline's strip: target rounds, their tokens by source, the draft tokens of each
 // database, a lane of calls per level, and idle time.
+
 import { nothing, svg } from "lit-html";
+import { drafterName } from "../lib/drafter_names";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
@@ -197,7 +199,7 @@ function callBar(calls: Call[], b: Bar, looked: TimeSpan | null) {
 
 function laneRow({ name, calls, share, ns }: Lane, family: string | undefined): Row {
   return {
-    name,
+    name: drafterName(name) ?? name,
     more: `${timeShare(share)} · ${duration(ns)}`,
     high: HIGH.calls,
     family,

@@ -79,7 +79,7 @@ def test_the_first_screen_loads_no_models_and_the_scenes_do(chromium, address):
     page.wait_for_load_state("networkidle")
     assert not [url for url in asked if "/runtime/" in url]
     expect(page.locator("#loading")).to_contain_text("MB of models load with the scenes")
-    page.locator("#s1").scroll_into_view_if_needed()
+    page.locator("#s2").scroll_into_view_if_needed()
     expect(page.locator("#loading")).to_contain_text("Live in this tab")
     assert [url for url in asked if url.endswith("/runtime/small.safetensors")]
     page.close()
@@ -223,7 +223,9 @@ def test_every_scene_opens_on_a_recorded_run(chromium, address):
     page = chromium.new_page()
     page.set_default_timeout(120_000)
     page.goto(address)
-    expect(page.locator("#scene-draft .hsd-out .hsd-tok").first).to_be_visible(timeout=120_000)
+    expect(page.locator("#scene-same .hsd-out .hsd-tok").first).to_be_visible(timeout=120_000)
+    expect(page.locator("#scene-same .hsd-vs-runs > li")).to_have_count(3)
+    expect(page.locator("#scene-draft .hsd-out .hsd-tok").first).to_be_visible()
     verify = page.locator("#scene-verify .hsd-sc-summary")
     expect(verify).to_contain_text(re.compile(r"accepted [2-9].*then a correction"))
     expect(page.locator("#scene-darts .hsd-dt").first).to_be_visible()

@@ -67,7 +67,7 @@ ANSWERS_OF = (
         name="translation",
         title="A translation",
         blurb=(
-            "Little of the answer is in the prompt: the context and model databases find a few "
+            "Little of the answer is in the prompt: copying and the model database find a few "
             "tokens each."
         ),
         stack=_DATABASES,
