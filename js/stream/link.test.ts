@@ -19,12 +19,12 @@ test("boxes of one line are one; a box without width is not drawn", () => {
 
 test("a copy below its source is reached from the last line of the source to its own first", () => {
   const link = linkOf([box(90, 0), box(0, 30)], [box(100, 80), box(0, 110)], 400);
-  assert.deepEqual(link, { d: "M10 53C10 69 110 61 110 77", head: "M106 71h8l-4 7z" });
+  assert.deepEqual(link, { d: "M10 53C10 66 110 64 110 77", head: "M106 71h8l-4 7z" });
 });
 
 test("a copy in the line of its source is reached over both", () => {
   const link = linkOf([box(0, 100)], [box(200, 100)], 400);
-  assert.deepEqual(link, { d: "M10 100C10 81 210 81 210 97", head: "M206 91h8l-4 7z" });
+  assert.deepEqual(link, { d: "M10 100C10 88 210 88 210 97", head: "M206 91h8l-4 7z" });
 });
 
 test("a copy more than a line below is reached in the margin, at its nearer edge", () => {

@@ -4,7 +4,7 @@ export type Box = Record<"left" | "right" | "top" | "bottom", number>;
 
 /** Maximum difference of tops within one line of text, and rise of an arc above it, in pixels. */
 const SAME_LINE = 6;
-const RISE = 16;
+const RISE = 9;
 /** Gap between the end of a line and its box, and length of its arrow, in pixels. */
 const APART = 3;
 const ARROW = 7;

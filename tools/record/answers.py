@@ -55,8 +55,8 @@ ANSWERS_OF = (
         name="list",
         title="A list that everybody can guess",
         blurb=(
-            "The days return again and again, each with something else after it: the context "
-            "database copies, and often the target goes another way."
+            "The days return again and again, each with something else after it: copying proposes "
+            "what came last, and often the target goes another way."
         ),
         stack=_DATABASES,
         prompt=(
