@@ -104,7 +104,8 @@ export class Connection {
     const link = this.nodes && this.linkOf(this.nodes);
     if (!link) return null;
     const { d, head } = link;
-    return svg`<path class="hsd-link-line" pathLength="1" d=${d}></path><path class="hsd-link-end" d=${head}></path>`;
+    return svg`<path class="hsd-link-line" pathLength="1" d=${d}></path
+      ><path class="hsd-link-end" d=${head}></path>`;
   }
 
   /** Return the line from the visible lines of the source; null: the prompt's box hides them. */

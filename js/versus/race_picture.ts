@@ -5,7 +5,7 @@ import type { Palette } from "../lib/palette";
 import { duration, plural } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { familyOf } from "./race_controls";
-import { BADGE, crossingsOf, type Head, headsOf } from "./race_places";
+import { BADGE, crossingsOf, type Head, headsOf, labelAt } from "./race_places";
 import type { Runner } from "./race_time";
 
 /** The colour of a run by its letter. */
@@ -15,9 +15,9 @@ type Colours = ReadonlyMap<string, string>;
 function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
-  const tokens = plural(f.mostY, "token");
+  const words = `finish: ${plural(f.mostY, "token")}`;
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
-    <text class="hsd-stairs-note" x=${f.left + 18} y=${y - 6}>finish: ${tokens}</text>
+    <text class="hsd-stairs-note" x=${labelAt(words, f, f.x(ns))} y=${y + 16}>${words}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
         data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle

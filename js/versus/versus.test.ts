@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
 import { figuresTitle } from "./compare";
-import { crossingsOf, headsOf } from "./race_places";
+import { crossingsOf, headsOf, labelAt } from "./race_places";
 import { crossingOf, fitSpeed, goalOf, passesAt, shownAt, spentAt, stateAt } from "./race_time";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
@@ -117,4 +117,11 @@ test("a race is played at the speed that makes it last some seconds", () => {
 test("figures of whole runs say their lengths where the race ends before", () => {
   assert.equal(figuresTitle([51, 51]), "Figures of the whole runs");
   assert.equal(figuresTitle([51, 51, 75]), "Figures of the whole runs of 51, 51 and 75 tokens");
+});
+
+test("the label of the finish is beyond a clock that would cross it", () => {
+  const frame = { left: 36 };
+  assert.equal(labelAt("finish", frame, 36), 50);
+  assert.equal(labelAt("finish", frame, 60), 90);
+  assert.equal(labelAt("finish", frame, 300), 50);
 });
