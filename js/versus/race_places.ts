@@ -50,7 +50,7 @@ export function crossingsOf(
 /** Gap between the axis and the label of the finish, and between the clock and that label. */
 const INSET = 14;
 const BEYOND_CLOCK = 30;
-/** Return where the label of the finish begins: beyond the clock at `now` if that would cross it. */
+/** Return the start of the finish's label: beyond the clock at `now` if that would cross it. */
 export function labelAt(words: string, { left }: Pick<Frame, "left">, now: number): number {
   const start = left + INSET;
   const end = start + 2 * HALF_LETTER * words.length;
