@@ -313,6 +313,8 @@ class Loop(BaseLoop):
 
 def _record_of(drafter: Drafter | None, sampling: Sampling, details: int) -> RecordOptions:
     """Return what the target reports, as the trace and a drafter that learns from it require."""
+    if drafter is None:
+        return RecordOptions(details)
     if isinstance(drafter, LogitsObserver):
         return RecordOptions(details, TOP, max(sampling.temperature, MIN_TEMPERATURE))
     if isinstance(drafter, Observer):

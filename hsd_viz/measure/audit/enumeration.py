@@ -10,6 +10,7 @@ sums (numpy's ``searchsorted`` included) run unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -28,12 +29,32 @@ class TooManyOutcomes(UserError):
     """Raised if a program has too many outcomes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A random decision of a run.
+
+    Attributes:
+        place: the chosen index.
+        shares: the probabilities of all indices.
+        weight: the probability of this decision and those before it.
+    """
+
+    place: int
+    shares: list[Any]
+    weight: Any
+
+    @classmethod
+    def at(cls, place: int, shares: list[Any], before: Any) -> Decision:
+        """Return a decision after decisions of probability ``before``."""
+        return cls(place, shares, before * shares[place])
+
+
 class EnumeratedChoices:
     """The random decisions of one run, with the methods of ``numpy.random.Generator`` and
     ``random.Random`` that decoders need. ``weight`` is the probability of the decisions so far.
     """
 
-    def __init__(self, path: list[tuple[int, list[Any]]]) -> None:
+    def __init__(self, path: list[Decision]) -> None:
         self._path = path
         self._next = 0
         self.weight: Any = 1
@@ -43,21 +64,13 @@ class EnumeratedChoices:
         fractions.
         """
         if self._next == len(self._path):
-            exact = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
-            total = sum(exact)
-            if not total > 0 or min(exact) < 0:
-                shown = ", ".join(map(str, exact))
-                raise UserError(
-                    f"cannot choose with the weights [{shown}]: none "
-                    "may be negative, and the sum not 0"
-                )
-            self._path.append(
-                (next(k for k, w in enumerate(exact) if w > 0), [w / total for w in exact])
-            )
-        place, shares = self._path[self._next]
+            shares = _shares(weights)
+            place = next(k for k, share in enumerate(shares) if share > 0)
+            self._path.append(Decision.at(place, shares, self.weight))
+        decision = self._path[self._next]
         self._next += 1
-        self.weight *= shares[place]
-        return place
+        self.weight = decision.weight
+        return decision.place
 
     def random(self, size: int | None = None) -> Any:
         """Return a uniform number in [0, 1), or a list of ``size`` independent ones."""
@@ -77,6 +90,22 @@ class EnumeratedChoices:
         return [values[self.branch(weights)]]
 
 
+def _shares(weights: Sequence[Any]) -> list[Any]:
+    """Return weights divided by their sum.
+
+    Raises:
+        UserError: if a weight is negative, or all are 0.
+    """
+    exact = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
+    total = sum(exact)
+    if not total > 0 or min(exact) < 0:
+        shown = ", ".join(map(str, exact))
+        raise UserError(
+            f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0"
+        )
+    return [weight / total for weight in exact]
+
+
 def outcomes(
     program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS
 ) -> Iterator[tuple[T, Any]]:
@@ -85,15 +114,17 @@ def outcomes(
     Raises:
         UserError: if there are more than ``max_runs`` runs.
     """
-    path: list[tuple[int, list[Any]]] = []
+    path: list[Decision] = []
     for _ in range(max_runs):
         choices = EnumeratedChoices(path)
         result = program(choices)
         yield result, choices.weight
         while path:
-            place, shares = path.pop()
-            if following := [k for k in range(place + 1, len(shares)) if shares[k] > 0]:
-                path.append((following[0], shares))
+            last = path.pop()
+            before = path[-1].weight if path else 1
+            following = range(last.place + 1, len(last.shares))
+            if (place := next((k for k in following if last.shares[k] > 0), None)) is not None:
+                path.append(Decision.at(place, last.shares, before))
                 break
         else:
             return
