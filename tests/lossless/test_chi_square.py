@@ -24,19 +24,20 @@ TOKENS = 8_000
 LEVEL = 1e-4
 
 
-def p_value(tokens: list[int], exact: np.ndarray, order: int) -> float:
-    """Chi-square of the next token given the last ``order`` tokens; ``exact[v]`` is the true row
-    after token v.
+def p_value(texts: list[list[int]], exact: np.ndarray, order: int) -> float:
+    """Chi-square of the next token given the last ``order`` tokens of the same text; ``exact[v]``
+    is the true row after token v.
 
     With ``exact`` ``[V * V, V]`` the true row depends on the last two tokens: row ``V * a + b``
     follows a, b.
     """
-    t = np.asarray(tokens)
-    context = np.zeros(len(t) - order, dtype=np.int64)
-    for k in range(order):
-        context = context * V + t[k : len(t) - order + k]
     counts = np.zeros((V**order, V))
-    np.add.at(counts, (context, t[order:]), 1)
+    for text in texts:
+        t = np.asarray(text)
+        context = np.zeros(len(t) - order, dtype=np.int64)
+        for k in range(order):
+            context = context * V + t[k : len(t) - order + k]
+        np.add.at(counts, (context, t[order:]), 1)
     expected = counts.sum(1, keepdims=True) * exact[np.arange(V**order) % len(exact)]
     possible = expected > 0
     assert not counts[~possible].any(), "a token of probability 0 was emitted"
@@ -49,8 +50,8 @@ def p_value(tokens: list[int], exact: np.ndarray, order: int) -> float:
 def fit(loop: Loop) -> float:
     """The smaller p-value of bigrams and trigrams."""
     exact = distribution(loop.levels.models[-1].session.logits, loop.sampling)
-    tokens = sample(loop)
-    return min(p_value(tokens, exact, 1), p_value(tokens, exact, 2))
+    texts = [sample(loop)]
+    return min(p_value(texts, exact, 1), p_value(texts, exact, 2))
 
 
 ONE = Sampling(temperature=1.0, seed=1, rule="token")

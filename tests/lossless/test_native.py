@@ -32,7 +32,9 @@ from tests.lossless.test_greedy import run
 from tests.lossless.toys import V, levels_of, sample
 
 pytestmark = needs_native
-TOKENS = 10_000
+#: Texts of each stack. Attention reads the whole text, so several short ones take less time.
+TEXTS = 5
+TOKENS = 2_000
 
 # --- the shipped ladder, token for token ----------------------------------------------------------
 
@@ -99,25 +101,24 @@ def exact_rows(sampling: Sampling) -> np.ndarray:
     return distribution(np.concatenate(pairs), sampling).astype(float)
 
 
-def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
-    """``TOKENS`` tokens of one decode."""
+def sampled(
+    lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session
+) -> list[list[int]]:
+    """Return ``TEXTS`` texts of ``TOKENS`` tokens, each of a seed of its own."""
     models = [blind(0.12 * k) for k in range(len(lookaheads), -1, -1)]
-    loop = Loop(
-        LoopInputs(
-            levels_of(map(session_of, models), lookaheads),
-            None,
-            sampling,
-            [0],
-            max_new_tokens=TOKENS,
-        )
-    )
+    texts = []
     accepted = drafted = 0
-    for verified in loop.rounds():
-        loop.log.take()
-        accepted = accepted + len(verified.accepted)
-        drafted = drafted + len(verified.draft)
+    for number in range(TEXTS):
+        levels = levels_of(map(session_of, models), lookaheads)
+        seeded = dataclasses.replace(sampling, seed=sampling.seed + number)
+        loop = Loop(LoopInputs(levels, None, seeded, [0], max_new_tokens=TOKENS))
+        for verified in loop.rounds():
+            loop.log.take()
+            accepted = accepted + len(verified.accepted)
+            drafted = drafted + len(verified.draft)
+        texts.append(loop.text[1:])
     assert 0.2 < accepted / drafted < 0.98
-    return loop.text[1:]
+    return texts
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -127,9 +128,9 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
 @pytest.mark.parametrize("lookaheads", [[4], [3, 6]], ids=str)
 def test_sampled_drafts(lookaheads, sampling, rule):
     sampling = dataclasses.replace(sampling, rule=rule)
-    tokens = sampled(lookaheads, sampling)
+    texts = sampled(lookaheads, sampling)
     exact = exact_rows(sampling)
-    assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) > LEVEL
+    assert min(p_value(texts, exact, 2), p_value(texts, exact, 3)) > LEVEL
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -207,6 +208,6 @@ def test_mutants_are_caught(mutant):
         session = model.session()
         return session if model is blind() else mutant(session)
 
-    tokens = sampled([4], SHARP, session_of)
+    texts = sampled([4], SHARP, session_of)
     exact = exact_rows(SHARP)
-    assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) < LEVEL
+    assert min(p_value(texts, exact, 2), p_value(texts, exact, 3)) < LEVEL
