@@ -1,5 +1,5 @@
-"""The scripts of the page: built from js/, checked by vitest, with the recorded runs as Python
-has them.
+"""The scripts of the page: checked by vitest, with the recorded runs as Python has them. That they
+are those of js/ is checked by ``make views-check``.
 """
 
 from __future__ import annotations
@@ -57,10 +57,6 @@ def test_the_price_of_a_token_on_a_gpu_is_the_measured_one():
     score = (JS / "game" / "score.ts").read_text(encoding="utf-8")
     [price] = re.findall(r"GPU_PRICE = ([\d.]+);", score)
     assert float(price) == round((ms["8"] / ms["1"] - 1) / 7, 3)
-
-
-def test_the_built_files_are_those_of_the_sources():
-    run("build.mjs", "--check")
 
 
 @pytest.mark.parametrize("missing", ["NODE", "JS"])
