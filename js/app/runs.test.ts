@@ -8,80 +8,108 @@ import { button, emptyBrowser, opened, PAGE_TEST, text, waitingHost } from "./te
 
 beforeEach(emptyBrowser);
 
-test(
-  "a run is streamed, measured as it grows, kept, and an error is a card",
-  PAGE_TEST,
-  async () => {
-    const whole = RECORDED.sampled;
-    const empty = Object.fromEntries(
-      ["tokens", "drafts", "rounds", "calls"].map((name) => [
-        name,
-        Object.fromEntries(Object.keys(whole[name]).map((k) => [k, []])),
-      ]),
-    );
-    const { tokens, drafts, rounds, calls, pieces, ...head } = whole;
-    const requests: any[] = [];
-    let fails = false;
-    let finish = () => {};
-    const host = {
-      async decode(request: any, on: any, signal: AbortSignal) {
-        requests.push(request);
-        const run = `live ${requests.length}`;
-        if (fails) throw new Error("no model");
-        on.stage("loading the models");
-        on.begin({
-          ...head,
-          run,
-          seq: 0,
-          ...empty,
-          pieces: {},
-          meta: { ...head.meta, wall_ns: null },
-        });
-        on.append({
-          kind: "append",
-          run,
-          first: 1,
-          seq: 1,
-          steps: [{ tokens, drafts, rounds, calls, pieces }],
-        });
-        await new Promise<void>((done) => {
-          finish = done;
-          signal.addEventListener("abort", () => done());
-        });
-        return { ...head, run, seq: 1, meta: { ...head.meta, cancelled: signal.aborted } };
-      },
-    };
-    const { el, close } = opened(host);
-    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
-    button(el, "New run").click();
-    button(el, "Run").click();
-    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
-    assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
-    assert.equal(button(el, "Run").disabled, true);
-    await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
-    // What is typed while the page redraws is kept, and decoded by the next run.
-    const stack = el.querySelector<HTMLInputElement>(
-      ".hsd-controls input.hsd-mono",
-    ) as HTMLInputElement;
-    stack.value = "db > small > target";
-    stack.dispatchEvent(new Event("input"));
-    finish();
-    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
-    assert.equal(stack.value, "db > small > target");
-    assert.equal(requests[0].beside_plain, true);
-    assert.ok(sessionStorage.getItem("hsd_viz.run"));
-    button(el, "Run").click();
-    await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
-    assert.equal(requests[1].stack, "db > small > target");
-    button(el, "Cancel").click();
-    await vi.waitFor(() => assert.match(text(el, ".hsd-foot"), /cancelled/));
-    fails = true;
-    button(el, "Run").click();
-    await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /Run failed ?no model/));
-    assert.equal(button(el, "Run").disabled, false);
-    close();
-  },
-);
+// A host that decodes the recorded run: it stops after its text, until `finish` is called.
+function decodingHost() {
+  const { tokens, drafts, rounds, calls, pieces, ...head } = RECORDED.sampled;
+  const tables: Record<string, any> = { tokens, drafts, rounds, calls };
+  const empty: Record<string, any> = {};
+  for (const [name, columns] of Object.entries(tables)) {
+    empty[name] = Object.fromEntries(Object.keys(columns).map((column) => [column, []]));
+  }
+  const requests: any[] = [];
+  let finish = () => {};
+  const decode = async (request: any, on: any, signal: AbortSignal) => {
+    requests.push(request);
+    const run = `live ${requests.length}`;
+    on.stage("loading the models");
+    const meta = { ...head.meta, wall_ns: null };
+    on.begin({ ...head, run, seq: 0, ...empty, pieces: {}, meta });
+    on.append({ kind: "append", run, first: 1, seq: 1, steps: [{ ...tables, pieces }] });
+    await new Promise<void>((done) => {
+      finish = done;
+      signal.addEventListener("abort", () => done());
+    });
+    return { ...head, run, seq: 1, meta: { ...head.meta, cancelled: signal.aborted } };
+  };
+  return { host: { decode }, requests, finish: () => finish() };
+}
+
+const badge = (el: HTMLElement, shown: string) =>
+  vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), shown));
+
+// The page with its form open.
+async function withForm(host: any) {
+  const { el, close } = opened(host);
+  await badge(el, "Recording");
+  button(el, "New run").click();
+  return { el, close };
+}
+
+test("a run is shown as it grows, and can be cancelled meanwhile", PAGE_TEST, async () => {
+  const { host, requests, finish } = decodingHost();
+  const { el, close } = await withForm(host);
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
+  assert.equal(button(el, "Run").disabled, true);
+  await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
+  finish();
+  await badge(el, "Finished run");
+  assert.equal(requests[0].beside_plain, true);
+  close();
+});
+
+test("a finished run is kept", PAGE_TEST, async () => {
+  const { host, finish } = decodingHost();
+  const { el, close } = await withForm(host);
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  finish();
+  await badge(el, "Finished run");
+  assert.ok(sessionStorage.getItem("hsd_viz.run"));
+  close();
+});
+
+test("what is typed while a run grows is kept, and decoded by the next", PAGE_TEST, async () => {
+  const { host, requests, finish } = decodingHost();
+  const { el, close } = await withForm(host);
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/\d+/));
+  const stack = el.querySelector(".hsd-controls input.hsd-mono") as HTMLInputElement;
+  stack.value = "db > small > target";
+  stack.dispatchEvent(new Event("input"));
+  finish();
+  await badge(el, "Finished run");
+  assert.equal(stack.value, "db > small > target");
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  assert.equal(requests[1].stack, "db > small > target");
+  finish();
+  await badge(el, "Finished run");
+  close();
+});
+
+test("a cancelled run is called so", PAGE_TEST, async () => {
+  const { host } = decodingHost();
+  const { el, close } = await withForm(host);
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  button(el, "Cancel").click();
+  await vi.waitFor(() => assert.match(text(el, ".hsd-foot"), /cancelled/));
+  close();
+});
+
+test("a run that fails is a card, and another can begin", PAGE_TEST, async () => {
+  const decode = async () => {
+    throw new Error("no model");
+  };
+  const { el, close } = await withForm({ decode });
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /Run failed ?no model/));
+  assert.equal(button(el, "Run").disabled, false);
+  close();
+});
 
 test(
   "a recording that arrives late replaces neither a newer choice nor a run",

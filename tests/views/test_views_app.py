@@ -20,17 +20,26 @@ from tests.views.fake_page import REQUEST, Engine, Page
 from tests.views.make_trace import make_trace
 
 
-def test_the_page_knows_its_recordings_and_opens_without_models(page):
+def test_the_page_knows_what_it_can_show(page):
     about = page.app.about
     assert column(about["recordings"], "name") == [*offered()]
     assert "decode" in page.app.can
-    assert about["models"] == ["nano", "small", "target"]
-    assert App(Engine(), allow_models=True).about["models"] is None
     assert set(about["sources"]) >= {"db", "hd", "auto", "lookup"}
     json.dumps(about)
+
+
+def test_the_page_offers_the_models_of_its_family_or_any(page):
+    assert page.app.about["models"] == ["nano", "small", "target"]
+    assert App(Engine(), allow_models=True).about["models"] is None
+
+
+def test_a_dashboard_opens_on_the_trace_that_it_is_given():
     given = hsd.dashboard(make_trace())
     assert given.about["recordings"][0]["name"] == "given"
     assert given.trace.token_ids == make_trace().token_ids
+
+
+def test_a_dashboard_of_something_else_is_refused():
     with pytest.raises(TypeError, match="not int"):
         hsd.dashboard(3)
 
