@@ -7,7 +7,7 @@ sampled from the draft's row q is accepted by speculative sampling against the t
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def measure(
     heldout: np.ndarray,
     windows: int = 48,
     window: int = 1024,
-    prompts: dict[str, Sequence[str]] | None = None,
+    prompts: Mapping[str, Sequence[str]] | None = None,
 ) -> dict:
     """Evaluate the checkpoints in ``root`` on ``heldout`` (uint16 token ids), in float32.
 
@@ -135,7 +135,7 @@ def evaluate_ladder(
     root: Path | None = None,
     *,
     out: Path | None = None,
-    prompts: dict[str, Sequence[str]] | None = None,
+    prompts: Mapping[str, Sequence[str]] | None = None,
     **settings: int,
 ) -> dict:
     """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of

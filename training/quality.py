@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
@@ -134,7 +134,7 @@ def parsed_lines(text: str) -> tuple[int, int]:
 def measure_writing(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
-    prompts: dict[str, Sequence[str]],
+    prompts: Mapping[str, Sequence[str]],
     tokens: int = 128,
     sample_tokens: int = 160,
 ) -> dict:

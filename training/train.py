@@ -231,7 +231,9 @@ def trained_target(out: Path, profile: TrainingProfile) -> Qwen3ForCausalLM:
         ValueError: if the target has not been trained to its end.
     """
     path = out / "target.pt"
-    state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
+    state: dict[str, Any] = {"step": 0, "steps": 1}
+    if path.exists():
+        state = load_checkpoint(path)
     if state["step"] < state["steps"]:
         raise ValueError(
             f"the drafts are distilled from the final target: finish the target in {out} first"

@@ -112,8 +112,8 @@ class DraftTraining:
             self._resume(checkpoint)
 
     def _make_optimizers(self) -> list[torch.optim.Optimizer]:
-        matrices = []
-        others = []
+        matrices: list[torch.nn.Parameter] = []
+        others: list[torch.nn.Parameter] = []
         for name, parameter in self.student.named_parameters():
             (matrices if "matrices" in name else others).append(parameter)
         return make_optimizers(
