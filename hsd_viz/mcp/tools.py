@@ -44,7 +44,8 @@ Models = A[
     Setting("the target, as in llama-8b, then its draft models, as in eagle3"),
     Limits(items=4),
 ]
-#: The settings of the figures of a run.
+#: The settings of a diagnosis, and of the known figures of its run.
+_DOCTOR = settings_of(DoctorOptions)
 _KNOWN = settings_of(Known)
 INSTRUCTIONS = (
     "Tools of hsd_viz, which measures speculative decoding: a cheap drafter proposes tokens, the "
@@ -113,13 +114,21 @@ class FolderTools:
             ),
             Limits(items=MAX_LOOKAHEAD),
         ] = (),
-        lookahead: A[int | None, settings_of(DoctorOptions)["lookahead"]] = None,
+        lookahead: A[int | None, _DOCTOR["lookahead"]] = None,
+        model: A[str | None, _DOCTOR["model"]] = None,
+        engine: A[str | None, _DOCTOR["engine"]] = None,
         method: A[str | None, _KNOWN["method"]] = None,
         batch: A[int | None, _KNOWN["batch"]] = None,
-        gpu: Gpu = "",
-        models: Models = (),
         speed: A[float | None, _KNOWN["speed"]] = None,
         plain_speed: A[float | None, _KNOWN["plain_speed"]] = None,
+        step_ms: A[float | None, _KNOWN["step_ms"]] = None,
+        verify_ms: A[float | None, _KNOWN["verify_ms"]] = None,
+        draft_ms: A[float | None, _KNOWN["draft_ms"]] = None,
+        overhead_ms: A[float | None, _KNOWN["overhead_ms"]] = None,
+        gpu: Gpu = "",
+        models: Models = (),
+        tp: Tp = 1,
+        weights: WeightsFormat = "bf16",
     ) -> ToolAnswer:
         """Explain why speculative decoding is not faster, and what to set: from a record of vLLM,
         SGLang, llama.cpp, TensorRT-LLM or others, a trace of hsd_viz, or figures.
@@ -135,15 +144,27 @@ class FolderTools:
             raise UserError(
                 f"{file!r} is a log of texts, without counts of draft tokens: `replay` reads it"
             )
-        return _answer(
-            doctor(
-                path,
-                acceptance=acceptance,
-                lookahead=lookahead,
-                known=Known(method=method, batch=batch, speed=speed, plain_speed=plain_speed),
-                hardware=Hardware(gpu, [check_name(name) for name in models]),
-            )
+        known = Known(
+            batch=batch,
+            method=method,
+            speed=speed,
+            plain_speed=plain_speed,
+            step_ms=step_ms,
+            verify_ms=verify_ms,
+            draft_ms=draft_ms,
+            overhead_ms=overhead_ms,
         )
+        names = [check_name(name) for name in models]
+        diagnosis = doctor(
+            path,
+            acceptance=acceptance,
+            lookahead=lookahead,
+            model=model,
+            engine=engine,
+            known=known,
+            hardware=Hardware(gpu, names, tp=tp, weights=weights),
+        )
+        return _answer(diagnosis)
 
     def predict(
         self,

@@ -171,6 +171,16 @@ def test_answers_name_arguments_where_the_command_line_has_options(server):
     assert "--speculative-config" in pays["content"][0]["text"]
 
 
+def test_the_advice_of_the_doctor_names_its_arguments(server):
+    """A diagnosis may ask for each of these."""
+    [doctor] = [tool for tool in server.tools if tool.name == "doctor"]
+    asked_for = {"lookahead", "model", "engine", "tp", "weights", "verify_ms", "draft_ms"}
+    assert asked_for | {"speed", "plain_speed"} <= doctor.properties.keys()
+    figures = {"acceptance": [5.5], "lookahead": 5, "speed": 90, "plain_speed": 80}
+    undivided = call_with(server, "doctor", figures)["content"][0]["text"]
+    assert "give `verify_ms` and `draft_ms` to divide it" in undivided
+
+
 def test_what_a_decode_brought_is_said_without_a_form_of_python(server):
     answer = call(server, "decode", prompt="def main(", max_new_tokens=8)
     text = answer["content"][0]["text"]
