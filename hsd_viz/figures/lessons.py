@@ -14,7 +14,9 @@ import plotly.graph_objects as go
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, between, finish, plain
 from hsd_viz.figures.palette import HUES, pale
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.stack import TARGET
 
 #: Colours of lines that are not those of a source, and their marks, in their order.
 _COLOURS = [INK.accent, INK.text, INK.muted]
@@ -26,7 +28,7 @@ _SOURCES = {hue.label: hue.light for hue in HUES.values()}
 _PARTS = {
     "accepted": HUES["nano"].light,
     "residual": pale(INK.muted),
-    "drawn by the target": pale(INK.text),
+    "drawn by the target": HUES["target"].light,
 }
 #: Pixels of a plot, of a character of a name, and between two names.
 _HEIGHT = 300
@@ -129,22 +131,34 @@ def intervals(
             columns are numbers shown behind the interval.
         title: what the bars show.
         unit: the label of the axis.
-        stacks: whether labels are stacks: their bars have the colours of their kinds.
+        stacks: whether labels are stacks: their bars have the colours of their kinds, and the names
+            of their drafters.
         text: what is shown.
         note: where it comes from.
     """
     frame = frame.sort_values("value", ascending=False)
-    rows = pd.DataFrame({"label": frame.index.astype(str)})
+    labels = frame.index.astype(str).tolist()
+    rows = pd.DataFrame({"label": _named(labels) if stacks else labels})
     rows["value"] = [f"{value:.2f}" for value in frame["value"]]
     rows["95 % interval"] = [between(row.low, row.high, "{:.2f}") for row in frame.itertuples()]
     for name in frame.columns.difference(["value", "low", "high"]):
         rows[name] = [f"{value:.2f}" for value in frame[name]]
     for end, column in {"dot": "value", "low": "low", "high": "high"}.items():
         rows[end] = frame[column].to_numpy()
-    kinds = [kind_of(label) if stacks else StackKind.DATABASE for label in rows["label"]]
+    kinds = [kind_of(label) if stacks else StackKind.DATABASE for label in labels]
     parts = pd.DataFrame({"row": rows.index, "value": frame["value"].to_numpy()})
     parts["part"] = [kind.value for kind in kinds]
     return bars(rows, parts, title, unit, reference=1.0, legend=False, text=text, note=note)
+
+
+def _named(stacks: Sequence[str]) -> list[str]:
+    """Return the names of stacks; of those with the same name the drafters as they are written."""
+    names = [stack_name(stack) for stack in stacks]
+    labels = []
+    for name, stack in zip(names, stacks, strict=True):
+        is_unique = names.count(name) == 1
+        labels.append(name if is_unique else stack.removesuffix(f" > {TARGET}"))
+    return labels
 
 
 def break_even(

@@ -44,6 +44,16 @@ def test_bars_with_intervals_are_in_the_order_of_their_values():
     assert table[1:] == [["rag", "1.50", "1.40 to 1.60"], ["qa", "1.20", "1.10 to 1.30"]]
 
 
+def test_stacks_have_the_names_of_their_drafters_and_equal_names_differ():
+    values = {"value": [1.3, 1.2, 1.1], "low": [1.2, 1.1, 1.0], "high": [1.4, 1.3, 1.2]}
+    frame = pd.DataFrame(values, index=["db > target", "nano:1 > target", "nano:2 > target"])
+
+    figure = intervals(frame, "by stack", "speed", stacks=True)
+
+    labels = [row[0] for row in figure.layout.meta["table"][1:]]
+    assert labels == ["databases", "nano:1", "nano:2"]
+
+
 def test_a_map_of_speeds_has_as_much_scale_below_1_as_above():
     figure = break_even([0.0, 0.5], [1, 2], [[0.5, 1.0], [1.0, 4.0]], [0.2, 0.3], "m", x="α", y="γ")
 
