@@ -53,17 +53,17 @@ def _document(target: Any, declaration: Any, returned: Any) -> None:
 
 
 def _parameters_of(declaration: Any) -> list[Parameter]:
-    """Return the fields of a dataclass as parameters: those that may be given by place, then its
-    own before those that it inherits.
+    """Return the fields of a dataclass as parameters: the positional ones, then its own before
+    those that it inherits.
     """
     by_name = signature(declaration).parameters
-    by_place: list[Parameter] = []
+    positional: list[Parameter] = []
     by_keyword: list[Parameter] = []
     for declared in fields_of(declaration):
         parameter = by_name[declared.name].replace(annotation=declared.type)
         is_keyword = parameter.kind is Parameter.KEYWORD_ONLY
-        (by_keyword if is_keyword else by_place).append(parameter)
-    return by_place + by_keyword
+        (by_keyword if is_keyword else positional).append(parameter)
+    return positional + by_keyword
 
 
 def _arguments_of(declaration: Any) -> str:
