@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Any, Literal
 
-from hsd_viz.cli import Parser
-from hsd_viz.cli.functions_as_commands import add_commands
-from hsd_viz.errors import INTERRUPTED
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import print_line, show_share, status
+from training.commands import run_commands
 from training.recipe import STAGES, ProfileName
 
 Threads = A[int | None, Setting("CPU threads", CliOption("N"))]
@@ -174,20 +172,8 @@ COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases, "rebui
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command, print what it returns line by line, and return the exit code."""
-    parser = Parser(prog="python -m training", description=__doc__.partition(":")[0])
-    add_commands(parser, "commands", COMMANDS)
-    args = parser.parse_args(argv)
-    try:
-        lines = args.run(args)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except (OSError, ValueError) as error:
-        print(f"python -m training: {error}", file=sys.stderr)
-        return 2
-    print(*lines, sep="\n")
-    return 0
+    """Run one command and return the exit code."""
+    return run_commands("training", (__doc__ or "").partition(":")[0], COMMANDS, argv)
 
 
 if __name__ == "__main__":

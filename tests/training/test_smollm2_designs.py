@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def test_a_wide_pass_counts_in_the_speed_up():
 
 @pytest.fixture
 def compared(school, tmp_path, monkeypatch):  # noqa: F811
-    """A comparison of two designs, and its options."""
+    """A comparison of two designs, a function that repeats it, and its file."""
     monkeypatch.setattr(designs_module, "TIMED", 1)
     monkeypatch.setattr(designs_module, "PASSES", 2)
     monkeypatch.setattr(designs_module, "CONTEXT", 4)
@@ -47,12 +48,14 @@ def compared(school, tmp_path, monkeypatch):  # noqa: F811
     lender = files_module.FAMILIES["smollm2"]
     lent = replace(lender, models={"target": school / "target"})
     monkeypatch.setattr(files_module, "FAMILIES", {"smollm2": lent})
-    options = options_of(school, tmp_path / "out", seconds=0.01, json=tmp_path / "comparison.json")
-    return compare(options), options
+    path = tmp_path / "comparison.json"
+    options = options_of(school, tmp_path / "out")
+    again = partial(compare, options, 0.01, path)
+    return again(), again, path
 
 
 def test_each_design_has_its_figures(compared):
-    comparison, _ = compared
+    comparison, *_ = compared
     assert list(comparison["designs"]) == ["one layer", "whole head"]
     for facts in comparison["designs"].values():
         assert facts["steps"] >= 1
@@ -64,13 +67,13 @@ def test_each_design_has_its_figures(compared):
 
 
 def test_a_finished_design_is_not_trained_again(compared, monkeypatch):
-    _, options = compared
+    _, compare_again, path = compared
 
     def refuse(*given):
         raise AssertionError("trained again")
 
-    kept = json.loads(options.json.read_text())["designs"]["one layer"]
+    kept = json.loads(path.read_text())["designs"]["one layer"]
     monkeypatch.setattr(designs_module, "learned", refuse)
-    again = compare(options)
+    again = compare_again()
     assert again["designs"]["one layer"]["overlap"] == kept["overlap"]
     assert np.isfinite(again["designs"]["one layer"]["speedup"])

@@ -21,9 +21,10 @@ from tests.models.small_models import save_form
 from tests.rows import column
 from training.schedules import cosine_schedule
 from training.smollm2 import learn as learn_module
+from training.smollm2.__main__ import main
 from training.smollm2.databases import build_own_text, counted_outputs, outputs
 from training.smollm2.export import config_of, tensors_of, write
-from training.smollm2.learn import DraftTraining, command, losses, train
+from training.smollm2.learn import DraftTraining, losses, train
 from training.smollm2.lessons import (
     Lesson,
     LessonBatch,
@@ -33,6 +34,7 @@ from training.smollm2.lessons import (
     is_measured,
     split,
 )
+from training.smollm2.options import LearningOptions
 from training.smollm2.rows import LikeliestRow, rows_path, save_rows
 from training.smollm2.student import Student
 from training.smollm2.text import Conversation, is_kept_aside, save, shard_path
@@ -73,13 +75,15 @@ def school(tmp_path_factory):
     return folder
 
 
-def options_of(school: Path, out: Path, **changes):
-    given = ["tiny", "--model", str(school / "target"), "--out", str(out), "--head", "60"]
-    given += ["--text", str(school / "text"), "--rows", str(school / "rows"), "--batch", "96"]
-    options = command().parse_args(given)
-    for name, value in changes.items():
-        setattr(options, name, value)
-    return options
+#: The name of the trainings.
+NAME = "tiny"
+
+
+def options_of(school: Path, out: Path, **changes) -> LearningOptions:
+    """Return the settings of a short training."""
+    folders = {"text": school / "text", "rows": school / "rows"}
+    options = LearningOptions(model=school / "target", out=out, head=60, batch=96, **folders)
+    return replace(options, **changes)
 
 
 # --- lessons --------------------------------------------------------------------------------------
@@ -179,32 +183,44 @@ def test_the_rate_rises_and_falls_to_a_tenth():
 
 def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_path, monkeypatch):
     monkeypatch.setattr(learn_module, "CHECKPOINT", 30)
-    train(options_of(school, tmp_path / "whole", steps=60, rate=2e-2, vector_rate=3e-2))
-    before = DraftTraining(options_of(school, tmp_path / "none", steps=60)).measure()
+    train(NAME, options_of(school, tmp_path / "whole", steps=60, rate=2e-2, vector_rate=3e-2))
+    before = DraftTraining(NAME, options_of(school, tmp_path / "none", steps=60)).measure()
     facts = json.loads((tmp_path / "whole" / "tiny.json").read_text())
     assert facts["step"] == 60
     assert facts["overlap"] > before + 0.2
 
     parts = options_of(school, tmp_path / "parts", steps=60, rate=2e-2, vector_rate=3e-2)
-    stopped = DraftTraining(parts)
+    stopped = DraftTraining(NAME, parts)
     parts.out.mkdir()
     for batch in islice(endless(stopped.learned, parts.batch), 30):
         stopped.learn(batch)
     stopped.save({})
-    train(parts)
+    train(NAME, parts)
     one = torch.load(tmp_path / "whole" / "tiny.pt")["student"]
     other = torch.load(tmp_path / "parts" / "tiny.pt")["student"]
     for name, values in one.items():
         assert torch.equal(values, other[name]), name
 
 
+def test_the_command_line_states_the_settings_of_a_training(monkeypatch):
+    trainings = []
+    monkeypatch.setattr(learn_module, "train", lambda *given: trainings.append(given))
+    words = "learn nano --model m.gguf --text t --rows r --out o --layers 0 1 --rate 5e-3"
+    assert main(words.split()) == 0
+    [(name, options)] = trainings
+    assert name == "nano"
+    assert options.layers == (0, 1)
+    assert options.rate == 5e-3
+    assert options.batch == 4096
+
+
 def test_a_resumed_run_keeps_its_head_where_the_text_has_grown(school, tmp_path, monkeypatch):
     options = options_of(school, tmp_path)
-    first = DraftTraining(options)
+    first = DraftTraining(NAME, options)
     first.save({})
     other = torch.arange(5, 65)
     monkeypatch.setattr(learn_module, "frequent_tokens", lambda *given: other)
-    resumed = DraftTraining(options)
+    resumed = DraftTraining(NAME, options)
     assert torch.equal(resumed.head_places, first.head_places)
     resumed.save({})
     kept = torch.load(resumed.checkpoint)["head_tokens"]

@@ -1,11 +1,12 @@
-"""Write the model card of the draft models and databases for SmolLM2: ``python -m
-training.smollm2.card``.
+"""Write the model card of the draft models and databases for SmolLM2: ``python -m training.smollm2
+card``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hsd_viz import disk
@@ -110,6 +111,7 @@ def card() -> str:
     )
 
 
-if __name__ == "__main__":
+def write_card() -> Path:
+    """Write the card and return its path."""
     disk.write_whole(PATH, card())
-    print(PATH)
+    return PATH

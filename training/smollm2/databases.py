@@ -1,5 +1,4 @@
-"""Build the databases of the family ``smollm2``: ``python -m training.smollm2.databases --model
-FILE.gguf``.
+"""Build the databases of the family ``smollm2``: ``python -m training.smollm2 databases``.
 
 The model database and the 5-grams count half of the text that the target wrote; the other half is
 kept aside for measurements. The statistics database counts prose and Python source from
@@ -8,7 +7,6 @@ permissively licensed packages, which ``sources.json`` beside it lists.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -26,7 +24,7 @@ from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.models.files import open_model
 from training import corpus
 from training.smollm2.prompts import collect_prose
-from training.smollm2.text import FOLDER, Conversation, is_kept_aside, read_all
+from training.smollm2.text import Conversation, is_kept_aside, read_all
 
 #: What the files keep, and their sizes at the most, in bytes.
 MODEL = Pruning(least=2, least_continuation=1, max_bytes=4_000_000)
@@ -97,25 +95,15 @@ def encode(tokenizer: Tokenizer, text: str) -> list[int]:
     return tokenizer.encode(text, add_special_tokens=False).ids
 
 
-def main() -> None:
-    """Build the databases."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", type=Path, required=True, metavar="FILE.gguf")
-    parser.add_argument("--text", type=Path, default=FOLDER, metavar="DIR")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--only", choices=("model", "statistics"))
-    options = parser.parse_args()
-    files = open_model(options.model)
+def build(model: Path, text: Path, out: Path, only: str | None = None) -> None:
+    """Build the databases for a target; with ``only``, those of one kind."""
+    files = open_model(model)
     tokenizer = files.tokenizer()
     facts = {
         "vocabulary_size": files.form.vocabulary,
         "vocabulary_hash": vocabulary_hash(tokenizer.get_vocab()),
     }
-    if options.only != "statistics":
-        build_own_text(options.text, options.out, facts)
-    if options.only != "model":
-        build_statistics(tokenizer.backend_tokenizer, options.out, facts)
-
-
-if __name__ == "__main__":
-    main()
+    if only != "statistics":
+        build_own_text(text, out, facts)
+    if only != "model":
+        build_statistics(tokenizer.backend_tokenizer, out, facts)

@@ -1,5 +1,5 @@
 """Compare designs of a draft model for SmolLM2, each trained for the same time: ``python -m
-training.smollm2.designs --seconds S --model FILE.gguf --text DIR --rows DIR --json FILE``.
+training.smollm2 designs``.
 
 A design is what its layers begin as, the number of tokens of its head, and its loss. Each learns
 for as many seconds of processor time. Its overlap with the target is measured on conversations kept
@@ -10,10 +10,9 @@ before it. A design that is finished is not repeated when the same command is gi
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -26,9 +25,12 @@ from hsd_viz.models.files import open_model
 from hsd_viz.native.model import NativeModel, NativeSession
 from hsd_viz.native.weights import load
 from training.smollm2.export import write
-from training.smollm2.learn import DraftTraining, command
+from training.smollm2.learn import DraftTraining
 from training.smollm2.lessons import endless
+from training.smollm2.options import LearningOptions
 
+#: The name of the run of a design.
+_RUN = "design"
 #: Updates that are timed, and thrown away, to know how many fit into the time of a design.
 TIMED = 3
 #: Lookaheads that the law tries.
@@ -87,27 +89,27 @@ class Learned:
     seconds: float
 
 
-def learned(design: Design, options: argparse.Namespace, folder: Path) -> Learned:
-    """Train a design for ``options.seconds`` of processor time and write its checkpoint."""
-    options.name = "design"
-    options.layers = list(design.layers)
-    options.head = design.head or open_model(options.model).form.vocabulary
-    options.half = design.half
+def learned(design: Design, options: LearningOptions, seconds: float, folder: Path) -> Learned:
+    """Train a design for ``seconds`` of processor time and write its checkpoint."""
+    form = open_model(options.model).form
+    options = replace(
+        options, layers=design.layers, head=design.head or form.vocabulary, half=design.half
+    )
     # The number of updates decides the learning rate of each, so it is known beforehand.
-    trial = DraftTraining(options)
+    trial = DraftTraining(_RUN, options)
     lessons = trial.learned
     began = time.process_time()
     for batch in islice(endless(lessons, options.batch), TIMED):
         trial.learn(batch)
-    options.steps = max(1, round(options.seconds * TIMED / (time.process_time() - began)))
-    run = DraftTraining(options)
+    steps = max(1, round(seconds * TIMED / (time.process_time() - began)))
+    options = replace(options, steps=steps)
+    run = DraftTraining(_RUN, options)
     began = time.process_time()
     for batch in islice(endless(run.learned, options.batch), options.steps):
         run.learn(batch)
-    seconds = time.process_time() - began
-    form = open_model(options.model).form
+    spent = time.process_time() - began
     write(folder, form, run.student.state_dict(), run.student.head_tokens)
-    return Learned(run.measure(), run.step, run.seen, seconds)
+    return Learned(run.measure(), run.step, run.seen, spent)
 
 
 def pass_times(sessions: dict[str, NativeSession], widths: tuple[int, ...]) -> dict[str, float]:
@@ -158,14 +160,20 @@ def measured_costs(folders: dict[str, Path], model: Path) -> dict[str, float]:
     return pass_times(sessions, tuple(range(1, max(LOOKAHEADS) + 2)))
 
 
-def compare(options: argparse.Namespace) -> dict[str, Any]:
-    """Train all designs that are not in the file, time them, and return the file's content."""
-    content = json.loads(options.json.read_text()) if options.json.exists() else {"designs": {}}
+def compare(options: LearningOptions, seconds: float, path: Path) -> dict[str, Any]:
+    """Train all designs that are not in the file, time them, and return the file's content.
+
+    Args:
+        options: the settings of the trainings, of which a design has its own.
+        seconds: the processor time of a design.
+        path: the file.
+    """
+    content = json.loads(path.read_text()) if path.exists() else {"designs": {}}
     for design in DESIGNS:
         folder = options.out / design.name.replace(" ", "-")
         if design.name in content["designs"] and (folder / "model.safetensors").exists():
             continue
-        result = learned(design, options, folder)
+        result = learned(design, options, seconds, folder)
         content["designs"][design.name] = {
             "layers": list(design.layers),
             "head": design.head,
@@ -175,7 +183,7 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
             "seen": result.seen,
             "seconds": result.seconds,
         }
-        disk.write_whole(options.json, json.dumps(content, indent=1) + "\n")
+        save(content, path)
         print(f"{design.name}: overlap {result.overlap:.3f}, {result.steps} updates", flush=True)
     folders = {name: options.out / name.replace(" ", "-") for name in content["designs"]}
     costs = measured_costs(folders, options.model)
@@ -187,26 +195,23 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
     return {
         **content,
         "target_ms": target,
-        "seconds": options.seconds,
+        "seconds": seconds,
         "machine": machine.describe(options.threads),
     }
 
 
-def main() -> None:
-    """Compare the designs and write what was found."""
-    parser = command()
-    parser.description = __doc__.partition("\n")[0]
-    parser.add_argument("--seconds", type=float, default=240.0, help="processor time of a design")
-    parser.add_argument("--json", type=Path, required=True, metavar="FILE")
-    options = parser.parse_args()
-    comparison = compare(options)
-    disk.write_whole(options.json, json.dumps(comparison, indent=1) + "\n")
-    for name, facts in sorted(comparison["designs"].items(), key=lambda item: -item[1]["speedup"]):
-        print(
+def save(content: dict[str, Any], path: Path) -> None:
+    """Write a comparison."""
+    disk.write_whole(path, json.dumps(content, indent=1) + "\n")
+
+
+def lines_of(comparison: dict[str, Any]) -> list[str]:
+    """Return a line for each design, fastest first."""
+    lines = []
+    designs = comparison["designs"].items()
+    for name, facts in sorted(designs, key=lambda item: -item[1]["speedup"]):
+        lines.append(
             f"{name:32} overlap {facts['overlap']:.3f}  cost {facts['cost']:.3f}  "
             f"speed-up {facts['speedup']:.3f} at lookahead {facts['lookahead']}"
         )
-
-
-if __name__ == "__main__":
-    main()
+    return lines

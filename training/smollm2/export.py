@@ -1,5 +1,4 @@
-"""Write a trained draft model as a checkpoint: ``python -m training.smollm2.export RUN.pt --out
-DIR``.
+"""Write a trained draft model as a checkpoint: ``python -m training.smollm2 export RUN.pt``.
 
 Matrices are 8-bit integers with a scale per row. The embedding is that of the target and not in the
 files; ``d2t`` has the tokens of the head, as in EAGLE-3's checkpoints.
@@ -7,7 +6,6 @@ files; ``d2t`` has the tokens of the head, as in EAGLE-3's checkpoints.
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
@@ -92,17 +90,8 @@ def write(
     temporary.replace(folder / "model.safetensors")
 
 
-def main() -> None:
-    """Write the checkpoint of a trained draft model."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("run", type=Path, metavar="RUN.pt")
-    parser.add_argument("--model", type=Path, required=True, metavar="FILE.gguf")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    options = parser.parse_args()
-    run = torch.load(options.run)
-    write(options.out, open_model(options.model).form, run["student"], run["head_tokens"])
-    print(f"{options.out}: {sum(file.stat().st_size for file in options.out.iterdir())} bytes")
-
-
-if __name__ == "__main__":
-    main()
+def export_run(run: Path, model: Path, out: Path) -> str:
+    """Write the checkpoint of a training for a target, and return a line with its size."""
+    trained = torch.load(run)
+    write(out, open_model(model).form, trained["student"], trained["head_tokens"])
+    return f"{out}: {sum(file.stat().st_size for file in out.iterdir())} bytes"

@@ -1,6 +1,6 @@
 """Train a draft model for SmolLM2.
 
-    python -m training.smollm2.learn NAME --text DIR --rows DIR --out DIR
+    python -m training.smollm2 learn NAME --model FILE.gguf --text DIR --rows DIR --out DIR
 
 The draft model learns the target's probabilities at temperature 1 from the target's own text. The
 loss is the cross-entropy with them, and from ``--half`` on, by half, the total variation, which is
@@ -10,7 +10,6 @@ run from its last checkpoint.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
@@ -34,6 +33,7 @@ from training.smollm2.lessons import (
     read_lessons,
     split,
 )
+from training.smollm2.options import LearningOptions
 from training.smollm2.student import Student
 
 #: Updates between two checkpoints, each with a measurement, and between two lines.
@@ -77,6 +77,7 @@ class DraftTraining:
     """A draft model in training.
 
     Attributes:
+        name: The name of the run.
         options: Those of the command.
         student: The draft model.
         head_places: The row of the head of each token ``[vocabulary]``; -1: it has none.
@@ -87,9 +88,10 @@ class DraftTraining:
         seconds: Time of all parts of the run.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, name: str, options: LearningOptions) -> None:
         torch.manual_seed(0)
         torch.set_num_threads(options.threads)
+        self.name = name
         self.options = options
         files = open_model(options.model)
         self.learned, aside = split(read_lessons(options.text, options.rows))
@@ -126,7 +128,7 @@ class DraftTraining:
     @property
     def checkpoint(self) -> Path:
         """The file from which a stopped run goes on."""
-        return self.options.out / f"{self.options.name}.pt"
+        return self.options.out / f"{self.name}.pt"
 
     @property
     def written(self) -> int:
@@ -168,7 +170,7 @@ class DraftTraining:
         temporary = self.checkpoint.with_suffix(".new")
         torch.save(state, temporary)
         temporary.replace(self.checkpoint)
-        path = self.options.out / f"{self.options.name}.json"
+        path = self.options.out / f"{self.name}.json"
         disk.write_whole(path, json.dumps(facts) + "\n")
 
     def _resume(self, state: dict[str, Any]) -> None:
@@ -180,10 +182,10 @@ class DraftTraining:
         self.seconds = state["seconds"]
 
 
-def train(options: argparse.Namespace) -> None:
+def train(name: str, options: LearningOptions) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
     options.out.mkdir(parents=True, exist_ok=True)
-    run = DraftTraining(options)
+    run = DraftTraining(name, options)
     print(f"{len(run.learned)} lessons, {run.written} written tokens; step {run.step}", flush=True)
     for batch in endless(run.learned, options.batch, begin=run.step):
         if run.step >= options.steps:
@@ -201,41 +203,13 @@ def train(options: argparse.Namespace) -> None:
             print(f"step {run.step}: overlap {aside:.4f} on {len(run.measured)} kept aside")
             run.save(
                 {
-                    "name": options.name,
+                    "name": name,
                     "step": run.step,
                     "overlap": aside,
-                    "layers": options.layers,
+                    "layers": list(options.layers),
                     "head": options.head,
                     "seen": run.seen,
                     "seconds": run.seconds,
                     "written": run.written,
                 }
             )
-
-
-def main() -> None:
-    """Train a draft model."""
-    train(command().parse_args())
-
-
-def command() -> argparse.ArgumentParser:
-    """Return the parser of the command."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("name", metavar="NAME", help="nano or small, or a name of an experiment")
-    parser.add_argument("--model", type=Path, required=True, metavar="FILE.gguf")
-    parser.add_argument("--text", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--rows", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--layers", type=int, nargs="+", default=[0], help="of the target; -1: new")
-    parser.add_argument("--head", type=int, default=8192, metavar="N", help="tokens of the head")
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--batch", type=int, default=4096, help="tokens in a step, at most")
-    parser.add_argument("--rate", type=float, default=2e-3, help="of the matrices of layers")
-    parser.add_argument("--vector-rate", type=float, default=2e-3, help="of the head and norms")
-    parser.add_argument("--half", type=float, default=0.5, help="total variation from here on")
-    parser.add_argument("--threads", type=int, default=1)
-    return parser
-
-
-if __name__ == "__main__":
-    main()

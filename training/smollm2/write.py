@@ -1,4 +1,4 @@
-"""Let SmolLM2 write: ``python -m training.smollm2.write [--worker K --workers N]``.
+"""Let SmolLM2 write: ``python -m training.smollm2 write [--worker K --workers N]``.
 
 Answers the requests of :mod:`training.smollm2.prompts`, several conversations at a time in the
 native runtime. They are kept in shards of :data:`SHARD`; half of the shards have temperature 1,
@@ -9,7 +9,6 @@ them, from which draft models learn; a text without its rows can be fed again.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from hsd_viz.native.model import NativeBatch, NativeModel, NativeSession
 from hsd_viz.native.weights import Weights
 from training.smollm2.prompts import ConversationRequest, collect_prose, request
 from training.smollm2.rows import LikeliestRow, likeliest, rows_path, save_rows
-from training.smollm2.text import FOLDER, SHARD, Conversation, save, shard_path, shards
+from training.smollm2.text import SHARD, Conversation, save, shard_path, shards
 
 #: The longest reply, and the longest conversation, in tokens.
 MAX_REPLY = 256
@@ -219,46 +218,50 @@ def write(
             active = [(writer, row) for (writer, _), row in zip(going, rows, strict=True)]
 
 
-def main() -> None:
-    """Write shards until there are enough, and report each."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", type=Path, required=True, metavar="FILE.gguf")
-    parser.add_argument("--out", type=Path, default=FOLDER, metavar="DIR")
-    parser.add_argument("--shards", type=int, default=400, metavar="N", help="shards in all")
-    parser.add_argument("--worker", type=int, default=0, metavar="K", help="number of this worker")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="workers in all")
-    parser.add_argument("--threads", type=int, default=1, metavar="N")
-    parser.add_argument("--rows", type=Path, metavar="DIR", help="keep the probabilities there")
-    parser.add_argument("--texts", type=int, default=24, metavar="N", help="written at a time")
-    options = parser.parse_args()
-    machine.set_threads(options.threads)
+def write_shards(
+    model: Path,
+    out: Path,
+    numbers: Sequence[int],
+    *,
+    threads: int = 1,
+    rows_folder: Path | None = None,
+    texts: int = 24,
+) -> list[str]:
+    """Write the shards of these numbers that are missing, and report each.
+
+    Args:
+        model: the file of the model.
+        out: the folder of the text.
+        numbers: the numbers of the shards.
+        threads: the number of CPU threads.
+        rows_folder: the folder for the probabilities; ``None``: they are not kept.
+        texts: the number of texts that are written at a time.
+
+    Returns:
+        A line with the number of shards in the folder.
+    """
+    machine.set_threads(threads)
     prose, sources = collect_prose()
     if not SOURCES.exists():
         listed = [asdict(source) for source in sources]
         disk.write_whole(SOURCES, json.dumps(listed, indent=1) + "\n")
-    files = open_model(options.model)
+    files = open_model(model)
     tokenizer = files.tokenizer()
     ends = files.ends(tokenizer)
-    model = NativeModel(Weights(files.name, files.form, files.tensors))
-    mine = range(options.worker, options.shards, options.workers)
-    missing = [shard for shard in mine if not shard_path(options.out, shard).exists()]
+    writer_model = NativeModel(Weights(files.name, files.form, files.tensors))
+    missing = [shard for shard in numbers if not shard_path(out, shard).exists()]
     began = time.monotonic()
     written = 0
-    finished = write(
-        missing, model, tokenizer, ends, prose, options.texts, keeps_rows=options.rows is not None
-    )
+    keeps_rows = rows_folder is not None
+    finished = write(missing, writer_model, tokenizer, ends, prose, texts, keeps_rows=keeps_rows)
     for shard, writers in finished:
         temperature = temperature_of(shard)
-        if options.rows:
+        if rows_folder is not None:
             rows = chain.from_iterable(writer.rows for writer in writers)
-            save_rows(rows_path(options.rows, shard), list(rows))
+            save_rows(rows_path(rows_folder, shard), list(rows))
         conversations = [writer.dialogue.conversation(temperature) for writer in writers]
-        save(shard_path(options.out, shard), conversations)
+        save(shard_path(out, shard), conversations)
         written += sum(int(conversation.written.sum()) for conversation in conversations)
         rate = written / (time.monotonic() - began)
         print(f"shard {shard}: {written} tokens so far, {rate:.0f} per second", flush=True)
-    print(f"{len(shards(options.out))} shards in {options.out}")
-
-
-if __name__ == "__main__":
-    main()
+    return [f"{len(shards(out))} shards in {out}"]

@@ -1,0 +1,41 @@
+"""Functions as the commands of a package of the recipe, as in ``python -m training COMMAND``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hsd_viz.cli import Parser
+from hsd_viz.cli.functions_as_commands import add_commands
+from hsd_viz.errors import INTERRUPTED
+
+
+def run_commands(
+    module: str,
+    description: str,
+    commands: Mapping[str, Callable[..., Sequence[Any]]],
+    argv: Sequence[str] | None = None,
+) -> int:
+    """Run one command, print what it returns line by line, and return the exit code.
+
+    Args:
+        module: the package, as in ``python -m MODULE``.
+        description: the description in the help.
+        commands: the functions by name.
+        argv: the words of the command line; ``None``: those of this process.
+    """
+    prog = f"python -m {module}"
+    parser = Parser(prog=prog, description=description)
+    add_commands(parser, "commands", commands)
+    args = parser.parse_args(argv)
+    try:
+        lines = args.run(args)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (OSError, ValueError) as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 2
+    print(*lines, sep="\n")
+    return 0
