@@ -79,11 +79,19 @@ def school(tmp_path_factory):
 NAME = "tiny"
 
 
-def options_of(school: Path, out: Path, **changes) -> LearningOptions:
+def options_of(school: Path, out: Path) -> LearningOptions:
     """Return the settings of a short training."""
-    folders = {"text": school / "text", "rows": school / "rows"}
-    options = LearningOptions(model=school / "target", out=out, head=60, batch=96, **folders)
-    return replace(options, **changes)
+    return LearningOptions(
+        model=school / "target",
+        text=school / "text",
+        rows=school / "rows",
+        out=out,
+        head=60,
+        steps=60,
+        batch=96,
+        rate=2e-2,
+        vector_rate=3e-2,
+    )
 
 
 # --- lessons --------------------------------------------------------------------------------------
@@ -183,13 +191,13 @@ def test_the_rate_rises_and_falls_to_a_tenth():
 
 def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_path, monkeypatch):
     monkeypatch.setattr(learn_module, "CHECKPOINT", 30)
-    train(NAME, options_of(school, tmp_path / "whole", steps=60, rate=2e-2, vector_rate=3e-2))
-    before = DraftTraining(NAME, options_of(school, tmp_path / "none", steps=60)).measure()
+    train(NAME, options_of(school, tmp_path / "whole"))
+    before = DraftTraining(NAME, options_of(school, tmp_path / "none")).measure()
     facts = json.loads((tmp_path / "whole" / "tiny.json").read_text())
     assert facts["step"] == 60
     assert facts["overlap"] > before + 0.2
 
-    parts = options_of(school, tmp_path / "parts", steps=60, rate=2e-2, vector_rate=3e-2)
+    parts = options_of(school, tmp_path / "parts")
     stopped = DraftTraining(NAME, parts)
     parts.out.mkdir()
     for batch in islice(endless(stopped.learned, parts.batch), 30):
