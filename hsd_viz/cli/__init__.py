@@ -1,4 +1,4 @@
-"""The command ``hsd-viz``, with one function per command
+"""The command ``hsd-viz``: the file of a command has its name, and a function per action
 (:mod:`hsd_viz.cli.functions_as_commands`).
 
 Exit codes: 0 success, 1 not lossless (audit) or a fault of this package, 2 invalid usage or input
@@ -15,20 +15,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.cli import (
-    audits,
+    audit,
     bench,
+    classroom,
     course,
+    dashboard,
     databases,
     decode,
+    doctor,
     export,
+    import_,
     ladder,
-    logs,
+    mcp,
     models,
+    overview,
     plan,
     predict,
-    serving,
+    replay,
+    serve,
     site,
-    start,
 )
 from hsd_viz.cli.failures import user_message
 from hsd_viz.cli.functions_as_commands import add_commands, notes
@@ -46,22 +51,22 @@ COMMANDS: dict[str, Any] = {
     "bench": bench.bench,
     "plan": plan.plan,
     "predict": predict.predict,
-    "replay": logs.replay,
-    "import": logs.import_,
-    "doctor": logs.doctor,
+    "replay": replay.replay,
+    "import": import_.import_,
+    "doctor": doctor.doctor,
     "audit": (
         "Test whether a decoder is lossless.",
         {
-            "stack": audits.audit_stacks,
-            "function": audits.audit_functions,
-            "schedule": audits.audit_schedule,
-            "endpoint": audits.audit_endpoint,
+            "stack": audit.audit_stacks,
+            "function": audit.audit_functions,
+            "schedule": audit.audit_schedule,
+            "endpoint": audit.audit_endpoint,
         },
     ),
-    "dashboard": serving.dashboard,
-    "serve": serving.serve,
-    "classroom": serving.classroom,
-    "mcp": start.mcp,
+    "dashboard": dashboard.dashboard,
+    "serve": serve.serve,
+    "classroom": classroom.classroom,
+    "mcp": mcp.mcp,
     "site": (
         "Build a static site of recorded runs, races, lessons and reports.",
         {"build": site.build_site},
@@ -100,7 +105,7 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
         epilog=notes("hsd-viz"),
     )
     version = f"hsd-viz {__version__}"
-    parser.add_argument("--open", action="store_true", help=start.OPEN_HELP)
+    parser.add_argument("--open", action="store_true", help=overview.OPEN_HELP)
     parser.add_argument(
         "--version", action="version", version=version, help="print the version and exit"
     )
@@ -145,7 +150,7 @@ def _open_streams() -> None:
 
 def _run(words: list[str]) -> int:
     if not words:
-        print(start.OVERVIEW)
+        print(overview.OVERVIEW)
         return 0
     if words == ["--open"]:
         from hsd_viz.cli.explorer import open_explorer

@@ -93,7 +93,7 @@ def decode(
     if save is not None:
         with writing(save):
             trace.save(save)
-    from hsd_viz.cli.decoded import DecodeResult
+    from hsd_viz.cli.decode_result import DecodeResult
     from hsd_viz.results.result import print_result
 
     return print_result(DecodeResult(trace, stopped, save), json=json_, file=sys.stderr)

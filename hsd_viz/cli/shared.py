@@ -27,6 +27,12 @@ Html = A[
         CliOption("OUT", type=Output),
     ),
 ]
+#: Where to serve, and with which token.
+HOST = Setting("the address to serve on; others than loopback need a token", CliOption("HOST"))
+TOKEN_FILE = Setting(
+    "a file with the access token (else HSD_VIZ_TOKEN); needed for a host other than loopback",
+    CliOption("F"),
+)
 
 
 def print_paths(*paths: Path | str | None) -> None:

@@ -20,7 +20,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import load_engine
-from hsd_viz.cli.decoded import summary
+from hsd_viz.cli.decode_result import summary
 from hsd_viz.engine.tab import files
 from hsd_viz.trace.tables import TABLES
 

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.cli.decoded import summary
+from hsd_viz.cli.decode_result import summary
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.trace import Started, Step, Trace
 from tests.rows import column

@@ -11,7 +11,7 @@ from inspect import signature
 import pytest
 
 from hsd_viz.cli import build_parser, main
-from hsd_viz.cli.audits import audit_stacks
+from hsd_viz.cli.audit import audit_stacks
 from hsd_viz.decoding.options import DEFAULT_RULE, DecodingOptions
 from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.settings.declare import settings_of

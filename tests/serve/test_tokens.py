@@ -7,7 +7,7 @@ import os
 import pytest
 
 import hsd_viz.views.app.server as dashboard
-from hsd_viz.cli import main, serving
+from hsd_viz.cli import main, serve
 from hsd_viz.errors import UserError
 from hsd_viz.machine import TOKEN_VARIABLE, access_token, check_address, free_port
 
@@ -70,4 +70,4 @@ def test_a_server_of_a_token_accepts_any_name_and_others_local_ones(monkeypatch)
         assert main(["serve", "--port", str(free_port())]) == 0
         assert asked[-1].hosts == hosts
         assert asked[-1].token == token
-    assert serving.serve
+    assert serve.serve
