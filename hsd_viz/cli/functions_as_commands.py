@@ -63,7 +63,7 @@ def add_commands(
         summary = text.partition("\n\n")[0].replace("\n", " ")
         # Without a prefix character, all following words are passed to another program.
         passed_on = callable(command) and "rest" in signature(command).parameters
-        one = added.add_parser(
+        subparser = added.add_parser(
             name,
             description=summary,
             help=(summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%"),
@@ -72,12 +72,12 @@ def add_commands(
         )
         if words is not None and name not in words:
             continue
-        one.epilog = notes(one.prog.partition(" ")[2])
+        subparser.epilog = notes(subparser.prog.partition(" ")[2])
         if actions:
-            add_commands(one, "actions", actions, words)
+            add_commands(subparser, "actions", actions, words)
         else:
-            _add_parameters(one, command)
-            one.set_defaults(run=partial(_call, command))
+            _add_parameters(subparser, command)
+            subparser.set_defaults(run=partial(_call, command))
 
 
 def notes(command: str) -> str:
@@ -123,16 +123,16 @@ def _add_parameters(parser: Parser, command: Callable[..., Any]) -> None:
 def _add_group(parser: Parser, owner: type) -> None:
     """Add the fields that a dataclass declares, then those of its base classes and fields."""
     own = get_annotations(owner)
-    declared = [one for one in fields_of(owner) if one.name in own]
-    inner = [one for one in declared if is_dataclass(one.type)]
+    declared = [field for field in fields_of(owner) if field.name in own]
+    inner = [field for field in declared if is_dataclass(field.type)]
     title = group_title(owner)
     group = parser if title is None or not declared else parser.group(title)
-    for one in declared:
-        if one not in inner and one.setting.option is not None:
-            positional = one.setting.option.positional
-            _add_argument(parser if positional else group, one, positional)
-    for one in inner:
-        for part in groups_of(one.type):
+    for field in declared:
+        if field not in inner and field.setting.option is not None:
+            positional = field.setting.option.positional
+            _add_argument(parser if positional else group, field, positional)
+    for field in inner:
+        for part in groups_of(field.type):
             _add_group(parser, part)
 
 

@@ -195,16 +195,16 @@ def fields_of(declaration: Any) -> tuple[Declared, ...]:
     inherits.
     """
     hints = get_type_hints(declaration, include_extras=True)
-    defaults = {one.name: one.default for one in fields(declaration)}
+    defaults = {field.name: field.default for field in fields(declaration)}
     declared: dict[str, Declared] = {}
     for owner in groups_of(declaration):
         for name in get_annotations(owner):
             if name in declared or name not in defaults:
                 continue
             default = Parameter.empty if defaults[name] is MISSING else defaults[name]
-            one = declared_in(name, hints[name], default)
-            if one is not None:
-                declared[name] = one
+            field = declared_in(name, hints[name], default)
+            if field is not None:
+                declared[name] = field
     return tuple(declared.values())
 
 

@@ -68,7 +68,7 @@ def _parameters_of(declaration: Any) -> list[Parameter]:
 
 def _arguments_of(declaration: Any) -> str:
     """Return the help of the fields of a dataclass as a section of a docstring."""
-    declared = {one.name: one for one in fields_of(declaration)}
+    declared = {field.name: field for field in fields_of(declaration)}
     lines = ["Args:"]
     for parameter in _parameters_of(declaration):
         lines.append(f"    {parameter.name}: {_meaning(declared[parameter.name])}.")
