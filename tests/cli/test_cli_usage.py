@@ -23,7 +23,7 @@ COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "models", "la
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches_by_example(command, cli):
+def test_the_help_of_each_command_has_an_example(command, cli):
     assert f"  hsd-viz {command} " in cli(command, "--help").partition("example")[2]
 
 

@@ -44,7 +44,7 @@ def trees(draw_from) -> DraftTree:
 
 @settings(deadline=None)
 @given(trees(), st.lists(st.integers(0, 3), min_size=10, max_size=10))
-def test_a_walk_is_what_following_children_gives(tree, drawn):
+def test_a_walk_follows_the_children_that_were_drawn(tree, drawn):
     asked = []
     accepted, token, compared = walk(tree, lambda row: asked.append(row) or drawn[row])
     place = -1

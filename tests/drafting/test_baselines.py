@@ -260,7 +260,7 @@ def test_no_text_hangs_or_breaks(bottom, text):
     assert time.process_time() - begin < 20
 
 
-def test_cold_and_warm():
+def test_state_is_kept_only_in_the_memory_of_the_run():
     """The state of a run is stored only in the memory that the run was given."""
     text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 7] * 2
     for name, learned in (
@@ -286,7 +286,7 @@ def test_cold_and_warm():
         assert bool(warm) == learned
 
 
-def test_unknown_and_absent():
+def test_an_unknown_drafter_or_an_absent_database_is_refused():
     with pytest.raises(ValueError, match="'retrieval' cannot be used: no statistics database"):
         make_drafter(DraftSource("retrieval"))
     with pytest.raises(ValueError, match="unknown drafter 'what': expected db, hd, lookup"):

@@ -120,7 +120,7 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
     )
 
 
-def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
+def test_less_local_databases_are_not_asked_when_no_probability_is_left():
     sure = Says((5, 1000))
     far = Says((6, 1000))
     drafter = started({"model": sure, "statistics": far}, costs=0.3)
@@ -131,7 +131,7 @@ def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     assert set(column(tree.origins, "source")) == {"model"}
 
 
-def test_no_match_not_worth_it_no_room():
+def test_an_empty_draft_has_its_reason():
     drafter = make_drafter(bottom("db"), costs=0.15)
     drafter.start([1, 2, 3])
     assert drafter.draft([1, 2, 3], 8).why_empty == "no match"
@@ -163,7 +163,7 @@ def test_cost_slopes_are_the_least_ahead(steps):
     assert list(map(len, known.tables(3))) == [4, 4]
 
 
-def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
+def test_a_draft_fills_the_flat_part_of_the_cost_curve():
     # Four tokens cost as much as none, the fifth doubles the step.
     curve = CostCurve((1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.1, 2.2, 2.3))
     weak = {"model": Says((5, 4), (6, 3), (7, 3))}
@@ -175,7 +175,7 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
     assert len(drafter.draft([1], 16)) == 16, "seventeen for 3.1 beat both"
 
 
-def test_weak_tokens_are_taken_where_the_curve_is_flat():
+def test_unlikely_tokens_are_drafted_where_the_cost_curve_is_flat():
     # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does
     # (1.77 tokens for 1.6 steps).
     answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
@@ -207,7 +207,7 @@ def test_a_drafter_learns_from_what_was_emitted():
 
 
 @pytest.mark.parametrize("answers", [[(5, 1)], [(5, 3)], [(5, 7), (6, 7), (7, 3)]])
-def test_nothing_is_certain(answers):
+def test_scores_fall_along_a_branch_and_stay_below_one(answers):
     drafter = started({"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
     for rates in drafter.trust.rates:
         rates[:] = [MAX_RATE] * 9
@@ -217,7 +217,7 @@ def test_nothing_is_certain(answers):
         assert score < (1 if parent < 0 else tree.origins[parent].score)
 
 
-def test_drafts_after_refused_tokens_teach_nothing():
+def test_trust_ignores_drafts_after_rejected_tokens():
     drafter = started({"model": Says((5, 10))}, [1])
     rates = list(drafter.trust.rates[0])
     drafter.draft([1, 2, 3], 8)

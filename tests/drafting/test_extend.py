@@ -76,7 +76,7 @@ print(json.dumps(answer))
     assert "repeat" not in printed["palette"]["hues"]
 
 
-def test_a_rule_of_another_package_speaks_for_itself(package):
+def test_a_trace_has_the_description_of_a_rule_of_another_package(package):
     printed = run(
         package,
         """
@@ -141,7 +141,7 @@ print(json.dumps([unchanged, made.name, made.state_depth, made.run.state]))
     assert run(tmp_path, code) == [True, "plain", None, 7]
 
 
-def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):
+def test_a_package_that_cannot_be_loaded_is_named_and_left_out(package):
     (package / "my_drafts.py").write_text("raise RuntimeError('broken')")
     code = """
 import json, warnings

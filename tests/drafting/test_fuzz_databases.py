@@ -173,7 +173,7 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
     assert slowest < 5.0
 
 
-def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
+def test_impossible_rows_are_not_returned(whole, tmp_path):
     """Each file passes its checksum and all checks of rows except one."""
     path = tmp_path / "statistics.hsdb"
     good = whole["statistics"]
@@ -218,7 +218,7 @@ def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
     assert max(given) < 5
 
 
-def test_a_folder_that_was_named_must_do(whole, tmp_path):
+def test_a_named_folder_without_usable_databases_is_refused(whole, tmp_path):
     with pytest.raises(DatabaseError, match="there are no databases in"):
         SharedDatabases.open(tmp_path, VOCABULARY, strict=True)
     (tmp_path / "model.hsdb").write_bytes(whole["model"])

@@ -66,7 +66,7 @@ def drafter(sources=("context",), **shared):
 # --- the context database -------------------------------------------------------------------------
 
 
-def test_unseen_tokens_ahead_are_no_text():
+def test_tokens_that_were_not_emitted_are_not_copied():
     hd = drafter()
     hd.start([1, 2, 3, 4, 5])
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_a_draft_names_the_place_in_the_text_that_it_was_copied_from():
 # --- the order of access --------------------------------------------------------------------------
 
 
-def test_seven_drafts_and_the_rest_are_not_asked():
+def test_after_seven_drafts_no_database_is_asked():
     model = Ranked({1: [(5, 5, 5, 5)]})
     statistics = Exact([[1, 6, 6, 6, 6]])
     hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
@@ -104,7 +104,7 @@ def test_seven_drafts_and_the_rest_are_not_asked():
     assert not statistics.asked
 
 
-def test_each_database_tops_up_the_one_before():
+def test_each_database_adds_to_the_draft_of_the_one_before():
     model = Ranked({1: [(50 + i, 5, 5, 5) for i in range(4)]})
     statistics = Exact([[8, 1, 60, 6, 6, 6], [8, 1, 61, 6, 6, 6]])
     hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)

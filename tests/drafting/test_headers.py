@@ -133,7 +133,7 @@ def test_a_header_as_long_as_a_file_is_not_parsed(tmp_path):
     assert "is not a database file" in refused(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
     (tmp_path / "statistics.hsdb").mkdir()
     assert "it is not a file" in refused(tmp_path / "statistics.hsdb")
 

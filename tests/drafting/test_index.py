@@ -334,7 +334,7 @@ def test_files_and_folders_are_found_in_order(tmp_path):
         find_texts([tmp_path / "empty"])
 
 
-def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch):
+def test_files_that_are_not_text_are_skipped_unless_named(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "PIECE", 8)
     (tmp_path / "a.txt").write_text("good one\n")
     # The harm comes late: what was read before it must not be in the corpus.

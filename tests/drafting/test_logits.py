@@ -15,7 +15,7 @@ from tests.drafting.corpora import bottom
 from tests.rows import column
 
 
-def test_the_longest_key_answers_and_the_latest_row_stands():
+def test_a_lookup_returns_the_row_of_the_longest_key():
     rows = LogitsDatabase()
     rows.put(spell([1, 2, 3, 4]), [7, 8], [0.6, 0.3])
     rows.put(spell([9, 4]), [5], [0.9])
@@ -26,7 +26,7 @@ def test_the_longest_key_answers_and_the_latest_row_stands():
     assert rows.lookup("") is None
 
 
-def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
+def test_tokens_of_probability_0_are_not_proposed_and_the_oldest_keys_are_removed():
 
     class Small(LogitsDatabase):
         longest = 1

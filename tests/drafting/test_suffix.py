@@ -67,7 +67,7 @@ def test_counts_are_those_of_counting(texts, depth):
 
 @settings(deadline=None)
 @given(st.lists(texts, max_size=6), st.integers(1, 5), st.integers(1, 3))
-def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most):
+def test_a_tree_counts_the_latest_texts_only(texts, depth, most):
     tree = grown(texts, depth, most)
     assert spelled(tree) == counted(texts[-most:], depth)
     assert list(tree.texts.values()) == texts[-most:]

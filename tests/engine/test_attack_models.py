@@ -46,7 +46,7 @@ def refused(model: Path, stack: str = "target") -> str:
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "training_args.bin", "optimizer.pt"])
-def test_pickles_run_nothing(model, name, tmp_path):
+def test_a_pickle_is_never_unpickled(model, name, tmp_path):
     mark = tmp_path / "ran"
     if name == "pytorch_model.bin":
         (model / "model.safetensors").unlink()

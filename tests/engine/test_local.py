@@ -365,7 +365,7 @@ def test_a_text_continues_without_a_draft_model_whose_context_is_full(
         (partial(load_engine, target="nobody"), "nobody"),
     ],
 )
-def test_engines_that_cannot_be(options, says):
+def test_invalid_options_of_an_engine_are_refused(options, says):
     with pytest.raises(ValueError, match=says):
         options()
 

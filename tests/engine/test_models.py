@@ -104,7 +104,7 @@ def test_a_quantized_checkpoint_without_its_library(paths, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_a_silent_hub_is_asked_once(monkeypatch):
+def test_a_hub_that_never_answers_is_asked_once(monkeypatch):
     """A server accepts connections and never answers: the refusal takes seconds and names the
     cause.
     """
@@ -145,7 +145,7 @@ def test_chat_without_a_template(paths):
         engine_of(paths["exact"]).run("hi", chat=True)
 
 
-def test_a_template_that_refuses(tmp_path):
+def test_the_reason_of_a_template_that_refuses_is_shown(tmp_path):
     save_model(tmp_path, template="{{ raise_exception('two turns, please') }}")
     with pytest.raises(ValueError, match="does not take a conversation of user: two turns, please"):
         engine_of(str(tmp_path)).run("hi", chat=True)
@@ -171,7 +171,7 @@ def resident() -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("runs", [60, pytest.param(500, marks=pytest.mark.slow)])
-def test_decodes_leave_nothing_behind(tmp_path, runs):
+def test_decodes_free_their_caches(tmp_path, runs):
     """The cache of a text takes about 100 kB, so 60 caches that were not freed would take at least
     6 MB.
     """

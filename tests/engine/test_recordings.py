@@ -188,7 +188,7 @@ def test_slower_runs_are_labelled():
         assert "slower than plain decoding" in dataclasses.replace(recording, speedup=0.5).label
 
 
-def test_each_database_does_its_part():
+def test_the_recordings_show_what_each_database_proposes():
     copied = facts(load_bundled("copied"))
     idioms = facts(load_bundled("idioms"))
     new = facts(load_bundled("new"))

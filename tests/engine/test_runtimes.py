@@ -78,7 +78,7 @@ def test_without_a_compiler_the_reason_is_given(dtype, runtime):
     assert last.text == f"no C++ compiler is installed: decoding {slow}"
 
 
-def test_eager_on_request_asks_nobody(path):
+def test_eager_on_request_does_not_wait_for_the_build(path):
     family_models = models(path, "eager", FakeBuild(compiling=True))
     assert family_models.fast(path) is family_models.module(path)
     assert not family_models.loaded("nano")

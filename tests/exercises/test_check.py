@@ -239,7 +239,7 @@ def test_unknown_names_are_refused():
         (float("nan"), 1, False),
     ],
 )
-def test_equality(got, expected, same):
+def test_answers_are_compared_by_value(got, expected, same):
     assert equal(got, expected) is same
 
 

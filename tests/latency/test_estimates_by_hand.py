@@ -84,7 +84,7 @@ def test_acceptance_over_a_database_needs_40_examined_tokens_of_both_kinds():
 
 
 @pytest.mark.parametrize("why", ["no room", "off"])
-def test_a_round_without_room_says_nothing_of_the_database(why):
+def test_a_round_without_room_is_not_counted_for_the_database(why):
     trace = Trace({"stack": "db > target"})
     trace.add_rows(
         calls=[

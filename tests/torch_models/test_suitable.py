@@ -35,7 +35,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("config", "says"), REFUSED, ids=lambda v: type(v).__name__)
-def test_a_config_that_tells(config, says):
+def test_an_unsuitable_config_is_refused_in_one_line(config, says):
     with pytest.raises(ValueError, match=says) as error:
         check_config("it", config)
     assert "\n" not in str(error.value)
@@ -60,7 +60,7 @@ REFUSED_BY_ROWS = {
 
 
 @pytest.mark.parametrize("kind", REFUSED_BY_ROWS)
-def test_a_forward_that_tells(kind):
+def test_a_model_with_unsuitable_rows_is_refused_in_one_line(kind):
     torch.manual_seed(0)
     model = HFModel("it", AutoModelForCausalLM.from_config(REFUSED_BY_ROWS[kind]))
     with pytest.raises(ValueError, match="it cannot be decoded here") as error:

@@ -73,7 +73,7 @@ for _ in sys.stdin:
 """
 
 
-def test_it_learns(tiny) -> None:
+def test_training_lowers_the_loss(tiny) -> None:
     held = select(entries_of(tiny / LOG), event="heldout")
     for stage, names in STAGES.items():
         course = []

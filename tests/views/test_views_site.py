@@ -33,7 +33,7 @@ def site(tmp_path_factory, run_once):
     return out
 
 
-def test_it_is_small(site):
+def test_the_site_is_small(site):
     assert sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) <= 48_000_000
 
 

@@ -43,7 +43,7 @@ def known():
     return calibrate(FakeEngine(), work(12))
 
 
-def test_what_is_known_is_found_again(known):
+def test_a_calibration_recovers_the_simulated_figures(known):
     calibration = known.calibration
     assert calibration.models == ("tiny", "mid", "target")
     for round in known.rounds.values():
