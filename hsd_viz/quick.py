@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Unpack, overload
 
-from hsd_viz.decoding.engine import DecodeCall, Engine, Options
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
@@ -44,10 +45,10 @@ def run(
     stack: str | Stack = "target",
     *,
     engine: Engine | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[DecodingKeywords],
 ) -> Trace:
     """Decode a prompt with the shipped models, or with ``engine``, and return the trace."""
-    return DecodeCall(prompt, stack, options).run(engine or default_engine())
+    return (engine or default_engine()).run(prompt, stack, **options)
 
 
 def compare(
@@ -55,7 +56,7 @@ def compare(
     stacks: str | Stack | Sequence[str | Stack] = (),
     *,
     engine: Engine | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[DecodingKeywords],
 ) -> Comparison:
     """Decode a prompt with each stack, and return the comparison of the runs.
 
@@ -71,8 +72,7 @@ def compare(
     with progress_bar() as update:
         for place, stack in enumerate(chosen):
             update(place, len(chosen), str(stack))
-            call = DecodeCall(prompt, stack, options)
-            traces.append(call.run(engine or default_engine()))
+            traces.append(run(prompt, stack, engine=engine, **options))
     return Comparison(traces)
 
 

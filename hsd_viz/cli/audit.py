@@ -14,9 +14,9 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli.shared import Html, Json
-from hsd_viz.decoding.options import DEFAULT_RULE, decoding_settings
+from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
-from hsd_viz.settings.declare import CliOption, Setting
+from hsd_viz.settings.declare import CliOption, Setting, settings_of
 from hsd_viz.settings.ranges import MAX_TOY_MODELS, Range
 from hsd_viz.terminal import status
 
@@ -38,7 +38,7 @@ def audit_stacks(
         Setting("a stack; toy models take the place of its models", CliOption("STACK")),
     ],
     *,
-    rule: A[str, decoding_settings()["rule"]] = DEFAULT_RULE,
+    rule: A[str, settings_of(Sampling)["rule"]] = DEFAULT_RULE,
     tolerance: Tolerance = 1e-9,
     json_: Json = None,
     html: Html = None,

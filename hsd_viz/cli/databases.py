@@ -7,7 +7,7 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli.shared import Json, print_paths
-from hsd_viz.decoding.options import MAX_NEW_TOKENS, defaults
+from hsd_viz.decoding.options import MAX_NEW_TOKENS, DecodingOptions
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
@@ -15,7 +15,7 @@ from hsd_viz.settings.ranges import MAX_KEY_LENGTH, Range
 from hsd_viz.stack import TARGET
 from hsd_viz.terminal import show_share, status
 
-_NEW_TOKENS = defaults()["max_new_tokens"]
+_NEW_TOKENS = DecodingOptions().max_new_tokens
 
 
 def inspect(

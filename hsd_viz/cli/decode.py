@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
@@ -68,7 +69,6 @@ def decode(
         )
     if (prompt is None) == (prompt_file is None):
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
-    from hsd_viz.decoding.engine import DecodeCall, options_of
     from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
     from hsd_viz.engine.local import LocalEngine
 
@@ -76,14 +76,12 @@ def decode(
     text: Any = prompt if file is None else read_text(file, "prompt")
     if chat and file is not None and file.suffix == ".json":
         text = _messages(file, text)
-    options = options_of(decoding.sampling, decoding.max_new_tokens)
-    options["chat"] = chat
-    call = DecodeCall(text, stack, options)
+    options = replace(decoding, chat=chat)
     engine = LocalEngine.of(machine)
-    events: Any = call.events(engine)
+    events: Any = engine.events(text, stack, options)
     if save is not None:
         # A saved trace contains plain decoding, so that `hsd-viz doctor` can explain its speed-up.
-        events = decode_beside_plain(engine, call, least=PLAIN_TOKENS)
+        events = decode_beside_plain(engine, text, stack, options, least=PLAIN_TOKENS)
     trace, stopped = _follow(events, is_shown=json_ != STDOUT)
     if trace is None:
         # Nothing was decoded: standard output was closed, or Ctrl-C was pressed, too early.

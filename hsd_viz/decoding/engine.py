@@ -3,90 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.decoding.keywords import Options
-from hsd_viz.decoding.options import DecodingOptions, Sampling, defaults
+from hsd_viz.decoding.keywords import DecodingKeywords
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
-from hsd_viz.drafting import Memory
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
-from hsd_viz.settings.ranges import check_budget
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions(DecodingOptions):
-    """The options of a decode: the settings of :mod:`hsd_viz.decoding.options`, and some more.
-
-    They are the keyword arguments of :meth:`Engine.decode`; for type checkers
-    :class:`~hsd_viz.decoding.keywords.Options` lists them.
-
-    Attributes:
-        record: whether to record probabilities, entropies and top-5 lists, which are expensive.
-        chat: whether to pass the prompt as a user turn through the target's chat template.
-        budget: the largest number of draft tokens, 1-256, that a database or baseline may propose
-            at a time, regardless of their cost; by default each uses its own limit.
-        memory: the memory that drafters keep between runs. Pass the same memory to each run of a
-            stack for warm runs; by default a run is cold.
-
-    Raises:
-        UserError: if a value is out of range.
-    """
-
-    record: bool = True
-    chat: bool = False
-    budget: int | None = None
-    memory: Memory | None = None
-
-    def __post_init__(self) -> None:
-        DecodingOptions.__post_init__(self)
-        check_budget(self.budget)
-
-
-#: The default of each option by name, the settings first.
-DEFAULTS: dict[str, Any] = defaults() | {
-    name: CallOptions.__dataclass_fields__[name].default for name in get_annotations(CallOptions)
-}
-
-
-def options_of(sampling: Sampling, max_new_tokens: int) -> Options:
-    """Return the options of a decode of up to ``max_new_tokens`` tokens with ``sampling``."""
-    return cast("Options", {"max_new_tokens": max_new_tokens, **asdict(sampling)})
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeCall:
-    """The arguments of :meth:`Engine.decode` as one value.
-
-    Attributes:
-        prompt: the prompt as text, token ids or messages.
-        stack: the stack as text or parsed.
-        options: the options that differ from their defaults.
-    """
-
-    prompt: Prompt
-    stack: str | Stack = TARGET
-    options: Options = field(default_factory=Options)
-
-    def events(self, engine: Engine) -> Iterator[Event]:
-        """Return the events of the decode by an engine."""
-        return engine.decode(prompt=self.prompt, stack=self.stack, **self.options)
-
-    def run(self, engine: Engine) -> Trace:
-        """Decode to the end with an engine and return the trace."""
-        return engine.run(prompt=self.prompt, stack=self.stack, **self.options)
-
-
-class Engine(Protocol):
+class Engine:
     """The interface of engines, which decode prompts with stacks and report events.
 
-    An engine implements :meth:`decode`. The other methods have defaults that it may override.
+    An engine implements :meth:`events`. The other methods have defaults that it may override.
 
     Attributes:
         family: the family of models whose short names stacks may use.
@@ -108,8 +41,19 @@ class Engine(Protocol):
         def __getattr__(self, name: str) -> Any:
             no_attribute(self, name, "engine", dir(type(self)))
 
+    def events(
+        self, prompt: Prompt, stack: str | Stack, options: DecodingOptions
+    ) -> Iterator[Event]:
+        """Decode a prompt with checked options, as :meth:`decode` does.
+
+        Raises:
+            UserError: if the prompt or the stack is invalid, or if the engine does not support an
+                option; where possible, before the first event is requested.
+        """
+        raise NotImplementedError
+
     def decode(
-        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
+        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[DecodingKeywords]
     ) -> Iterator[Event]:
         """Decode a prompt, yielding ``Stage``..., ``Started``, ``Step``..., ``Finished``.
 
@@ -119,16 +63,21 @@ class Engine(Protocol):
             prompt: text, a list of token ids or, with ``chat``, a list of messages with ``role``
                 and ``content``.
             stack: the stack as text or parsed.
-            options: the options that differ from their defaults.
+            options: the options that differ from their defaults
+                (:class:`~hsd_viz.decoding.options.DecodingOptions`).
 
         Raises:
+            TypeError: if an option is unknown.
             UserError: if an argument is invalid; where possible, before the first event is
                 requested.
         """
+        return self.events(prompt, stack, DecodingOptions.of(options))
 
-    def run(self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]) -> Trace:
+    def run(
+        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[DecodingKeywords]
+    ) -> Trace:
         """Decode to the end and return the trace."""
-        for event in DecodeCall(prompt, stack, options).events(self):
+        for event in self.decode(prompt, stack, **options):
             if isinstance(event, Finished):
                 return event.trace  # type: ignore[return-value]
         raise AssertionError("a decode that is not closed ends with Finished")
@@ -137,14 +86,14 @@ class Engine(Protocol):
         self,
         prompts: Sequence[Prompt],
         stack: str | Stack = TARGET,
-        **options: Unpack[Options],
+        **options: Unpack[DecodingKeywords],
     ) -> list[Trace]:
         """Decode prompts one after the other with a progress bar, and return their traces."""
         traces: list[Trace] = []
         with progress_bar() as update:
             for n, prompt in enumerate(prompts):
                 update(n, len(prompts), f"prompt {n + 1}")
-                traces.append(DecodeCall(prompt, stack, options).run(self))
+                traces.append(self.run(prompt, stack, **options))
         return traces
 
     def wait_ready(self, progress: Status = ignore_status) -> None:

@@ -1,32 +1,30 @@
-"""The settings of a decode, declared once.
+"""The options of a decode, declared once.
 
-The fields of :class:`Sampling` and :class:`DecodingOptions` declare the settings by their types,
-defaults and :class:`~hsd_viz.settings.declare.Setting` annotations. From them are derived: the
-options of the command line, the body of a request to a server, the form of the page and its ranges
-(``js/lib/options.ts``), the settings of reports, and the reference. To add a setting, add a field
-here and the code that acts on it.
+:class:`DecodingOptions` are the keyword arguments of a decode. The fields with a
+:class:`~hsd_viz.settings.declare.Setting`, among them all of :class:`Sampling`, are its settings.
+From their types, defaults and annotations are derived: the options of the command line, the body of
+a request to a server, the form of the page and its ranges (``js/lib/options.ts``), the settings of
+reports, and the reference. To add a setting, add a field here and the code that acts on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from numbers import Real
+from dataclasses import dataclass, fields
 from typing import Annotated as A
 from typing import Any, ClassVar
 
 from hsd_viz.errors import UserError
+from hsd_viz.names.hints import did_you_mean
 from hsd_viz.settings.declare import (
     CliOption,
     FormField,
     Setting,
     check_settings,
     fields_of,
-    from_data,
-    settings_of,
+    part_of,
 )
-from hsd_viz.settings.ranges import Range
+from hsd_viz.settings.ranges import Range, check_budget, plain_numbers
 
 #: The default verification rule.
 DEFAULT_RULE = "block"
@@ -118,6 +116,10 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        for declared in fields_of(Sampling):
+            if declared.type is float:
+                # A whole number is given for a float; the dataclass is frozen.
+                object.__setattr__(self, declared.name, float(getattr(self, declared.name)))
         # The schema of traces also lists the rules of other packages.
         from hsd_viz.trace.tables import RULES
 
@@ -129,74 +131,66 @@ class Sampling:
         """Whether decoding is greedy: each token is the most likely one."""
         return self.temperature == 0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodingOptions(Sampling):
-    """How an output is decoded: its sampling and its length.
-
-    Attributes:
-        max_new_tokens: the largest number of tokens in an output.
-    """
-
-    OPTION_GROUP: ClassVar[str] = "sampling"
-
-    max_new_tokens: A[
-        int,
-        Setting(
-            "token limit",
-            CliOption("N"),
-            Range(1, MAX_NEW_TOKENS),
-            FormField("New tokens"),
-            noun="max new tokens",
-        ),
-    ] = 128
-
     @property
     def sampling(self) -> Sampling:
         """The sampling settings alone."""
-        return sampling_of({name: getattr(self, name) for name in settings_of(Sampling)})
+        return part_of(self, Sampling)
 
 
-@cache
-def decoding_settings() -> dict[str, Setting]:
-    """Return the settings of a decode by name, in display order."""
-    return {declared.name: declared.setting for declared in fields_of(DecodingOptions)}
+#: The setting of the length of an output.
+MaxNewTokens = A[
+    int,
+    Setting(
+        "token limit",
+        CliOption("N"),
+        Range(1, MAX_NEW_TOKENS),
+        FormField("New tokens"),
+        noun="max new tokens",
+    ),
+]
 
 
-@cache
-def defaults() -> dict[str, Any]:
-    """Return the default of each setting by name, in the same order."""
-    return {declared.name: declared.default for declared in fields_of(DecodingOptions)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodingOptions(Sampling):
+    """The options of a decode: the keyword arguments of
+    :meth:`hsd_viz.decoding.engine.Engine.decode`, as one value.
 
-
-@cache
-def types() -> dict[str, type]:
-    """Return the type of each setting by name, in the same order."""
-    return {declared.name: declared.type for declared in fields_of(DecodingOptions)}
-
-
-def sampling_of(options: Mapping[str, Any]) -> Sampling:
-    """Return the sampling settings among the options of a decode, with defaults for missing ones.
+    Attributes:
+        max_new_tokens: the largest number of tokens in an output.
+        record: whether to record probabilities, entropies and top-5 lists, which are expensive.
+        chat: whether to pass the prompt as a user turn through the target's chat template.
+        budget: the largest number of draft tokens, 1-256, that a database or baseline may propose
+            at a time, regardless of their cost; by default each uses its own limit.
+        memory: the memory that drafters keep between runs. Pass the same memory to each run of a
+            stack for warm runs; by default a run is cold.
 
     Raises:
         UserError: if a value is out of range.
     """
-    values: dict[str, Any] = {}
-    for name in settings_of(Sampling).keys() & options.keys():
-        value = options[name]
-        values[name] = as_float(name, value) if types()[name] is float else value
-    return from_data(Sampling, values)
 
+    max_new_tokens: MaxNewTokens = 128
+    record: bool = True
+    chat: bool = False
+    budget: int | None = None
+    memory: dict[str, Any] | None = None
 
-def as_float(name: str, value: Any) -> float:
-    """Return the value of a setting as a float, which may be given as a whole number.
+    def __post_init__(self) -> None:
+        Sampling.__post_init__(self)
+        check_budget(self.budget)
 
-    Raises:
-        UserError: if the value is not a number, or if it is too large for a float.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise UserError(f"{name} is {value!r:.40}: expected a number")
-    try:
-        return float(value)
-    except OverflowError:
-        raise UserError(f"{name} is out of range") from None
+    @classmethod
+    def of(cls, keywords: Mapping[str, Any]) -> DecodingOptions:
+        """Return the options that a caller gives as keyword arguments; the others are defaults.
+
+        Numbers of numpy become numbers of Python.
+
+        Raises:
+            TypeError: if an option is unknown.
+            UserError: if a value is out of range.
+        """
+        names = [field.name for field in fields(cls)]
+        for name in keywords:
+            if name not in names:
+                hint = did_you_mean(name, names)
+                raise TypeError(f"unknown option '{name}' (use {', '.join(names)}){hint}")
+        return cls(**{name: plain_numbers(value) for name, value in keywords.items()})

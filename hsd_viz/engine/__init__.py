@@ -8,7 +8,9 @@ from hsd_viz.names.lazy import lazily
 __getattr__, __dir__, _LAZY = lazily(
     __name__,
     {
-        "..decoding.engine": ("DEFAULTS", "DecodeCall", "Engine", "Options"),
+        "..decoding.engine": ("Engine",),
+        "..decoding.keywords": ("DecodingKeywords",),
+        "..decoding.options": ("DecodingOptions",),
         ".local": ("LocalEngine", "load_engine"),
         ".remote": ("RemoteEngine",),
     },

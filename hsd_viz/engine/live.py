@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import psutil
 
-from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.options import DecodingOptions
+from hsd_viz.decoding.text import Prompt
 from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
@@ -111,7 +113,13 @@ def batches(
 
 
 def decode_beside_plain(
-    engine: Engine, call: DecodeCall, *, pairs: int = PAIRS, least: int | None = None
+    engine: Engine,
+    prompt: Prompt,
+    stack: str | Stack,
+    options: DecodingOptions,
+    *,
+    pairs: int = PAIRS,
+    least: int | None = None,
 ) -> Iterator[Event]:
     """Decode, then decode with the target alone, and record its speed in the trace.
 
@@ -120,47 +128,52 @@ def decode_beside_plain(
 
     Args:
         engine: the engine.
-        call: the prompt, the stack and the options.
+        prompt: the prompt.
+        stack: the stack as text or parsed.
+        options: the options of the decode.
         pairs: the largest number of pairs of a run and a plain run, including the first.
         least: the number of tokens in the plain run beside a long run; ``None`` for as many as in
             the run itself.
     """
     trace: Trace | None = None
-    for event in call.events(engine):
+    for event in engine.events(prompt, stack, options):
         trace = event.trace if isinstance(event, Finished) else trace
         yield event
     if trace is None or trace.meta.get("cancelled"):
         return
-    levels = parse(call.stack)
+    levels = parse(stack)
     if len(levels.parts) == 1:
         return
-    plain = replace(call, stack=Stack(None, (levels.target,)))
-    first_plain = plain
+    plain = Stack(None, (levels.target,))
+    first_options = options
     is_long = trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
     if least is not None and is_long:
-        first_plain = replace(plain, options={**call.options, "max_new_tokens": least})
-    other = yield from _timed(engine, first_plain, "plain decoding, for comparison")
+        first_options = replace(options, max_new_tokens=least)
+    words = "plain decoding, for comparison"
+    other = yield from _timed(engine, prompt, plain, first_options, words)
     note_plain(trace, other)
     cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
     pairs = min(pairs, 1 + int(PAIRS_SECONDS // cost)) if cost else 1
     for pair in range(2, pairs + 1):
         words = f"measuring the spread, pair {pair} of {pairs}"
-        again = yield from _timed(engine, call, words)
-        plain_again = yield from _timed(engine, plain, words)
+        again = yield from _timed(engine, prompt, stack, options, words)
+        plain_again = yield from _timed(engine, prompt, plain, options, words)
         note_plain(trace, plain_again, again)
 
 
-def _timed(engine: Engine, call: DecodeCall, words: str) -> Generator[Event, None, Trace]:
+def _timed(
+    engine: Engine, prompt: Prompt, stack: str | Stack, options: DecodingOptions, words: str
+) -> Generator[Event, None, Trace]:
     """Time a decode, yielding stages with the text ``words``, and return its trace."""
     done = 0
-    for event in call.events(engine):
+    for event in engine.events(prompt, stack, options):
         if isinstance(event, Finished):
             return event.trace  # type: ignore[return-value]
         if isinstance(event, Step):
             before = done
             done = done + len(event)
             if done // REPORT_EVERY > before // REPORT_EVERY or not before:
-                yield Stage(words, done, call.options.get("max_new_tokens"))
+                yield Stage(words, done, options.max_new_tokens)
     raise AssertionError("a decode that is not closed ends with Finished")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.base_loop import LIKELIEST, LoopInputs
-from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.event_stream import decode
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import Prompt, Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -131,14 +132,14 @@ class LocalEngine(Engine):
             progress(f"compiling the forward passes of {model.name}")
             model.warm_up()
 
-    def decode(
-        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
+    def events(
+        self, prompt: Prompt, stack: str | Stack, options: DecodingOptions
     ) -> Iterator[Event]:
         if self._closed:
             raise UserError("the engine is closed: load another one with load_engine()")
         models = self.models
         resolved = resolve(stack, self.target, models.family, models.where, options)
-        return self._events(prompt, resolved)
+        return self._resolved_events(prompt, resolved)
 
     def drafter(
         self,
@@ -204,17 +205,18 @@ class LocalEngine(Engine):
     def _model_name(self, name: str) -> str:
         return own_name(name, self.target)
 
-    def _events(self, prompt: Prompt, resolved: Resolved) -> Iterator[Event]:
+    def _resolved_events(self, prompt: Prompt, resolved: Resolved) -> Iterator[Event]:
         """Load the models of a request, let the selector choose where requested, and decode."""
         models = self.models
         target = resolved.names[-1]
         options = resolved.options
+        sampling = options.sampling
         if not all(map(models.loaded, resolved.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
         ids = text.read(prompt, options.chat)
         alone = resolved.stack.bottom is None and len(resolved.names) > 1 and not resolved.choosing
-        loaded = yield from load_stack(models, resolved.names, ids, resolved.sampling, alone)
+        loaded = yield from load_stack(models, resolved.names, ids, sampling, alone)
         level_models = loaded.models
         if resolved.selects:
             resolved, level_models = self._selected(resolved, loaded)
@@ -222,11 +224,11 @@ class LocalEngine(Engine):
         length = len(ids) + options.max_new_tokens
         levels = open_levels(resolved, level_models, length)
         unsure_stops = any(level.confidence for level in levels)
-        make_loop = loop_class(level_models, drafter, resolved.sampling.rule, unsure_stops)
+        make_loop = loop_class(level_models, drafter, sampling.rule, unsure_stops)
         inputs = LoopInputs(
             levels,
             drafter,
-            resolved.sampling,
+            sampling,
             ids,
             max_new_tokens=options.max_new_tokens,
             positions=level_models[-1].positions,
@@ -279,7 +281,7 @@ class LocalEngine(Engine):
         drafter, _ = self.drafter(
             resolved.stack,
             memory=resolved.options.memory,
-            temperature=resolved.sampling.temperature,
+            temperature=resolved.options.temperature,
             costs=costs,
         )
         return drafter
@@ -320,7 +322,7 @@ class LocalEngine(Engine):
             levels=tuple(levels),
             device=self.device,
             dtype=self.dtype,
-            sampling=resolved.sampling,
+            sampling=resolved.options.sampling,
             chat=resolved.options.chat,
             max_new_tokens=resolved.options.max_new_tokens,
             databases=self.databases,

@@ -9,16 +9,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Unpack
+from dataclasses import fields
+from typing import Any
 
 import httpx
 import msgspec
 
-from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.decoding.text import Prompt
-from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.errors import INVALID_JSON, UserError
-from hsd_viz.stack import TARGET, Stack
+from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import ServerError, read_events
 
@@ -90,18 +91,18 @@ class RemoteEngine(Engine):
         self.family = facts.family or self.family
         return facts.models
 
-    def decode(
-        self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[Options]
+    def events(
+        self, prompt: Prompt, stack: str | Stack, options: DecodingOptions
     ) -> Iterator[Event]:
-        """Decode a prompt as :meth:`Engine.decode` does, without the options ``memory`` and
+        """Decode a prompt as :meth:`Engine.events` does, without the options ``memory`` and
         ``budget``.
 
         Raises:
             ServerError: if the server reports an error; ``retry`` is true if sending the request
                 again may help.
-            UserError: if an option is not supported, or if a value that must be a number is not.
+            UserError: if an option is not supported.
         """
-        settings = with_defaults(options)
+        settings = {one.name: getattr(options, one.name) for one in fields(options)}
         for name in ("memory", "budget"):
             if settings.pop(name) is not None:
                 raise UserError(

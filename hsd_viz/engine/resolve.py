@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from hsd_viz.decoding.engine import DEFAULTS, CallOptions
-from hsd_viz.decoding.options import Sampling, as_float, types
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
-from hsd_viz.names.hints import did_you_mean
-from hsd_viz.settings.declare import from_data
-from hsd_viz.settings.ranges import plain_numbers
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, parse, split_copy
 
 
@@ -26,16 +21,14 @@ class Resolved:
             the databases and models to choose from.
         names: the names of the models by level, with that of the target in place of ``target``.
         choosing: whether the selector chooses the stack.
-        sampling: the sampling settings.
-        options: all options of the decode.
+        options: the options of the decode.
     """
 
     written: str
     stack: Stack
     names: tuple[str, ...]
     choosing: bool
-    sampling: Sampling
-    options: CallOptions
+    options: DecodingOptions
 
     @property
     def selects(self) -> bool:
@@ -64,31 +57,12 @@ class Resolved:
         )
 
 
-def with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``options`` with plain Python numbers, and with defaults for missing ones.
-
-    Raises:
-        TypeError: if an option is unknown.
-        UserError: if a value that must be a number is not.
-    """
-    if unknown := next((name for name in options if name not in DEFAULTS), None):
-        raise TypeError(
-            f"unknown option '{unknown}' (use "
-            f"{', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}"
-        )
-    values = dict(DEFAULTS)
-    for name, value in options.items():
-        plain = plain_numbers(value)
-        values[name] = as_float(name, plain) if types().get(name) is float else plain
-    return values
-
-
 def resolve(
     stack: str | Stack,
     target: str,
     family: Family,
     where: Callable[[str], str],
-    given: Mapping[str, Any],
+    options: DecodingOptions,
 ) -> Resolved:
     """Resolve a request for a decode.
 
@@ -97,13 +71,11 @@ def resolve(
         target: the name of the model that ``target`` refers to.
         family: the family with the other short names.
         where: a function that raises an error for names that are not models or not allowed.
-        given: the options of the request.
+        options: the options of the decode.
 
     Raises:
-        TypeError: if an option is unknown.
-        UserError: if a value or the stack is invalid.
+        UserError: if the stack is invalid.
     """
-    options = from_data(CallOptions, with_defaults(given))
     parsed = parse(stack)
     written = str(stack).strip()
     resolved = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
@@ -119,7 +91,6 @@ def resolve(
         stack=resolved,
         names=names,
         choosing=parsed.automatic,
-        sampling=options.sampling,
         options=options,
     )
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Unpack
 
-from hsd_viz.decoding.engine import DecodeCall, Engine, Options
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
@@ -56,10 +57,12 @@ class LiveModel:
             raise UserError(f"{kind} has prompts 0 to {len(prompts) - 1}, not {n!r}")
         return prompts[n]
 
-    def run(self, kind: str, stack: str = TARGET, n: int = 0, **options: Unpack[Options]) -> Trace:
+    def run(
+        self, kind: str, stack: str = TARGET, n: int = 0, **options: Unpack[DecodingKeywords]
+    ) -> Trace:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
         options["chat"] = self.family.is_chat
-        return DecodeCall(self.prompt(kind, n), stack, options).run(self.engine)
+        return self.engine.run(self.prompt(kind, n), stack, **options)
 
 
 def live_model() -> LiveModel:

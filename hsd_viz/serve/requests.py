@@ -13,13 +13,14 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, create_model
 
-from hsd_viz.decoding.engine import DecodeCall, Engine
-from hsd_viz.decoding.options import decoding_settings, defaults, types
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.access import model_outside
 from hsd_viz.engine.live import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.serve.settings import ServerSettings
+from hsd_viz.settings.declare import fields_of
 from hsd_viz.settings.ranges import Range
 from hsd_viz.stack import TARGET, StackError
 from hsd_viz.trace.events import to_record
@@ -43,10 +44,8 @@ def decode_with(engine: Engine) -> Decode:
     """
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
-        options: Any = dict(request)
-        call = DecodeCall(options.pop("prompt", ""), options.pop("stack", TARGET), options)
         cancelled = threading.Event()
-        running = batches(lambda: call.events(engine), cancelled)
+        running = batches(lambda: engine.decode(**request), cancelled)
         try:
             while (events := await asyncio.to_thread(next, running, None)) is not None:
                 yield [to_record(event) for event in events]
@@ -83,12 +82,12 @@ def _field_of(default: Any, allowed: Range | None) -> Any:
 def _setting_fields() -> dict[str, Any]:
     """Return the request fields for the decode settings, with their ranges."""
     fields: dict[str, Any] = {}
-    for name, setting in decoding_settings().items():
-        allowed = setting.range
-        if allowed is not None and name == "max_new_tokens":
+    for declared in fields_of(DecodingOptions):
+        allowed = declared.setting.range
+        if allowed is not None and declared.name == "max_new_tokens":
             # The operator's limit on tokens is checked later.
             allowed = replace(allowed, high=None)
-        fields[name] = (types()[name], _field_of(defaults()[name], allowed))
+        fields[declared.name] = (declared.type, _field_of(declared.default, allowed))
     return fields
 
 

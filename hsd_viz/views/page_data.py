@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.options import defaults
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.recordings import (
@@ -31,6 +31,7 @@ from hsd_viz.engine.recordings import (
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_text
 from hsd_viz.models.families import DEFAULT, FAMILIES, Family
+from hsd_viz.settings.declare import fields_of
 from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.settings.spelling import as_option
 from hsd_viz.stack import DATABASE, TARGET, draft_sources
@@ -239,7 +240,8 @@ def family_form(family: Family) -> dict[str, Any]:
 def about() -> dict[str, Any]:
     """Return the initial data of the page."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0]}
-    form |= defaults() | {"temperature": TEMPERATURE}
+    form |= {one.name: one.default for one in fields_of(DecodingOptions)}
+    form["temperature"] = TEMPERATURE
     facts = {
         "palette": page_palette(),
         "rules": list(RULES),

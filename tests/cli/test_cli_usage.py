@@ -12,7 +12,7 @@ import pytest
 
 from hsd_viz.cli import build_parser, main
 from hsd_viz.cli.audit import audit_stacks
-from hsd_viz.decoding.options import DEFAULT_RULE, DecodingOptions
+from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
 from hsd_viz.measure.doctor.options import Hardware, Known
 from hsd_viz.settings.declare import settings_of
 from hsd_viz.trace import Trace
@@ -247,7 +247,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
 
 def test_the_default_rule_is_that_of_the_traces():
     own = signature(audit_stacks).parameters["rule"].default
-    assert DecodingOptions().sampling.rule == own == DEFAULT_RULE
+    assert Sampling().rule == own == DEFAULT_RULE
 
 
 def test_closed_streams_do_not_crash(monkeypatch):

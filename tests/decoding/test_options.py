@@ -11,19 +11,18 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
-from hsd_viz.decoding import options
-from hsd_viz.decoding.engine import DEFAULTS, CallOptions, Options
-from hsd_viz.decoding.options import DecodingOptions, Sampling, decoding_settings, sampling_of
-from hsd_viz.engine.resolve import with_defaults
+from hsd_viz.decoding.keywords import DecodingKeywords
+from hsd_viz.decoding.options import MAX_NEW_TOKENS, DecodingOptions, Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import ReportSettings
 from hsd_viz.serve.requests import DecodeRequest
-from hsd_viz.settings.declare import as_call
+from hsd_viz.settings.declare import as_call, fields_of
 from hsd_viz.views.app import messages
 from tests.rows import keyed
 from tools.reference.typescript import typescript_settings
 
-NAMES = list(decoding_settings())
+DECLARED = keyed(fields_of(DecodingOptions), "name")
+NAMES = list(DECLARED)
 
 
 def command_options(command: str) -> dict[str, argparse.Action]:
@@ -34,35 +33,41 @@ def command_options(command: str) -> dict[str, argparse.Action]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_has_a_help_text_and_a_default(name):
-    setting = decoding_settings()[name]
+    setting = DECLARED[name].setting
     assert setting.help
     assert setting.option.metavar
-    assert name in options.defaults()
+    assert getattr(DecodingOptions(), name) == DECLARED[name].default
 
 
 @pytest.mark.parametrize("command", ["decode", "bench", "plan"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_setting_is_an_option_of_the_command(command, name):
     action = command_options(command)[name]
-    assert action.default == options.defaults()[name]
-    assert decoding_settings()[name].help.replace("%", "%%") in action.help
+    assert action.default == DECLARED[name].default
+    assert DECLARED[name].setting.help.replace("%", "%%") in action.help
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_setting_is_a_field_of_a_request(name):
     field = DecodeRequest.model_fields[name]
-    assert field.default == options.defaults()[name]
-    assert field.annotation is options.types()[name]
+    assert field.default == DECLARED[name].default
+    assert field.annotation is DECLARED[name].type
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_setting_is_an_option_in_python(name):
-    assert Options.__annotations__[name].__forward_arg__ == options.types()[name].__name__
-    assert DEFAULTS[name] == options.defaults()[name]
+    written = DecodingKeywords.__annotations__[name].__forward_arg__
+    assert written == DECLARED[name].type.__name__
 
 
-def test_the_defaults_are_those_of_a_decode():
-    assert CallOptions() == CallOptions(**DEFAULTS)
+def test_options_that_are_not_given_are_the_defaults():
+    assert DecodingOptions.of({}) == DecodingOptions()
+    assert DecodingOptions.of({"top_k": 3, "chat": True}) == DecodingOptions(top_k=3, chat=True)
+
+
+def test_an_unknown_option_is_refused_with_the_closest_name():
+    with pytest.raises(TypeError, match=r"unknown option 'tempature' \(use .*chat.*temperature"):
+        DecodingOptions.of({"tempature": 1.0})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,10 +81,10 @@ def test_a_setting_is_part_of_a_report(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if decoding_settings()[name].range is not None]
+    "name", [name for name in NAMES if DECLARED[name].setting.range is not None]
 )
 def test_the_page_has_the_range_of_a_setting(name):
-    setting = decoding_settings()[name]
+    setting = DECLARED[name].setting
     _, _, after = typescript_settings().partition(f"  {name}: {{\n")
     block = after.partition("  },\n")[0]
     assert f'words: "{setting.noun}"' in block
@@ -136,19 +141,18 @@ def test_the_ends_of_the_ranges_are_allowed():
 
 
 def test_a_whole_temperature_is_a_temperature():
-    sampling = sampling_of(DEFAULTS | {"temperature": 1})
-    assert isinstance(sampling.temperature, float)
+    assert isinstance(Sampling(temperature=1).temperature, float)
 
 
 def test_numbers_of_numpy_are_numbers_of_python():
     given = {"seed": np.int64(3), "temperature": np.float32(0.5), "budget": np.uint8(7)}
-    options = with_defaults(given)
-    assert {name: type(options[name]) for name in given} == {
+    options = DecodingOptions.of(given)
+    assert {name: type(getattr(options, name)) for name in given} == {
         "seed": int,
         "temperature": float,
         "budget": int,
     }
-    sampling = sampling_of({"seed": np.int64(3), "top_p": np.float32(0.5)})
+    sampling = Sampling(seed=np.int64(3), top_p=np.float32(0.5))
     assert as_call(sampling) == "Sampling(top_p=0.5, seed=3)"
 
 
@@ -171,21 +175,25 @@ def test_a_boolean_of_numpy_is_not_a_number():
 
 def test_a_decode_does_not_ask_again_which_packages_are_installed(monkeypatch):
     """The check takes several milliseconds, as long as a short decode."""
-    sampling_of(DEFAULTS)
+    DecodingOptions.of({})
     asked: list[str] = []
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: asked.append(group) or [])
-    sampling_of(DEFAULTS)
+    DecodingOptions.of({})
     assert asked == []
 
 
 def test_the_limit_of_tokens_is_checked():
-    limit = decoding_settings()["max_new_tokens"]
-    limit.check(options.MAX_NEW_TOKENS)
+    limit = DECLARED["max_new_tokens"].setting
+    limit.check(MAX_NEW_TOKENS)
     with pytest.raises(UserError, match=r"max new tokens 100001 is out of range"):
-        limit.check(options.MAX_NEW_TOKENS + 1)
+        limit.check(MAX_NEW_TOKENS + 1)
 
 
-def test_the_defaults_are_those_of_the_dataclasses():
-    decoding = DecodingOptions()
-    assert decoding.sampling == Sampling()
-    assert options.defaults()["max_new_tokens"] == decoding.max_new_tokens
+def test_the_sampling_of_options_has_no_other_settings():
+    options = DecodingOptions(temperature=0.5, rule="token", max_new_tokens=9)
+    assert options.sampling == Sampling(temperature=0.5, rule="token")
+
+
+def test_a_budget_out_of_range_is_refused():
+    with pytest.raises(UserError, match="the budget 257 is out of range"):
+        DecodingOptions(budget=257)

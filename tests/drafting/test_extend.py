@@ -95,8 +95,9 @@ print(json.dumps(answer))
 
 
 def test_the_help_certifies_no_rule_of_another_package(package):
-    code = "import json\nfrom hsd_viz.decoding.options import decoding_settings\n"
-    code += 'print(json.dumps(decoding_settings()["rule"].help))'
+    code = "import json\nfrom hsd_viz.decoding.options import Sampling\n"
+    code += "from hsd_viz.settings.declare import settings_of\n"
+    code += 'print(json.dumps(settings_of(Sampling)["rule"].help))'
     assert run(package, code) == (
         "verification of drafts that a model sampled: token, block or branch, which are lossless; "
         "of other packages, unchecked: leviathan"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.decoding.engine import DecodeCall
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.live import decode_beside_plain, note_plain
 from hsd_viz.trace import Finished, Trace
 from tests.changes import plain_trace
@@ -30,8 +30,8 @@ class Timed:
         self.seconds = seconds
         self.asked: list[tuple[str, int]] = []
 
-    def decode(self, prompt, stack, **options):
-        self.asked.append((str(stack), options["max_new_tokens"]))
+    def events(self, prompt, stack, options):
+        self.asked.append((str(stack), options.max_new_tokens))
         wall = round(self.seconds * 1e9)
         yield Finished(Trace({"stack": str(stack), "prefill_ns": 0, "wall_ns": wall}))
 
@@ -47,12 +47,12 @@ class Timed:
 )
 def test_pairs_are_timed_for_about_three_seconds(seconds, pairs):
     engine = Timed(seconds)
-    list(decode_beside_plain(engine, DecodeCall("x", "db > target", {"max_new_tokens": 99})))
+    list(decode_beside_plain(engine, "x", "db > target", DecodingOptions(max_new_tokens=99)))
     assert engine.asked == [("db > target", 99), ("target", 99)] * pairs
 
 
 def test_a_long_run_is_compared_with_a_short_plain_one():
     engine = Timed(3.5)
-    call = DecodeCall("x", "db > target", {"max_new_tokens": 99})
-    list(decode_beside_plain(engine, call, least=32))
+    options = DecodingOptions(max_new_tokens=99)
+    list(decode_beside_plain(engine, "x", "db > target", options, least=32))
     assert engine.asked == [("db > target", 99), ("target", 32)]

@@ -7,12 +7,14 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
+from dataclasses import fields
 from functools import partial
 from itertools import chain, pairwise
 
 import pytest
 
-from hsd_viz.decoding.engine import DEFAULTS, DecodeCall, Options
+from hsd_viz.decoding.keywords import DecodingKeywords
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine import LocalEngine, load_engine, loops
 from hsd_viz.engine.live import REPORT_EVERY, SWITCH, batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
@@ -25,11 +27,11 @@ from tests.rows import column
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
 def test_the_options_are_typed_and_have_defaults(engine):
-    assert set(DEFAULTS) == set(Options.__annotations__)
+    assert set(column(fields(DecodingOptions), "name")) == set(DecodingKeywords.__annotations__)
     for method in (engine.decode, engine.run, engine.run_many):
         kind = inspect.signature(method).parameters["options"]
         assert kind.kind is kind.VAR_KEYWORD
-        assert kind.annotation == "Unpack[Options]"
+        assert kind.annotation == "Unpack[DecodingKeywords]"
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +105,8 @@ def test_overlapping_decodes_keep_the_switch_interval_until_the_last_ends():
 
 
 def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
-    call = DecodeCall("def main(", "db > target", {"max_new_tokens": 40, "seed": 3})
-    events = list(decode_beside_plain(shipped, call, pairs=1))
+    options = DecodingOptions(max_new_tokens=40, seed=3)
+    events = list(decode_beside_plain(shipped, "def main(", "db > target", options, pairs=1))
     (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
     trace = events[end].trace
     after = events[end + 1 :]
@@ -122,15 +124,15 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
 
 
 def test_plain_decoding_itself_is_decoded_once(shipped):
-    call = DecodeCall("def main(", "target", {"max_new_tokens": 8})
-    events = list(decode_beside_plain(shipped, call))
+    options = DecodingOptions(max_new_tokens=8)
+    events = list(decode_beside_plain(shipped, "def main(", "target", options))
     assert isinstance(events[-1], Finished)
     assert "plain" not in events[-1].trace.meta
 
 
 def test_cancelling_the_comparison_keeps_the_run(shipped):
-    call = DecodeCall("def main(", "db > target", {"max_new_tokens": 40})
-    events = decode_beside_plain(shipped, call)
+    options = DecodingOptions(max_new_tokens=40)
+    events = decode_beside_plain(shipped, "def main(", "db > target", options)
     trace = next(e.trace for e in events if isinstance(e, Finished))
     assert isinstance(next(events), Stage)
     events.close()

@@ -29,7 +29,7 @@ class Engine:
         self.error = None
         self.go.set()
 
-    def decode(self, prompt, stack, **options):
+    def events(self, prompt, stack, options):
         self.asked.append((prompt, stack, options))
         trace = Trace(dict(META))
         try:

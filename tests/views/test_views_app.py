@@ -11,6 +11,7 @@ from itertools import chain
 import pytest
 
 import hsd_viz as hsd
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.views.app.dashboard import MAX_REQUESTS, App
 from hsd_viz.views.app.messages import decode_request
@@ -72,7 +73,7 @@ def test_a_decode_is_streamed_and_can_be_asked_about(page):
         (
             "def f",
             "db > target",
-            {"max_new_tokens": 4, "temperature": 0.8, "seed": 7, "rule": "token"},
+            DecodingOptions(max_new_tokens=4, temperature=0.8, seed=7, rule="token"),
         )
     ]
     assert page.ask("knows", run=begin["run"])[0]["known"]
@@ -241,8 +242,8 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
         ({"stack": "auto[db,a/other] > target"}, "'a/other' is not allowed here"),
         ({"stack": "nano >"}, "part 2 of the stack"),
         ({"stack": "\ud800"}, "?"),  # half a character cannot be sent
-        ({"temperature": [1]}, "temperature is [1]: expected a number"),
-        ({"top_p": "0.5"}, "top_p is '0.5': expected a number"),
+        ({"temperature": [1]}, "the temperature [1] is not valid: expected a number"),
+        ({"top_p": "0.5"}, "top-p '0.5' is not valid: expected a number"),
         ({"target": "../b"}, "'../b' is not allowed here"),
     ],
 )

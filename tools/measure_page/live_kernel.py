@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import load_engine
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.trace import Event, Finished, Started, Trace
 
@@ -61,23 +62,23 @@ class Paired:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
-    def decode(self, prompt: str, stack: str = "target", **options: Any) -> Iterator[Event]:
+    def events(self, prompt: str, stack: str, options: DecodingOptions) -> Iterator[Event]:
         first = self._runs % 2 == 0
         self._runs += 1
         rates: dict[str, float] = {}
         if first:
             rates |= self._alone(prompt, stack, options)
             time.sleep(BETWEEN)
-        yield from _timed(self._engine.decode(prompt, stack, **options), "watched", rates)
+        yield from _timed(self._engine.events(prompt, stack, options), "watched", rates)
         if not first:
             time.sleep(BETWEEN)
             rates |= self._alone(prompt, stack, options)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(rates) + "\n")
 
-    def _alone(self, prompt: str, stack: str, options: dict[str, Any]) -> dict[str, float]:
+    def _alone(self, prompt: str, stack: str, options: DecodingOptions) -> dict[str, float]:
         rates: dict[str, float] = {}
-        for _event in _timed(self._engine.decode(prompt, stack, **options), "alone", rates):
+        for _event in _timed(self._engine.events(prompt, stack, options), "alone", rates):
             pass
         return rates
 

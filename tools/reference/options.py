@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from dataclasses import fields
+from typing import Any, get_type_hints
 
-from hsd_viz.decoding.engine import DEFAULTS, CallOptions
-from hsd_viz.decoding.options import types
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.settings.declare import groups_of
 
 #: Columns of a line of Python.
@@ -15,18 +16,16 @@ COLUMNS = 100
 _HEAD = '''\
 """The keyword arguments of a decode, for type checkers.
 
-Written by ``python -m tools.reference`` from :class:`hsd_viz.decoding.engine.CallOptions`.
+Written by ``python -m tools.reference`` from
+:class:`hsd_viz.decoding.options.DecodingOptions`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
-
-if TYPE_CHECKING:
-    from hsd_viz.drafting import Memory
+from typing import Any, TypedDict
 
 
-class Options(TypedDict, total=False):
+class DecodingKeywords(TypedDict, total=False):
     """The options of a decode that differ from their defaults.
 
     Attributes:
@@ -36,8 +35,9 @@ class Options(TypedDict, total=False):
 def python_keywords() -> str:
     """Return the module with the type of a decode's keyword arguments."""
     meanings = _meanings()
+    types = _types()
     lines = []
-    for name in DEFAULTS:
+    for name in types:
         lines += textwrap.wrap(
             f"{name}: {meanings[name]}",
             COLUMNS,
@@ -46,15 +46,15 @@ def python_keywords() -> str:
             break_on_hyphens=False,
         )
     lines += ['    """', ""]
-    for name in DEFAULTS:
-        lines.append(f"    {name}: {_type_of(name)}")
+    for name, kind in types.items():
+        lines.append(f"    {name}: {kind}")
     return _HEAD + "\n".join(lines) + "\n"
 
 
 def _meanings() -> dict[str, str]:
     """Return the meaning of each option, from the docstrings of the dataclasses."""
     meanings: dict[str, str] = {}
-    for owner in groups_of(CallOptions):
+    for owner in groups_of(DecodingOptions):
         _, _, attributes = (inspect.getdoc(owner) or "").partition("Attributes:\n")
         section, _, _ = attributes.partition("\n\n")
         for name, meaning in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.M):
@@ -62,7 +62,19 @@ def _meanings() -> dict[str, str]:
     return meanings
 
 
-def _type_of(name: str) -> str:
-    """Return the type of an option as it is written."""
-    kind = types().get(name)
-    return CallOptions.__annotations__[name] if kind is None else kind.__name__
+def _types() -> dict[str, str]:
+    """Return the type of each option as it is written: those of a decode alone first."""
+    options = {field.name for field in fields(DecodingOptions)}
+    hints = get_type_hints(DecodingOptions)
+    types: dict[str, str] = {}
+    for owner in groups_of(DecodingOptions):
+        for name in inspect.get_annotations(owner):
+            if name in options:
+                types[name] = _written(hints[name])
+    return types
+
+
+def _written(kind: Any) -> str:
+    """Return a type as it is written."""
+    written = kind.__name__ if isinstance(kind, type) else str(kind)
+    return written.replace("typing.", "")

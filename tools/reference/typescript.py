@@ -6,8 +6,9 @@ import json
 import textwrap
 from typing import Any
 
-from hsd_viz.decoding.options import decoding_settings, defaults, types
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.results.drafter_names import DRAFTER_NAMES
+from hsd_viz.settings.declare import fields_of
 from hsd_viz.stack import MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import TABLES, Column
 from hsd_viz.views.page_data import page_palette
@@ -100,7 +101,8 @@ def typescript_settings() -> str:
         "}",
         "export const SETTINGS = {",
     ]
-    for name, setting in decoding_settings().items():
+    for declared in fields_of(DecodingOptions):
+        setting = declared.setting
         limits = setting.range
         form = setting.form
         if limits is None or form is None:
@@ -111,16 +113,16 @@ def typescript_settings() -> str:
         form_low = limits.low if form.low is None else form.low
         form_high = limits.high if form.high is None else form.high
         lines += [
-            f"  {name}: {{",
+            f"  {declared.name}: {{",
             f'    words: "{setting.noun}",',
             f'    label: "{form.label}{limits.off_text}",',
-            f"    whole: {str(types()[name] is int).lower()},",
+            f"    whole: {str(declared.type is int).lower()},",
             f"    low: {limits.low:g},",
             f"    aboveLow: {str(limits.above_low).lower()},",
             f"    high: {'null' if high is None else _number(high)},",
             f"    formLow: {_number(form_low)},",
             f"    formHigh: {_number(form_high)},",
-            f"    usual: {_number(defaults()[name])},",
+            f"    usual: {_number(declared.default)},",
             "  },",
         ]
     lines += [

@@ -16,12 +16,12 @@ import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, product
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.errors import PromptError, PromptTooLong, UserError
@@ -321,13 +321,16 @@ def _decoder(
         return generated
 
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
-        options = options_of(settings.sampling, tokens)
-        options["record"] = False
-        if settings.budget is not None:
-            options["budget"] = settings.budget
-        if memory is not None:
-            options["memory"] = memory
-        return from_trace(DecodeCall(prompt, stack, options).run(engine))
+        trace = engine.run(
+            prompt,
+            stack,
+            max_new_tokens=tokens,
+            record=False,
+            budget=settings.budget,
+            memory=memory,
+            **asdict(settings.sampling),
+        )
+        return from_trace(trace)
 
     return decode
 

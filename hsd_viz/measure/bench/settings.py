@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.decoding.options import DecodingOptions
+from hsd_viz.decoding.options import MaxNewTokens, Sampling
 from hsd_viz.measure.shared_settings import Repeats
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_BUDGET, Range
@@ -16,16 +16,16 @@ State = Literal["cold", "warm", "both"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchSettings(DecodingOptions):
+class BenchSettings(Sampling):
     """The settings that all runs of a bench share.
 
     Attributes:
-        max_new_tokens: the maximum number of tokens of an output.
         state: the initial state of drafters that learn: ``cold``, ``warm`` or ``both``.
         budget: the maximum number of draft tokens per proposal of a database or baseline, without
             cost stopping.
         repeats: the number of runs of each prompt and stack; times are their medians.
         profile: whether to report the time of a round by part.
+        max_new_tokens: the maximum number of tokens of an output.
 
     Raises:
         UserError: if a value is out of range.
@@ -44,3 +44,4 @@ class BenchSettings(DecodingOptions):
     ] = None
     repeats: Repeats = 3
     profile: A[bool, Setting("show where the time of a round goes (our own loop)")] = False
+    max_new_tokens: MaxNewTokens = 128

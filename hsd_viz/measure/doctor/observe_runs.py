@@ -173,18 +173,18 @@ def _busy(plain: _PlainRuns) -> str:
 
 def measure_stack(stack: str) -> Observation:
     """Return the observation of short decodes on this machine, which alternate with plain ones."""
-    from hsd_viz.decoding.engine import DecodeCall
+    from hsd_viz.decoding.options import DecodingOptions
     from hsd_viz.engine.live import decode_beside_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 
     engine = load_engine(TARGET)
     engine.wait_ready()
+    options = DecodingOptions(max_new_tokens=TOKENS)
     runs: list[Observation] = []
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
-        call = DecodeCall(prompt.text, stack, {"max_new_tokens": TOKENS})
         # The following plain runs are added to the trace of a run, so read it at the end.
-        for event in list(decode_beside_plain(engine, call, pairs=2)):
+        for event in list(decode_beside_plain(engine, prompt.text, stack, options, pairs=2)):
             if isinstance(event, Finished):
                 runs.append(from_trace(event.trace, stack))
     return _pooled(runs[1:])  # the first run is the warm-up

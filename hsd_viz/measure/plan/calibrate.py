@@ -19,11 +19,11 @@ import hashlib
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.decoding.engine import DecodeCall, Engine, options_of
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import PromptError, UserError
@@ -194,9 +194,9 @@ def decode(
     needed here.
     """
     try:
-        options = options_of(sampling, max_new_tokens)
-        options["record"] = False
-        trace = DecodeCall(prompt.text, stack, options).run(engine)
+        trace = engine.run(
+            prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
+        )
     except PromptError as error:
         raise UserError(f"prompt {prompt.id}: {error}") from error
     for values in trace.columns["drafts"].values():

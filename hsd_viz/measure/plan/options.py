@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.decoding.options import DecodingOptions
+from hsd_viz.decoding.options import MaxNewTokens, Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.shared_settings import MeasuringEngine, Repeats
@@ -22,7 +22,7 @@ PROMPTS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions(DecodingOptions):
+class PlanOptions(Sampling):
     """What a plan searches, and how it measures.
 
     Raises:
@@ -66,9 +66,10 @@ class PlanOptions(DecodingOptions):
     repeats: Repeats = 3
     fresh: A[bool, Setting("calibrate again, even if a stored calibration fits")] = False
     engine: MeasuringEngine = None
+    max_new_tokens: MaxNewTokens = 128
 
     def __post_init__(self) -> None:
-        DecodingOptions.__post_init__(self)
+        Sampling.__post_init__(self)
         models = self.models
         if models is not None and (not all(models) or len(set(models)) < len(models)):
             raise UserError(

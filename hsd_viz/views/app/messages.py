@@ -10,13 +10,14 @@ from typing import Any, get_args
 import msgspec
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
-from hsd_viz.decoding.options import decoding_settings
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
+from hsd_viz.settings.declare import settings_of
 from hsd_viz.settings.ranges import check_range
 from hsd_viz.views.page_data import ABOUT
 
 #: Names of the fields of a decode request that are options of the decode.
-OPTIONS = (*decoding_settings(), "chat")
+OPTIONS = (*settings_of(DecodingOptions), "chat")
 #: Maximum length of a parent's run name and token text, in characters; longer ones are cut.
 MAX_TEXT = 200
 

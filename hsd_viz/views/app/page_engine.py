@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
-from hsd_viz.decoding.engine import DecodeCall, Engine
+from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.live import decode_beside_plain
 from hsd_viz.engine.options import EngineOptions
@@ -56,12 +57,11 @@ class PageEngine:
                 self._options = options
             engine = self._engine
         assert engine is not None
-        settings: Any = request.options
-        call = DecodeCall(request.prompt, request.stack, settings)
+        decoding = DecodingOptions.of(request.options)
         if request.beside_plain:
-            yield from decode_beside_plain(engine, call)
+            yield from decode_beside_plain(engine, request.prompt, request.stack, decoding)
         else:
-            yield from call.events(engine)
+            yield from engine.events(request.prompt, request.stack, decoding)
 
     def _options_of(self, request: PageDecode) -> EngineOptions:
         """Return the options of the engine that a request needs.
