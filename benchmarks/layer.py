@@ -136,8 +136,7 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
     nothing described.
     """
-    from hsd_viz.decoding.rejection_sampling import UniformNumbers
-    from hsd_viz.decoding.sampling import Draws, Sampling
+    from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers
 
     session = engine.model().session()
     sampling = Sampling(temperature=temperature)

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
-from hsd_viz.decoding.sampling import Sampling, distribution, draw
+from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.rejection_sampling import judge
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers, distribution, draw
 from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.drafting.tree import DraftTree
 
 DOCS = Path(__file__).parent.parent / "docs"

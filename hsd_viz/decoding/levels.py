@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from hsd_viz.decoding.rejection_sampling import Draft, Verdict
+from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.session import DraftSession, VerifySession
+from hsd_viz.decoding.verdict import Verdict
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Level:
 
 
 @dataclass(slots=True)
-class Verification:
+class LevelRound:
     """One verification by a level.
 
     Attributes:

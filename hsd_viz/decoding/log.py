@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.decoding.levels import Verification
+from hsd_viz.decoding.levels import LevelRound
 from hsd_viz.stack import TARGET
 from hsd_viz.trace.rows import CallRow, RoundRow, Row, TokenRow
 from hsd_viz.trace.tables import Columns
@@ -53,20 +53,20 @@ class Log:
         self._open.append(_OpenRound(self._rounds, level, self.now()))
         self._rounds += 1
 
-    def close_round(self, verified: Verification) -> None:
+    def close_round(self, level_round: LevelRound) -> None:
         """Close the innermost round and record it, with its tokens if it is a target's round."""
         closed = self._open.pop()
         duration = self.now() - closed.start
         parent = self._open[-1].number if self._open else None
-        self._record_drafts(closed, verified)
-        self._record_round(closed, parent, verified, duration)
+        self._record_drafts(closed, level_round)
+        self._record_round(closed, parent, level_round, duration)
         if parent is None:
-            self._record_tokens(closed.number, verified)
+            self._record_tokens(closed.number, level_round)
 
-    def _record_drafts(self, closed: _OpenRound, verified: Verification) -> None:
+    def _record_drafts(self, closed: _OpenRound, level_round: LevelRound) -> None:
         """Record a row for each node of the draft."""
-        tree = verified.draft.tree
-        verdict = verified.verdict
+        tree = level_round.draft.tree
+        verdict = level_round.verdict
         if not len(tree):
             return
         columns: dict[str, Any] = {
@@ -80,29 +80,29 @@ class Log:
             "p": verdict.p,
             "q": verdict.q,
             "u": verdict.u,
-            "verdict": self._verdicts(verified),
+            "verdict": self._verdicts(level_round),
             "h": verdict.h,
         }
         columns |= tree.origin_columns()
         self._extend("drafts", columns, len(tree))
 
     @staticmethod
-    def _verdicts(verified: Verification) -> list[str]:
+    def _verdicts(level_round: LevelRound) -> list[str]:
         """Return the verdict of each node."""
-        verdicts = ["unreached" if p is None else "rejected" for p in verified.verdict.p]
+        verdicts = ["unreached" if p is None else "rejected" for p in level_round.verdict.p]
         # Accepted nodes after an end token or beyond the limit are cut.
-        for node in verified.verdict.accepted:
+        for node in level_round.verdict.accepted:
             verdicts[node] = "cut"
-        for node in verified.accepted:
+        for node in level_round.accepted:
             verdicts[node] = "accepted"
         return verdicts
 
     def _record_round(
-        self, closed: _OpenRound, parent: int | None, verified: Verification, duration: int
+        self, closed: _OpenRound, parent: int | None, level_round: LevelRound, duration: int
     ) -> None:
-        tree = verified.draft.tree
-        accepted = len(verified.accepted)
-        is_stopped = verified.outcome == "stopped"
+        tree = level_round.draft.tree
+        accepted = len(level_round.accepted)
+        is_stopped = level_round.outcome == "stopped"
         why_no_draft = None
         if not len(tree):
             why_no_draft = tree.why_empty or "no match"
@@ -111,21 +111,21 @@ class Log:
             parent=parent,
             level=closed.level,
             drafted=len(tree),
-            examined=accepted if is_stopped else verified.verdict.examined,
+            examined=accepted if is_stopped else level_round.verdict.examined,
             accepted=accepted,
-            outcome=verified.outcome,
+            outcome=level_round.outcome,
             why_no_draft=why_no_draft,
             start_ns=closed.start,
             duration_ns=duration,
-            rule=verified.verdict.rule,
-            draft_end=verified.draft.end,
+            rule=level_round.verdict.rule,
+            draft_end=level_round.draft.end,
         )
         self._add("rounds", row)
 
-    def _record_tokens(self, number: int, verified: Verification) -> None:
+    def _record_tokens(self, number: int, level_round: LevelRound) -> None:
         """Record the tokens that a round of the target emits."""
-        verdict = verified.verdict
-        for place, token in enumerate(verified.tokens):
+        verdict = level_round.verdict
+        for place, token in enumerate(level_round.tokens):
             p, entropy, top = verdict.details[place] if verdict.details else (None, None, None)
             row = TokenRow(
                 index=self._tokens,
@@ -133,16 +133,16 @@ class Log:
                 text="",  # added where the tokenizer is
                 raw=None,
                 round=number,
-                kind=verified.outcome,
+                kind=level_round.outcome,
                 source=TARGET,
-                path=[verified.level],
+                path=[level_round.level],
                 depth=0,
                 p=p,
                 entropy=entropy,
                 top=top,
             )
-            if place < len(verified.accepted):
-                row = self._accepted(row, verified, verified.accepted[place])
+            if place < len(level_round.accepted):
+                row = self._accepted(row, level_round, level_round.accepted[place])
             elif verdict.correction is not None:
                 row = row._replace(
                     residual_top=verdict.correction.residual_top,
@@ -153,13 +153,13 @@ class Log:
             self._tokens += 1
 
     @staticmethod
-    def _accepted(row: TokenRow, verified: Verification, node: int) -> TokenRow:
+    def _accepted(row: TokenRow, level_round: LevelRound, node: int) -> TokenRow:
         """Return the row of an accepted draft token, with its source and the levels it passed."""
-        tree = verified.draft.tree
+        tree = level_round.draft.tree
         return row._replace(
             kind="accepted",
             source=tree.origins[node].source,
-            path=[*verified.draft.paths[node], verified.level],
+            path=[*level_round.draft.paths[node], level_round.level],
             depth=tree.depths()[node],
         )
 

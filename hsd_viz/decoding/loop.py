@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from hsd_viz.decoding.base_loop import PREFILL_CHUNK, BaseLoop, LoopInputs
+from hsd_viz.decoding.draft import Draft, join_chains
 from hsd_viz.decoding.hooks import LoopHooks
-from hsd_viz.decoding.levels import Verification
+from hsd_viz.decoding.levels import LevelRound
 from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, join_chains
-from hsd_viz.decoding.sampling import Draws, Sampling
+from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers
+from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.errors import UserError
 from hsd_viz.trace.tables import Columns
@@ -72,23 +73,23 @@ class Loop(BaseLoop):
                 yield level.name, begin + len(chunk), len(prompt)
         self.hooks.after_prefill()
 
-    def rounds(self) -> Iterator[Verification]:
+    def rounds(self) -> Iterator[LevelRound]:
         """Decode until EOS or a limit, yielding the target's verification after each round."""
         done = False
         while not done and len(self.text) < self.limit:
             if len(self.text) >= self.levels.reach:
                 self.levels.leave_full(len(self.text))
                 self.hooks.after_leaving_levels()
-            verified = self.round(self.levels.top, self.levels.reach - len(self.text))
-            self.text += verified.tokens
+            level_round = self.round(self.levels.top, self.levels.reach - len(self.text))
+            self.text += level_round.tokens
             done = self.text[-1] in self.eos
-            yield verified
+            yield level_round
 
     def take(self) -> Callable[[], dict[str, Columns]]:
         taken = self.log.take()
         return lambda: taken
 
-    def round(self, i: int, room: int) -> Verification:
+    def round(self, i: int, room: int) -> LevelRound:
         """Run a round of a level: verify one draft of the level below.
 
         Args:
@@ -97,12 +98,12 @@ class Loop(BaseLoop):
         """
         self.hooks.before_round(i)
         self.log.open_round(self.levels.written_index(i))
-        verified = self.verify(i, self.draft(i - 1, room - 1))
+        level_round = self.verify(i, self.draft(i - 1, room - 1))
         if i == self.levels.top and self.drafter is not None:
-            self._update_drafter(verified)
-        self.log.close_round(verified)
+            self._update_drafter(level_round)
+        self.log.close_round(level_round)
         self.hooks.after_round(i)
-        return verified
+        return level_round
 
     def draft(self, i: int, room: int) -> Draft:
         """Return a draft by a level that continues ``text``.
@@ -134,11 +135,11 @@ class Loop(BaseLoop):
             while (held := len(self.text) - base) < wanted and reach >= confidence:
                 if held and self.text[-1] in self.eos:
                     break
-                verified = self.round(i, room - held)
-                self.text += verified.tokens
-                parts.append(verified.proposal)
+                level_round = self.round(i, room - held)
+                self.text += level_round.tokens
+                parts.append(level_round.proposal)
                 if confidence:
-                    reach *= verified.chance
+                    reach *= level_round.chance
             last = self.text[-1]
         finally:
             del self.text[base:]
@@ -146,7 +147,7 @@ class Loop(BaseLoop):
         draft.end = self._end_of_draft(i, last, len(draft), wanted)
         return draft
 
-    def verify(self, i: int, draft: Draft) -> Verification:
+    def verify(self, i: int, draft: Draft) -> LevelRound:
         """Verify a draft in one forward pass, which also feeds the level its uncached tokens.
 
         The level emits the accepted tokens and one token of its own.
@@ -182,7 +183,7 @@ class Loop(BaseLoop):
                 outcome = "correction"
             else:
                 outcome = "bonus" if len(tree) else "plain"
-        return Verification(
+        return LevelRound(
             level=place,
             name=level.name,
             draft=draft,
@@ -288,27 +289,27 @@ class Loop(BaseLoop):
                 return count
         return None
 
-    def _update_drafter(self, verified: Verification) -> None:
+    def _update_drafter(self, level_round: LevelRound) -> None:
         """Pass the tokens of a round to the drafter, and the target's most likely tokens to a
         drafter that learns from them.
         """
         start = self.now()
         drafter = self.drafter
         assert drafter is not None
-        tree = verified.draft.tree
+        tree = level_round.draft.tree
         if self.watched is not None:
             # The positions in the forward pass: pending tokens first, then the accepted nodes.
-            pending = verified.pending
-            places = [*range(pending), *(pending + node for node in verified.accepted)]
+            pending = level_round.pending
+            places = [*range(pending), *(pending + node for node in level_round.accepted)]
             drafter.observe_states(self.watched.states(places))
-        observed = verified.verdict.observed
+        observed = level_round.verdict.observed
         if observed is not None:
             if isinstance(drafter, Observer):
                 drafter.observe(self.text, tree, observed.tokens)
             elif isinstance(drafter, LogitsObserver):
                 drafter.observe_probabilities(self.text, tree, observed.tokens, observed.values)
-        drafter.extend(verified.tokens)
-        self.log.call(0, drafter.name, "update", start, len(verified.tokens))
+        drafter.extend(level_round.tokens)
+        self.log.call(0, drafter.name, "update", start, len(level_round.tokens))
 
 
 def _record_of(drafter: Drafter | None, sampling: Sampling, details: int) -> RecordOptions:

@@ -8,165 +8,22 @@ the drafted tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from hsd_viz.decoding.sampling import Sampling, describe, distribution, draw, likeliest, total
+from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.sampling import (
+    Sampling,
+    UniformNumbers,
+    describe,
+    distribution,
+    draw,
+    likeliest,
+    total,
+)
+from hsd_viz.decoding.verdict import Correction, LikeliestByRow, RecordOptions, Verdict
 from hsd_viz.decoding.verify import decide_chain, walk
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace.rows import Top
-
-#: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the
-#: session's runtime that ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
-Rows = Any
-
-
-class UniformNumbers(NamedTuple):
-    """The uniform numbers in [0, 1) of a verification.
-
-    Attributes:
-        r: ``r[k]`` draws the token after k tokens of the draft.
-        u: ``u[k]`` decides whether token k of a sampled chain is accepted; empty for point masses.
-    """
-
-    r: Sequence[float]
-    u: Sequence[float] = ()
-
-
-class RecordOptions(NamedTuple):
-    """What a verification reports beside its decision.
-
-    Attributes:
-        details: the number of most likely tokens to report for each emitted token and for a
-            correction; 0 reports none.
-        observe: the number of most likely tokens to report for *every* row, from which a drafter
-            learns; 0 reports none.
-        temperature: the temperature of the probabilities for ``observe``; ``None`` if only the
-            order of the tokens matters.
-    """
-
-    details: int = 0
-    observe: int = 0
-    temperature: float | None = None
-
-
-class SampledChain(NamedTuple):
-    """A chain of tokens that a session decoded by itself.
-
-    Attributes:
-        tokens: the decoded tokens ``[n]``.
-        rows: the rows ``[n, V]`` that they were drawn from; ``None`` for point masses, which greedy
-            decoding and SLEM give.
-        forwards: the number of forward passes.
-    """
-
-    tokens: list[int]
-    rows: Rows | None
-    forwards: int
-
-
-@dataclass(slots=True)
-class Draft:
-    """Tokens proposed to a verifier: a chain sampled from rows, or a tree of point masses.
-
-    Attributes:
-        tree: the draft tokens.
-        paths: the levels that proposed or accepted each token, the proposing level first.
-        rows: the rows q ``[n, V]`` of a sampled chain; ``None`` for point masses.
-        end: why the draft of a model with a confidence ended, a value of ``draft_end`` in the
-            trace.
-    """
-
-    tree: DraftTree = field(default_factory=DraftTree)
-    paths: list[list[int]] = field(default_factory=list)
-    rows: Rows | None = None
-    end: str | None = None
-
-    def __len__(self) -> int:
-        return len(self.tree)
-
-
-def join_chains(chains: Sequence[Draft]) -> Draft:
-    """Join consecutive chains: extend the first in place with the others, and return it."""
-    joined, *rest = chains
-    for chain in rest:
-        joined.tree.append(chain.tree)
-        joined.paths += chain.paths
-    if rest and joined.rows is not None:
-        joined.rows = np.concatenate([chain.rows for chain in chains if chain.rows is not None])
-    return joined
-
-
-class Correction(NamedTuple):
-    """The residual distribution from which a correction was sampled.
-
-    Attributes:
-        residual_top: its most likely tokens with their normalized probabilities.
-        q_top: the most likely tokens of the drafter's row; ``None`` for point masses.
-        residual_sum: the sum of its weights before normalization.
-    """
-
-    residual_top: Top
-    q_top: Top | None
-    residual_sum: float
-
-
-class LikeliestByRow(NamedTuple):
-    """The most likely tokens of every row of a verification.
-
-    Attributes:
-        tokens: the tokens of each row, the most likely first.
-        values: the probabilities of these tokens, or their logits if only the order matters.
-    """
-
-    tokens: list[list[int]]
-    values: list[list[float]]
-
-
-@dataclass(slots=True)
-class Verdict:
-    """The result of one verification.
-
-    ``p``, ``q``, ``u`` and ``h`` have an entry for each node; ``rows`` and ``details`` have one for
-    each accepted node and one for ``token``.
-
-    Attributes:
-        accepted: the accepted nodes in order.
-        token: the verifier's own token after the accepted nodes.
-        row: the index of the row that ``token`` was drawn from: 0 after the text, 1 + i after
-            node i.
-        examined: the number of examined positions that had draft tokens.
-        p: the verifier's probability of each draft token after the sampling transforms; ``None`` if
-            the token was not examined. For greedy decoding it is 1 for the arg-max, else 0.
-        q: the drafter's probability of each draft token.
-        u: the uniform number that decided about each token; ``None`` if it was not compared, and
-            for point masses.
-        h: the probability that ``u`` was compared with, for a rule that judges the chain as a
-            whole; ``None`` if it was compared with p / q.
-        rule: the name of the rule that decided.
-        rows: the rows ``[k + 1, V]``; ``None`` for greedy decoding.
-        details: for each row at temperature 1, the probability of the emitted token, the entropy
-            in nats, and the most likely tokens.
-        correction: the residual distribution of a sampled correction, if details are reported.
-        observed: the most likely tokens of every row, if they are reported.
-    """
-
-    accepted: list[int]
-    token: int
-    row: int
-    examined: int
-    p: list[float | None]
-    q: list[float | None]
-    u: list[float | None]
-    h: list[float | None] | None = None
-    rule: str = "token"
-    rows: Rows | None = None
-    details: list[tuple[float, float, Top]] | None = None
-    correction: Correction | None = None
-    observed: LikeliestByRow | None = None
 
 
 def judge(

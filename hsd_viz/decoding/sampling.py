@@ -9,7 +9,8 @@ a seed gives the same tokens on every machine, bit for bit.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,18 @@ def _mix(z: int) -> int:
 def number(key: int, counter: int) -> float:
     """Return the uniform number in [0, 1 - 2**-52] at a counter of the stream ``key``."""
     return (_mix(key + counter * _GOLDEN) >> 12) * 2.0**-52
+
+
+class UniformNumbers(NamedTuple):
+    """The uniform numbers in [0, 1) of a verification.
+
+    Attributes:
+        r: ``r[k]`` draws the token after k tokens of the draft.
+        u: ``u[k]`` decides whether token k of a sampled chain is accepted; empty for point masses.
+    """
+
+    r: Sequence[float]
+    u: Sequence[float] = ()
 
 
 class Draws:

@@ -13,15 +13,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from hsd_viz.decoding.rejection_sampling import (
-    Draft,
-    RecordOptions,
-    SampledChain,
-    UniformNumbers,
-    Verdict,
-    judge,
-)
-from hsd_viz.decoding.sampling import Sampling, chance_of, distribution, draw
+from hsd_viz.decoding.draft import Draft, SampledChain
+from hsd_viz.decoding.rejection_sampling import judge
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers, chance_of, distribution, draw
+from hsd_viz.decoding.verdict import RecordOptions, Verdict
 
 
 class DraftSession(ABC):

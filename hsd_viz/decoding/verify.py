@@ -25,7 +25,7 @@ from hsd_viz.errors import UserError
 MAX_RATIO = 1e300
 
 
-class VerifiedDraft(NamedTuple):
+class RuleDecision(NamedTuple):
     """The decision of a rule about a chain.
 
     Attributes:
@@ -44,7 +44,7 @@ class VerifiedDraft(NamedTuple):
 
 def token_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
-) -> VerifiedDraft:
+) -> RuleDecision:
     """Accept the longest prefix of a sampled chain in which u * q(d) < p(d) for each token d.
 
     A correction is drawn from the residual (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
@@ -62,12 +62,12 @@ def token_rule(
     residual = None
     if k < n:
         residual = np.maximum(p[k] - q[k], 0)
-    return VerifiedDraft(k, residual, compared=range(min(k + 1, n)))
+    return RuleDecision(k, residual, compared=range(min(k + 1, n)))
 
 
 def block_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
-) -> VerifiedDraft:
+) -> RuleDecision:
     """Accept a prefix of a sampled chain, judged as a whole (Sun et al. 2024, arXiv 2403.10444,
     Algorithm 2).
 
@@ -90,7 +90,7 @@ def block_rule(
 
 def branch_rule(
     tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
-) -> VerifiedDraft:
+) -> RuleDecision:
     """Accept a prefix of a sampled chain by its capped joint ratio (Zhou et al. 2026,
     *Overcoming Joint Intractability with Lossless Hierarchical Speculative Decoding*, arXiv
     2601.05724, Algorithm 2: the lossless rule).
@@ -119,7 +119,7 @@ def branch_rule(
 
 def _judge_whole(
     w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]
-) -> VerifiedDraft:
+) -> RuleDecision:
     """Accept up to the last position k with u_k < h_k, given the weights ``w`` ``[n + 1]`` of
     :func:`block_rule`.
     """
@@ -134,7 +134,7 @@ def _judge_whole(
         h[k - 1] = _chance_to_stop(w[k], residual)
         if u[k - 1] < h[k - 1]:
             break
-    return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
+    return RuleDecision(k, residual, range(max(0, k - 1), n), h)
 
 
 def _chance_to_stop(w: float, residual: np.ndarray | None) -> float:
@@ -148,7 +148,7 @@ def _chance_to_stop(w: float, residual: np.ndarray | None) -> float:
     return mass / (mass + 1 - w)
 
 
-ChainRule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], VerifiedDraft]
+ChainRule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], RuleDecision]
 #: The rules by name, as in a trace.
 RULES: dict[str, ChainRule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
 
@@ -166,7 +166,7 @@ def _other_rule(name: str) -> ChainRule:
 
 def decide_chain(
     name: str, tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]
-) -> VerifiedDraft:
+) -> RuleDecision:
     """Return the decision of the rule ``name``; that of another package's rule is checked.
 
     Raises:
@@ -175,22 +175,22 @@ def decide_chain(
     rule = RULES.get(name)
     if rule is not None:
         return rule(tokens, q, p, u)
-    judgement = _other_rule(name)(tokens, q, p, u)
-    return _checked(name, judgement, n=len(tokens), vocabulary=p.shape[1])
+    decision = _other_rule(name)(tokens, q, p, u)
+    return _checked(name, decision, n=len(tokens), vocabulary=p.shape[1])
 
 
-def _checked(name: str, judgement: Any, n: int, vocabulary: int) -> VerifiedDraft:
+def _checked(name: str, decision: Any, n: int, vocabulary: int) -> RuleDecision:
     """Check the decision of another package's rule about ``n`` tokens, and return it.
 
     Raises:
         UserError: if it is not a valid decision, which would lead to wrong output.
     """
-    if not isinstance(judgement, tuple) or len(judgement) != 4:
+    if not isinstance(decision, tuple) or len(decision) != 4:
         raise UserError(
-            f"the rule '{name}' returned {judgement!r:.60}: a rule returns a tuple of four: "
+            f"the rule '{name}' returned {decision!r:.60}: a rule returns a tuple of four: "
             "how many tokens are accepted, the residual, the compared nodes, and h"
         )
-    accepted, residual, compared, h = judgement
+    accepted, residual, compared, h = decision
     if not isinstance(accepted, int | np.integer) or not 0 <= accepted <= n:
         raise UserError(
             f"the rule '{name}' accepted {accepted!r:.40} tokens: a whole number from 0 to "
@@ -219,7 +219,7 @@ def _checked(name: str, judgement: Any, n: int, vocabulary: int) -> VerifiedDraf
         raise UserError(
             f"the rule '{name}' returned {h!r:.60} as h: None or {n} chances are expected"
         )
-    return VerifiedDraft(int(accepted), residual, compared, h)
+    return RuleDecision(int(accepted), residual, compared, h)
 
 
 def _are_weights(residual: Any, vocabulary: int) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import torch
 
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, Verdict
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers
+from hsd_viz.decoding.verdict import RecordOptions, Verdict
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache
 from hsd_viz.torch_models.compiled import CompiledModel, CompiledSession

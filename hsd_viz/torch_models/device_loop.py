@@ -20,17 +20,12 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.base_loop import LoopInputs
+from hsd_viz.decoding.draft import Draft, SampledChain
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.rejection_sampling import (
-    Draft,
-    RecordOptions,
-    SampledChain,
-    UniformNumbers,
-    Verdict,
-)
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers
 from hsd_viz.decoding.session import DraftModel, VerifySession
+from hsd_viz.decoding.verdict import RecordOptions, Verdict
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.ahead import RoundsAhead, StepResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.rejection_sampling import Draft
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.torch_models import layout, steps
 from hsd_viz.torch_models.compiled import CompiledSession

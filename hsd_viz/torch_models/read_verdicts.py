@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.rejection_sampling import Correction, LikeliestByRow, Verdict
+from hsd_viz.decoding.verdict import Correction, LikeliestByRow, Verdict
 from hsd_viz.torch_models.layout import StackPlan
 from hsd_viz.torch_models.write_verdicts import HEADS
 from hsd_viz.trace.rows import Top

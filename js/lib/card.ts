@@ -18,7 +18,7 @@ import {
 } from "./words";
 
 /** A verdict on a token: the round, and the token's row of its draft. */
-export interface VerifiedDraft {
+export interface JudgedToken {
   round: Round;
   draft: Draft;
 }
@@ -26,7 +26,7 @@ export interface VerifiedDraft {
 export interface Subject {
   text: string;
   source: string;
-  judged: VerifiedDraft[];
+  judged: JudgedToken[];
   /** The round whose own token this is; null: a draft token. */
   own: Round | null;
   /** The token's row in the text; null: it was not emitted. */
@@ -62,7 +62,7 @@ const H_IN_THREE_LINES = html`<details class="hsd-note">
 </details>`;
 
 /** Return whether a sampled token was accepted by u < h. */
-const byBlock = ({ round, draft }: VerifiedDraft) => isWhole(round.rule) && draft.u !== null;
+const byBlock = ({ round, draft }: JudgedToken) => isWhole(round.rule) && draft.u !== null;
 
 /** Continues the run from position `at` with another token; null: not available on this page. */
 type Continue = ((at: number, text: string) => void) | null;
@@ -90,20 +90,20 @@ function chanceText(store: Store, { p, verdict }: Draft): string {
 }
 
 /** Explain why a draft token was accepted. */
-function acceptedText(store: Store, { round, draft }: VerifiedDraft): string {
+function acceptedText(store: Store, { round, draft }: JudgedToken): string {
   if (byBlock({ round, draft }))
     return "Accepted: the last position with u < h is this one or a later one.";
   if (draft.u !== null) return "Accepted: u·q < p.";
   return `Accepted: ${store.actor(round)} has the same token.${chanceText(store, draft)}`;
 }
 /** Explain why a draft token was rejected. */
-function rejectedText(store: Store, { round, draft }: VerifiedDraft): string {
+function rejectedText(store: Store, { round, draft }: JudgedToken): string {
   if (byBlock({ round, draft })) return "Rejected: no position from here on has u < h.";
   if (draft.u !== null) return "Rejected: u·q ≥ p.";
   return `Rejected: ${store.actor(round)} has another token.${chanceText(store, draft)}`;
 }
 /** Explain why a draft token was not examined. */
-function unreachedText(store: Store, { round, draft }: VerifiedDraft): string {
+function unreachedText(store: Store, { round, draft }: JudgedToken): string {
   const siblings = (store.drafts.get(round.id) ?? []).filter(
     (other) => other.parent === draft.parent,
   );
@@ -112,7 +112,7 @@ function unreachedText(store: Store, { round, draft }: VerifiedDraft): string {
 }
 
 /** Explain the verdict on a draft token. */
-function verdictText(store: Store, verified: VerifiedDraft): string {
+function verdictText(store: Store, verified: JudgedToken): string {
   const { rule } = verified.round;
   const { verdict } = verified.draft;
   const isDecided = verdict === "accepted" || verdict === "rejected";
@@ -297,7 +297,7 @@ function rulerTemplate({ bars, mark }: Ruler) {
 }
 
 /** The comparison behind a verdict, with a note on its rule. */
-function comparison(store: Store, verified: VerifiedDraft) {
+function comparison(store: Store, verified: JudgedToken) {
   const { draft, round } = verified;
   const line = lineOf(draft, round.rule);
   const ruler = isGreedy(store) ? null : rulerOf(draft, round.rule);

@@ -1,7 +1,7 @@
 // A round as a scene on floors. Floor k holds the proposals of level k; the highest floor is the
 // text. A token is one chip: it appears on a floor, rises through each verification that accepts
 // it, and rests where it was rejected or in the text. Pure functions.
-import type { VerifiedDraft } from "../lib/card";
+import type { JudgedToken } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Call, Draft, Round } from "../lib/tables";
 import { handedUp } from "./chain";
@@ -22,7 +22,7 @@ export interface Chip {
   born: number;
   rest: number;
   /** Verdicts on the token, lowest level first. */
-  judged: VerifiedDraft[];
+  judged: JudgedToken[];
   /** Round whose own token this is; null: a draft token. */
   own: Round | null;
   /** Row of the chip on each floor. */

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
-from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
+from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.rejection_sampling import judge
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers, describe, distribution, likeliest
+from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
 from tests.lossless.toys import Guesser, loop_of, models

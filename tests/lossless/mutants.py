@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.rejection_sampling import Draft
 from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.drafting.tree import DraftTree
 

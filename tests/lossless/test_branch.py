@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from hsd_viz.decoding.verify import VerifiedDraft, block_rule, branch_rule
+from hsd_viz.decoding.verify import RuleDecision, block_rule, branch_rule
 
 NEVER = 2.0
 ALWAYS = -1.0
@@ -41,7 +41,7 @@ def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
     of the rule itself.
     """
     n = len(tokens)
-    verdicts: list[VerifiedDraft] = []
+    verdicts: list[RuleDecision] = []
     for stop in range(n, -1, -1):
         u = [NEVER] * n
         if stop:
@@ -182,7 +182,7 @@ def test_ratios_beyond_the_largest_number_are_judged():
     assert np.isfinite(judged.h).all()
 
 
-def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
+def mutant(tokens, q, p, u, *, mistake: str) -> RuleDecision:
     """The branch rule with one mistake."""
     n = len(tokens)
     ratio = 1.0
@@ -215,7 +215,7 @@ def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
         if u[k - 1] < h[k - 1]:
             break
         k -= 1
-    return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
+    return RuleDecision(k, residual, range(max(0, k - 1), n), h)
 
 
 def test_the_mutants_without_a_mistake_are_the_rule():

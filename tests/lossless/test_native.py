@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from hsd_viz.decoding.base_loop import LoopInputs
+from hsd_viz.decoding.draft import SampledChain
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.rejection_sampling import SampledChain
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.ladder.torch_modules import load_tokenizer
 from hsd_viz.measure.audit import enumeration

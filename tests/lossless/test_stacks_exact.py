@@ -18,7 +18,7 @@ from hsd_viz.decoding import verify
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.decoding.verify import VerifiedDraft
+from hsd_viz.decoding.verify import RuleDecision
 from hsd_viz.measure.audit import enumeration
 from hsd_viz.measure.audit.exact import exact
 from hsd_viz.measure.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
@@ -125,7 +125,7 @@ def test_a_drafters_row_instead_of_the_middle_models_is_caught_there():
     )
 
 
-def mutated(tokens, q, p, u, *, mistake: str | None) -> VerifiedDraft:
+def mutated(tokens, q, p, u, *, mistake: str | None) -> RuleDecision:
     """Block verification as published, with one mistake."""
     n = len(tokens)
     w = [1.0]
@@ -156,7 +156,7 @@ def mutated(tokens, q, p, u, *, mistake: str | None) -> VerifiedDraft:
         residual = np.maximum(p[k] - q[k], 0)
     else:
         residual = left(k)
-    return VerifiedDraft(k, residual, range(n), [0.0] * n)
+    return RuleDecision(k, residual, range(n), [0.0] * n)
 
 
 @pytest.mark.parametrize("mutant", [None, "unclipped", "token_residual", "first_failure"])

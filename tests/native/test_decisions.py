@@ -10,8 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions, UniformNumbers, judge
-from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
+from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.rejection_sampling import judge
+from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers, distribution, draw
+from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
 from hsd_viz.trace.tables import RULES

@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.rejection_sampling import Draft, RecordOptions
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model, Session
+from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.alone import DeviceModel

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.decoding.verify import VerifiedDraft, block_rule
+from hsd_viz.decoding.verify import RuleDecision, block_rule
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "block.svg"
 #: The draft "a b a", the draft model's rows for its places, the verifier's rows, and the uniform
@@ -56,7 +56,7 @@ def weights() -> list[float]:
     return values
 
 
-def verdict() -> VerifiedDraft:
+def verdict() -> RuleDecision:
     """Return what the rule does with the draft."""
     return block_rule(TOKENS, DRAFT, VERIFIER, UNIFORM)
 

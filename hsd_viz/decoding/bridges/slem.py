@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hsd_viz.decoding.bridges.translated import TranslatedSession
-from hsd_viz.decoding.rejection_sampling import SampledChain, UniformNumbers
-from hsd_viz.decoding.sampling import Sampling, chance_of
+from hsd_viz.decoding.draft import SampledChain
+from hsd_viz.decoding.sampling import Sampling, UniformNumbers, chance_of
 
 #: The largest number of forward passes for each token that a draft may have.
 _STEPS = 2

@@ -1,4 +1,4 @@
-// Drafts and their verifications, which levels pass to each other.
+// Drafts, and the rounds in which levels verify them.
 #pragma once
 #include <vector>
 #include "rows.hpp"
@@ -6,7 +6,7 @@
 
 namespace hsd {
 
-// Tokens proposed to a verifier: hsd_viz.decoding.rejection_sampling.Draft. `rows` are the rows q
+// Tokens proposed to a verifier: hsd_viz.decoding.draft.Draft. `rows` are the rows q
 // of the tokens, in order; a draft that is not `sampled` consists of point masses.
 template <class T> struct Draft {
     std::vector<Node> nodes;
@@ -32,9 +32,9 @@ template <class T> struct Draft {
     }
 };
 
-// The verification of a draft by a level: hsd_viz.decoding.levels.Verification. The Verifier has
+// The round in which a level verified a draft: hsd_viz.decoding.levels.LevelRound. The Verifier has
 // the verdict.
-struct Verification {
+struct LevelRound {
     std::vector<int> accepted;     // nodes up to an end token
     std::vector<int32_t> emitted;  // their tokens, then one of the level's own, unless it stopped
     RoundRow::Outcome outcome = RoundRow::PLAIN;

@@ -95,21 +95,21 @@ template <class T> class Loop : public Decode {
         record.open();
         const Draft<T>& drafted = draft(top - 1, (int)room - 1);
         target_rows_.clear();
-        const Verification verified = verify(top, drafted, target_rows_);
-        recorder_.tokens(drafted, verified, target_rows_, stack_.target_place(), s_.details,
+        const LevelRound level_round = verify(top, drafted, target_rows_);
+        recorder_.tokens(drafted, level_round, target_rows_, stack_.target_place(), s_.details,
                          [this](int start) { return stack_.path_from(start); });
-        if (drafter_) update_drafter(verified);
-        append(verified.emitted);
-        close(top, drafted, verified);
+        if (drafter_) update_drafter(level_round);
+        append(level_round.emitted);
+        close(top, drafted, level_round);
         return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
     }
 
     // Let the drafter learn from the tokens that the target emitted.
-    void update_drafter(const Verification& verified) {
+    void update_drafter(const LevelRound& level_round) {
         const int64_t start = record.now();
-        const int emitted = (int)verified.emitted.size();
-        drafter_.observe_states(stack_.top_level(), verified.pending, verified.accepted);
-        drafter_.extend(verified.emitted.data(), emitted);
+        const int emitted = (int)level_round.emitted.size();
+        drafter_.observe_states(stack_.top_level(), level_round.pending, level_round.accepted);
+        drafter_.extend(level_round.emitted.data(), emitted);
         record.call(0, CallRow::UPDATE, start, emitted);
     }
 
@@ -145,11 +145,11 @@ template <class T> class Loop : public Decode {
             record.open();
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
-            const Verification verified = verify(i, below, out.rows);
-            propose(level, below, verified);
-            if (level.spec.confidence > 0) reach *= chance_of(verified.emitted, out);
-            append(verified.emitted);
-            close(i, below, verified);
+            const LevelRound level_round = verify(i, below, out.rows);
+            propose(level, below, level_round);
+            if (level.spec.confidence > 0) reach *= chance_of(level_round.emitted, out);
+            append(level_round.emitted);
+            close(i, below, level_round);
         }
         text_.resize(base);
         level.set_end(wanted, ends_text(out.nodes.back().token));
@@ -184,7 +184,7 @@ template <class T> class Loop : public Decode {
 
     // Feed level i its uncached tokens and the draft in a forward pass, and return the accepted
     // tokens and one of its own. The rows from which it drew are added to `rows`.
-    Verification verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
+    LevelRound verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
         Level<T>& level = stack_[i];
         const int base = (int)text_.size();
         const int cached = level.length;
@@ -197,15 +197,16 @@ template <class T> class Loop : public Decode {
         verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r, u, rows);
         record.inside += record.now() - start;
 
-        Verification verified;
-        verified.pending = base - cached;
-        accept(draft, verified);
-        if (!chain) keep_accepted(level, base, verified.accepted);
-        level.length = base + (int)verified.accepted.size();
+        LevelRound level_round;
+        level_round.pending = base - cached;
+        accept(draft, level_round);
+        if (!chain) keep_accepted(level, base, level_round.accepted);
+        level.length = base + (int)level_round.accepted.size();
         stack_.shorten_below(i, level.length);
-        record.call(level.place, CallRow::VERIFY, start, verified.pending + draft.size(), cached);
-        add_own_token(draft, verified);
-        return verified;
+        record.call(level.place, CallRow::VERIFY, start, level_round.pending + draft.size(),
+                    cached);
+        add_own_token(draft, level_round);
+        return level_round;
     }
 
     // Keep only the accepted nodes of a tree that was fed from position `base` of the cache on.
@@ -240,28 +241,28 @@ template <class T> class Loop : public Decode {
     }
 
     // Take from the verdict the accepted nodes up to an end token, and emit their tokens.
-    void accept(const Draft<T>& draft, Verification& verified) {
+    void accept(const Draft<T>& draft, LevelRound& level_round) {
         for (int node : verifier_.verdict.accepted) {
-            verified.accepted.push_back(node);
-            verified.emitted.push_back(draft.nodes[node].token);
-            if (ends_text(verified.emitted.back())) return;
+            level_round.accepted.push_back(node);
+            level_round.emitted.push_back(draft.nodes[node].token);
+            if (ends_text(level_round.emitted.back())) return;
         }
     }
 
     // Emit the level's own token, unless an end token was accepted.
-    void add_own_token(const Draft<T>& draft, Verification& verified) {
+    void add_own_token(const Draft<T>& draft, LevelRound& level_round) {
         const Verdict& verdict = verifier_.verdict;
-        const int accepted = (int)verified.accepted.size();
-        if (accepted && ends_text(verified.emitted.back())) {
-            verified.outcome = RoundRow::STOPPED;
+        const int accepted = (int)level_round.accepted.size();
+        if (accepted && ends_text(level_round.emitted.back())) {
+            level_round.outcome = RoundRow::STOPPED;
             return;
         }
-        verified.emitted.push_back(verdict.token);
+        level_round.emitted.push_back(verdict.token);
         if (verdict.examined > accepted)
             // The last examined position had draft tokens, and all of them were rejected.
-            verified.outcome = RoundRow::CORRECTION;
+            level_round.outcome = RoundRow::CORRECTION;
         else
-            verified.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
+            level_round.outcome = draft.size() ? RoundRow::BONUS : RoundRow::PLAIN;
     }
 
     // Set the uniform numbers of a verification, whose count is fixed: u decides about the tokens
@@ -311,15 +312,15 @@ template <class T> class Loop : public Decode {
     }
 
     // Add the tokens that a level emitted to its own draft, with its full rows.
-    void propose(Level<T>& level, const Draft<T>& from, const Verification& verified) {
+    void propose(Level<T>& level, const Draft<T>& from, const LevelRound& level_round) {
         Draft<T>& out = level.draft;
         out.sampled = !verifier_.greedy();
-        for (int k = 0; k < (int)verified.emitted.size(); ++k) {
+        for (int k = 0; k < (int)level_round.emitted.size(); ++k) {
             Node node;
-            if (k < (int)verified.accepted.size()) {
-                node = from.nodes[verified.accepted[k]];
+            if (k < (int)level_round.accepted.size()) {
+                node = from.nodes[level_round.accepted[k]];
             } else {
-                node.token = verified.emitted[k];
+                node.token = level_round.emitted[k];
                 node.source = node.start = level.place;
             }
             node.parent = out.size() - 1;
@@ -330,10 +331,10 @@ template <class T> class Loop : public Decode {
     }
 
     // Record the draft of level i's verification and end the round.
-    void close(int i, const Draft<T>& draft, const Verification& verified) {
+    void close(int i, const Draft<T>& draft, const LevelRound& level_round) {
         const Level<T>& level = stack_[i];
-        recorder_.draft(level.place, draft, verified);
-        recorder_.close_round(level.place, draft, verified, level.spec.rule);
+        recorder_.draft(level.place, draft, level_round);
+        recorder_.close_round(level.place, draft, level_round, level.spec.rule);
     }
 
     void fresh(std::vector<double>& numbers, int n) {

@@ -15,36 +15,36 @@ template <class T> class Recorder {
     // rows (0: no details). `target` is its index in the stack; `path(start)` is the path of a
     // token from a level.
     template <class Path>
-    void tokens(const Draft<T>& draft, const Verification& verified, const RowStore<T>& rows,
+    void tokens(const Draft<T>& draft, const LevelRound& level_round, const RowStore<T>& rows,
                 int target, int details, Path&& path) {
-        const int most = std::min(LIKELIEST, details), count = (int)verified.accepted.size();
-        for (int k = 0; k < (int)verified.emitted.size(); ++k) {
+        const int most = std::min(LIKELIEST, details), count = (int)level_round.accepted.size();
+        for (int k = 0; k < (int)level_round.emitted.size(); ++k) {
             TokenRow row;
             row.index = record_.emitted++;
-            row.token_id = verified.emitted[k];
+            row.token_id = level_round.emitted[k];
             row.round = record_.round();
             if (k < count) {
-                const Node& node = draft.nodes[verified.accepted[k]];
+                const Node& node = draft.nodes[level_round.accepted[k]];
                 row.kind = TokenRow::ACCEPTED;
                 row.source = node.source;
                 row.path = path(node.start);
                 row.depth = node.depth;
             } else {
-                row.kind = own_kind(verified.outcome);
+                row.kind = own_kind(level_round.outcome);
                 row.source = target;
                 row.path = path(target);
                 row.depth = 0;
             }
-            if (most) describe(k, verified, most, row);
-            if (most && k == count) describe_correction(draft, verified, rows, most, row);
+            if (most) describe(k, level_round, most, row);
+            if (most && k == count) describe_correction(draft, level_round, rows, most, row);
             record_.tokens.push_back(row);
         }
     }
 
     // Record the draft of the innermost round, which the level at an index of the stack verified.
-    void draft(int place, const Draft<T>& draft, const Verification& verified) {
+    void draft(int place, const Draft<T>& draft, const LevelRound& level_round) {
         const Verdict& verdict = verifier_.verdict;
-        const std::vector<DraftRow::Verdict>& fates = fates_of(draft, verified);
+        const std::vector<DraftRow::Verdict>& fates = fates_of(draft, level_round);
         for (int k = 0; k < draft.size(); ++k) {
             const Node& node = draft.nodes[k];
             DraftRow row;
@@ -71,15 +71,15 @@ template <class T> class Recorder {
 
     // Close and record the innermost round, of the level at an index of the stack that verified by
     // `rule`.
-    void close_round(int place, const Draft<T>& draft, const Verification& verified, int rule) {
-        const int accepted = (int)verified.accepted.size();
+    void close_round(int place, const Draft<T>& draft, const LevelRound& level_round, int rule) {
+        const int accepted = (int)level_round.accepted.size();
         RoundRow row = record_.close();
         row.level = place;
         row.drafted = draft.size();
         row.examined =
-            verified.outcome == RoundRow::STOPPED ? accepted : verifier_.verdict.examined;
+            level_round.outcome == RoundRow::STOPPED ? accepted : verifier_.verdict.examined;
         row.accepted = accepted;
-        row.outcome = verified.outcome;
+        row.outcome = level_round.outcome;
         if (!draft.size()) row.why_no_draft = draft.why;
         row.rule = draft.sampled ? rule : RoundRow::TOKEN;
         if (draft.size() && draft.has_end) row.draft_end = draft.end;
@@ -105,17 +105,17 @@ template <class T> class Recorder {
     }
 
     // The row that emitted token k came from.
-    void describe(int k, const Verification& verified, int most, TokenRow& row) {
+    void describe(int k, const LevelRound& level_round, int most, TokenRow& row) {
         Top top;
-        verifier_.describe_walked(k, verified.emitted[k], most, row.p, row.entropy, top);
+        verifier_.describe_walked(k, level_round.emitted[k], most, row.p, row.entropy, top);
         row.top = likely(top);
     }
 
     // Set the residual from which a sampled correction was drawn.
-    void describe_correction(const Draft<T>& draft, const Verification& verified,
+    void describe_correction(const Draft<T>& draft, const LevelRound& level_round,
                              const RowStore<T>& rows, int most, TokenRow& row) {
-        if (verified.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
-        const T* last = rows.row(verified.accepted.size());
+        if (level_round.outcome != RoundRow::CORRECTION || verifier_.greedy()) return;
+        const T* last = rows.row(level_round.accepted.size());
         Top residual, q;
         row.residual_sum =
             verifier_.describe_correction(draft.nodes, draft.q(), last, most, residual, q);
@@ -125,14 +125,14 @@ template <class T> class Recorder {
 
     // The verdict on each node.
     const std::vector<DraftRow::Verdict>& fates_of(const Draft<T>& draft,
-                                                   const Verification& verified) {
+                                                   const LevelRound& level_round) {
         const Verdict& verdict = verifier_.verdict;
         fates_.assign(draft.size(), DraftRow::UNREACHED);
         for (int node = 0; node < draft.size(); ++node)
             if (!std::isnan(verdict.p[node])) fates_[node] = DraftRow::REJECTED;
         // Accepted nodes after an end token are cut.
         for (int node : verdict.accepted) fates_[node] = DraftRow::CUT;
-        for (int node : verified.accepted) fates_[node] = DraftRow::ACCEPTED;
+        for (int node : level_round.accepted) fates_[node] = DraftRow::ACCEPTED;
         return fates_;
     }
 
