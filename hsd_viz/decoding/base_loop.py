@@ -12,13 +12,11 @@ from dataclasses import KW_ONLY, dataclass
 from time import perf_counter_ns
 from typing import Any
 
+from hsd_viz.decoding.drafter_level import DrafterLevel
 from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import StateSource
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.errors import Unsupported
-from hsd_viz.settings.spelling import spelled
 from hsd_viz.trace.tables import Columns
 
 #: The largest number of prompt tokens in a forward pass of the prefill.
@@ -64,56 +62,34 @@ class BaseLoop(ABC):
     (:class:`~hsd_viz.decoding.level_stack.LevelStack`).
 
     Attributes:
-        drafter: the database or baseline below the models; ``None`` if there is none.
+        drafter: the level of the database or baseline; ``None`` if there is none.
         sampling: the sampling settings.
         text: the tokens of the prompt and the emitted tokens.
         limit: the largest length of the text in tokens.
         eos: the tokens that end the text.
-        budget: the largest number of nodes in a draft of the drafter.
         details: the number of most likely tokens that are recorded for each row of the target.
         written: the levels of all models in the stack, the target last.
         levels: the levels that take part.
-        watched: the session of the target, if the drafter needs the states of a layer.
     """
 
     def __init__(self, inputs: LoopInputs) -> None:
         prompt = inputs.prompt
-        drafter = inputs.drafter
         assert prompt and inputs.levels and inputs.max_new_tokens > 0
-        self.drafter = drafter
+        self.drafter: DrafterLevel | None = None
+        if inputs.drafter is not None:
+            target = inputs.levels[-1].session
+            self.drafter = DrafterLevel(inputs.drafter, inputs.budget, target)
         self.sampling = inputs.sampling
         self.text = list(prompt)
         self.eos = inputs.eos
         self.details = inputs.details
         longest = len(prompt) + inputs.max_new_tokens
         self.limit = min(longest, inputs.positions or longest)
-        self.budget = inputs.budget
-        if self.budget is None and drafter is not None:
-            self.budget = drafter.nodes
         self._zero = perf_counter_ns()
         self.written = list(inputs.levels)
-        self.levels = LevelStack(self.written, has_drafter=drafter is not None, limit=self.limit)
+        has_drafter = self.drafter is not None
+        self.levels = LevelStack(self.written, has_drafter=has_drafter, limit=self.limit)
         self.levels.leave_full(len(prompt))
-        self.watched: StateSource | None = None
-        if drafter is not None and drafter.state_depth is not None:
-            self.watched = self._watch(self.written[-1].session, drafter.state_depth)
-
-    @staticmethod
-    def _watch(target: object, depth: float) -> StateSource:
-        """Make the target's session keep the states of the layer at a relative depth, and return
-        the session.
-
-        Raises:
-            Unsupported: if its runtime does not provide the states of layers.
-        """
-        if not isinstance(target, StateSource):
-            raise Unsupported(
-                "the semantic database compares states of the target, which this runtime does not "
-                f"give: use a model that runs natively or with '{spelled('runtime')} eager', or "
-                "leave out 'semantic'"
-            )
-        target.watch(depth)
-        return target
 
     @abstractmethod
     def prefill(self) -> Iterator[tuple[str, int, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.session import DraftSession, VerifySession
@@ -35,10 +34,12 @@ class Level:
     def verifier(self) -> VerifySession:
         """The session, at a level that verifies drafts of the level below.
 
-        The engine puts sessions that can only draft at the lowest level.
+        Raises:
+            TypeError: if the session can only draft, which the engine puts at the lowest level.
         """
-        # The class is not checked, because wrappers of sessions pass calls on.
-        return cast("VerifySession", self.session)
+        if not isinstance(self.session, VerifySession):
+            raise TypeError(f"the session of {self.name} drafts only: put it at the lowest level")
+        return self.session
 
 
 @dataclass(slots=True)

@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hsd_viz.decoding.base_loop import PREFILL_CHUNK, BaseLoop, LoopInputs
 from hsd_viz.decoding.draft import Draft, join_chains
+from hsd_viz.decoding.drafter_level import DrafterLevel
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.levels import LevelRound
 from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers
+from hsd_viz.decoding.sampling import Draws, UniformNumbers
 from hsd_viz.decoding.verdict import RecordOptions
-from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
-from hsd_viz.errors import UserError
+from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace.tables import Columns
 
 
@@ -47,7 +47,9 @@ class Loop(BaseLoop):
         super().__init__(inputs)
         self.draws = Draws(self.sampling.seed)
         self.log = Log(self.now)
-        self.record = _record_of(self.drafter, self.sampling, self.details)
+        self.record = RecordOptions(self.details)
+        if self.drafter is not None:
+            self.record = self.drafter.record_options(self.sampling, self.details)
         self.hooks = LoopHooks()
 
     def now(self) -> int:
@@ -65,9 +67,8 @@ class Loop(BaseLoop):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.now()
                 level.session.feed(chunk)
-                if self.watched is not None and i == self.levels.top:
-                    assert self.drafter is not None
-                    self.drafter.observe_states(self.watched.states(range(len(chunk))))
+                if self.drafter is not None and i == self.levels.top:
+                    self.drafter.observe_states(range(len(chunk)))
                 place = self.levels.written_index(i)
                 self.log.call(place, level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
@@ -99,8 +100,10 @@ class Loop(BaseLoop):
         self.hooks.before_round(i)
         self.log.open_round(self.levels.written_index(i))
         level_round = self.verify(i, self.draft(i - 1, room - 1))
-        if i == self.levels.top and self.drafter is not None:
-            self._update_drafter(level_round)
+        if self.drafter is not None and i == self.levels.top:
+            start = self.now()
+            self.drafter.update(self.text, level_round)
+            self.log.call(0, self.drafter.name, "update", start, len(level_round.tokens))
         self.log.close_round(level_round)
         self.hooks.after_round(i)
         return level_round
@@ -118,8 +121,8 @@ class Loop(BaseLoop):
             self.hooks.before_draft(i)
         if i < 0 or room <= 0:
             return Draft(DraftTree(why_empty="no room" if self.levels.has_drafts else "off"))
-        if i < self.levels.first_model:
-            return self.look_up(room)
+        if i == 0 and self.drafter is not None:
+            return self.look_up(self.drafter, room)
         level = self.levels[i]
         assert level.lookahead is not None
         wanted = min(level.lookahead, room)
@@ -212,22 +215,12 @@ class Loop(BaseLoop):
         end = self._end_of_draft(i, chain.tokens[-1], len(tree), n) if len(tree) else None
         return Draft(tree, [[place]] * len(tree), chain.rows, end)
 
-    def look_up(self, room: int) -> Draft:
-        """Return a draft by the drafter, without the nodes deeper than ``room``.
-
-        Nodes are removed by position only, never by token, so the result stays lossless.
-        """
-        assert self.drafter is not None and self.budget is not None
+    def look_up(self, drafter: DrafterLevel, room: int) -> Draft:
+        """Return a draft of at most ``room`` tokens deep by the drafter."""
         start = self.now()
-        proposed = self.drafter.draft(self.text, self.budget)
-        if not isinstance(proposed, DraftTree):
-            raise UserError(
-                f"the drafter {type(self.drafter).__name__} returned {proposed!r:.60}: "
-                "draft() must return a DraftTree"
-            )
-        tree = proposed.within(room)
-        self.log.call(0, self.drafter.name, "lookup", start, len(tree))
-        return Draft(tree, [[0]] * len(tree))
+        draft = drafter.look_up(self.text, room)
+        self.log.call(0, drafter.name, "lookup", start, len(draft))
+        return draft
 
     def numbers_to_verify(self, i: int, draft: Draft) -> UniformNumbers | None:
         """Return the uniform numbers for a verification by level ``i``; ``None`` if it needs none
@@ -288,36 +281,3 @@ class Loop(BaseLoop):
             if token in self.eos:
                 return count
         return None
-
-    def _update_drafter(self, level_round: LevelRound) -> None:
-        """Pass the tokens of a round to the drafter, and the target's most likely tokens to a
-        drafter that learns from them.
-        """
-        start = self.now()
-        drafter = self.drafter
-        assert drafter is not None
-        tree = level_round.draft.tree
-        if self.watched is not None:
-            # The positions in the forward pass: pending tokens first, then the accepted nodes.
-            pending = level_round.pending
-            places = [*range(pending), *(pending + node for node in level_round.accepted)]
-            drafter.observe_states(self.watched.states(places))
-        observed = level_round.verdict.observed
-        if observed is not None:
-            if isinstance(drafter, Observer):
-                drafter.observe(self.text, tree, observed.tokens)
-            elif isinstance(drafter, LogitsObserver):
-                drafter.observe_probabilities(self.text, tree, observed.tokens, observed.values)
-        drafter.extend(level_round.tokens)
-        self.log.call(0, drafter.name, "update", start, len(level_round.tokens))
-
-
-def _record_of(drafter: Drafter | None, sampling: Sampling, details: int) -> RecordOptions:
-    """Return what the target reports, as the trace and a drafter that learns from it require."""
-    if drafter is None:
-        return RecordOptions(details)
-    if isinstance(drafter, LogitsObserver):
-        return RecordOptions(details, TOP, max(sampling.temperature, MIN_TEMPERATURE))
-    if isinstance(drafter, Observer):
-        return RecordOptions(details, TOP)
-    return RecordOptions(details)

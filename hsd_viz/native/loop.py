@@ -36,7 +36,6 @@ class NativeLoop(BaseLoop):
         UserError: if a token is outside the vocabulary.
     """
 
-    drafter: NativeDatabaseDrafter | None
     #: The library's rows of each call since the last :meth:`take`, by table: doubles.
     _recorded: dict[str, list[bytes]]
 
@@ -81,7 +80,7 @@ class NativeLoop(BaseLoop):
 
     def _open(self) -> None:
         """Create the decode in the library."""
-        drafter = self.drafter
+        drafter = self._native_drafter()
         sessions: list[NativeSession] = []
         for level in self.written:
             assert isinstance(level.session, NativeSession)
@@ -114,6 +113,14 @@ class NativeLoop(BaseLoop):
         )
         owned(self, self._library.hsd_decode_free, self._handle, sessions, drafter)
 
+    def _native_drafter(self) -> NativeDatabaseDrafter | None:
+        """Return the drafter in the library; ``None`` if the decode has no drafter."""
+        if self.drafter is None:
+            return None
+        drafter = self.drafter.drafter
+        assert isinstance(drafter, NativeDatabaseDrafter)
+        return drafter
+
     def _names_of_numbers(self) -> dict[str, Names]:
         """Return the values of the numbers in each column of names.
 
@@ -121,9 +128,10 @@ class NativeLoop(BaseLoop):
         """
         names = [level.name for level in self.written]
         sources: Sequence[str] = ()
-        if self.drafter is not None:
-            names.insert(0, self.drafter.name)
-            sources = self.drafter.sources
+        drafter = self._native_drafter()
+        if drafter is not None:
+            names.insert(0, drafter.name)
+            sources = drafter.sources
         return {"name": names, "source": [*names[:-1], TARGET, *sources], "path": Paths()}
 
     def _level_settings(self, session: NativeSession, level: Level) -> LevelSettings:
@@ -148,7 +156,7 @@ class NativeLoop(BaseLoop):
             seed=sampling.seed,
             vocab=vocabulary,
             limit=self.limit,
-            budget=self.budget or 0,
+            budget=0 if self.drafter is None else self.drafter.budget,
             details=self.details,
         )
 

@@ -191,7 +191,7 @@ class DeviceRounds(LoopHooks):
         lookaheads = [level.lookahead or 0 for level in loop.levels.models[:-1]]
         return StackPlan(
             lookaheads=(*[0] * loop.levels.first_model, *lookaheads),
-            drafter=loop.budget or 0 if loop.drafter else 0,
+            drafter=0 if loop.drafter is None else loop.drafter.budget,
             shaping=Shaping.of(loop.sampling, vocabulary),
             rule=loop.sampling.rule,
             details=loop.details,
