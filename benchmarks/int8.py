@@ -21,6 +21,7 @@ from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.machine import describe
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
@@ -95,7 +96,8 @@ def main(argv: list[str] | None = None) -> int:
     def work(args) -> None:
         torch.set_num_threads(1)
         suite = prompts_of(args.suite, args.prompts)
-        text = EngineModels("target", device="cpu", allow_models=False).text("target")
+        options = EngineOptions(device="cpu", allow_models=False)
+        text = EngineModels(options).text("target")
         texts = []
         for prompt in suite.prompts:
             ids = text.encode(prompt.text)[-512:]

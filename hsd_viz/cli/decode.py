@@ -69,7 +69,7 @@ def decode(
         )
     if (prompt is None) == (prompt_file is None):
         raise UserError("give the text to continue by one of --prompt and --prompt-file")
-    from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
+    from hsd_viz.engine.beside_plain import PLAIN_TOKENS, decode_beside_plain
     from hsd_viz.engine.local import LocalEngine
 
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file

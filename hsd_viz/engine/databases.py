@@ -12,6 +12,7 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import PromptTooLong, Unsupported, UserError, no_panics
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.models.files import GGUF
@@ -92,7 +93,7 @@ def build_model(
     vocabulary_size = engine.models.fast(target).vocab_size
     meta = {
         "model": target,
-        "weights": engine.models.hash(target) or target,
+        "weights": engine.models.files.hash(target) or target,
         "decoding": "greedy",
         "max_new_tokens": max_new_tokens,
         "dtype": engine.dtype,
@@ -188,7 +189,7 @@ def find_tokenizer(name: str, family: str = DEFAULT) -> Any:
     is_file = path.is_file() and path.suffix != GGUF
     is_folder = path.is_dir() and not (path / "config.json").exists()
     if not is_file and not (is_folder and any(path.glob("tokenizer*"))):
-        models = EngineModels(name, device="cpu", family=family)
+        models = EngineModels(EngineOptions(name, device="cpu", family=family))
         return models.text(name).tokenizer
     file = path if is_file else path / FILE
     if file.name == FILE and file.is_file():

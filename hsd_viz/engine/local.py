@@ -69,9 +69,9 @@ class LocalEngine(Engine):
         self._closed = False
         #: The open databases by target.
         self._shared_databases: dict[str, SharedDatabases] = {}
-        #: The stacks that the selector chose, by request, calibration identity and the time of the
-        #: last calibration.
-        self._chosen_stacks: dict[tuple[Stack, bool, str, int], Stack] = {}
+        #: The stacks that the selector chose since the last calibration, by request and identity.
+        self._chosen_stacks: dict[tuple[Stack, bool, str], Stack] = {}
+        self._last_calibration = 0
 
     @classmethod
     def of(cls, options: EngineOptions) -> LocalEngine:
@@ -82,15 +82,7 @@ class LocalEngine(Engine):
         """
         if options.threads is not None:
             set_threads(options.threads)
-        models = EngineModels(
-            options.target,
-            device=options.device,
-            dtype=options.dtype,
-            allow_models=options.allow_models,
-            bridge=options.bridge,
-            runtime=options.runtime,
-            family=options.family,
-        )
+        models = EngineModels(options)
         if options.databases is not None:
             check_folder(options.databases)
         return cls(models, Costs(options.costs, models.family.costs), options.databases)
@@ -123,7 +115,7 @@ class LocalEngine(Engine):
 
     def module(self, name: str = TARGET) -> torch.nn.Module:
         """Return a model as a module of transformers."""
-        return self.models.module(self._model_name(name)).module
+        return self.models.opened.module(self._model_name(name)).module
 
     def wait_ready(self, progress: Status = ignore_status) -> None:
         for stage in self.models.compiling():
@@ -138,7 +130,7 @@ class LocalEngine(Engine):
         if self._closed:
             raise UserError("the engine is closed: load another one with load_engine()")
         models = self.models
-        resolved = resolve(stack, self.target, models.family, models.where, options)
+        resolved = resolve(stack, self.target, models.family, models.location, options)
         return self._resolved_events(prompt, resolved)
 
     def drafter(
@@ -173,7 +165,7 @@ class LocalEngine(Engine):
         target = self._model_name(parsed.target.name)
         if (shared := self._shared_databases.get(target)) is None:
             shared = self._shared_databases[target] = self._open_databases(target)
-        eos = models.eos(target)
+        eos = models.opened.eos(target)
         drafter = make_drafter(
             parsed.bottom,
             databases=shared,
@@ -232,7 +224,7 @@ class LocalEngine(Engine):
             ids,
             max_new_tokens=options.max_new_tokens,
             positions=level_models[-1].positions,
-            eos=models.eos(target),
+            eos=models.opened.eos(target),
             budget=options.budget,
             details=LIKELIEST if options.record else 0,
         )
@@ -256,12 +248,10 @@ class LocalEngine(Engine):
         from hsd_viz.latency.stored import decide, identity, last_change
 
         meta = self._facts(resolved, loaded.models, loaded.bridges).to_dict()
-        key = (
-            resolved.stack,
-            resolved.choosing,
-            json.dumps(identity(meta), sort_keys=True),
-            last_change(),
-        )
+        if self._last_calibration != (last_calibration := last_change()):
+            self._chosen_stacks.clear()
+            self._last_calibration = last_calibration
+        key = (resolved.stack, resolved.choosing, json.dumps(identity(meta), sort_keys=True))
         if (chosen_stack := self._chosen_stacks.get(key)) is None:
             chosen_stack = decide(resolved.stack, resolved.choosing, meta)
             self._chosen_stacks[key] = chosen_stack
@@ -310,7 +300,7 @@ class LocalEngine(Engine):
                 lookahead=part.lookahead,
                 confidence=part.confidence,
                 parameters=model.parameters,
-                weights=self.models.hash(model.name),
+                weights=self.models.files.hash(model.name),
                 runtime=model.runtime,
                 bridge=bridges.get(model.name),
             )

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine.access import Access
 from hsd_viz.engine.device import find_device
-from hsd_viz.engine.once import ResultKind, key_of, once
-from hsd_viz.engine.opened import OpenedModels
+from hsd_viz.engine.named_files import NamedFiles
+from hsd_viz.engine.opened_models import OpenedModels
+from hsd_viz.engine.options import EngineOptions
+from hsd_viz.engine.result_cache import ResultCache, ResultKind, key_of, once
 from hsd_viz.engine.vocabularies import Vocabularies
 from hsd_viz.errors import Unsupported, UserError
-from hsd_viz.models.families import DEFAULT, LEVELS, Family, find_family
+from hsd_viz.models.families import Family, find_family
 from hsd_viz.models.files import ModelFiles
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
@@ -37,7 +40,7 @@ class RuntimeModel:
     note: str | None = None
 
 
-class EngineModels(OpenedModels):
+class EngineModels:
     """The models of an engine: a target and its draft models, on a device and in a number type.
 
     Each model uses the fastest runtime: ``native`` on the CPU for supported architectures (or
@@ -46,23 +49,19 @@ class EngineModels(OpenedModels):
     Models are loaded on first use.
 
     Args:
+        options: the models, and the machine that runs them. The runtime ``eager`` takes the forward
+            passes of transformers, ``compiled`` those of ``torch.compile``. ``strict`` takes rows
+            that do not depend on the tokens fed with them: native rows never depend on them, and
+            other models are compiled for a single width.
+        build: the build of the native library; by default the shared one.
+
+    Attributes:
+        files: the files of the models.
+        opened: the tokenizers and the transformers modules of the models.
         target: the model that ``target`` refers to.
         device: ``cpu`` or ``cuda``; by default the fastest.
         dtype: the number type of weights; by default bfloat16 on a GPU, and on the CPU int8 for
             models that the native runtime supports, else float32.
-        allow_models: whether models outside the family are allowed.
-        bridge: the bridge for draft models with another tokenizer, one of
-            :data:`~hsd_viz.settings.engine_choices.BRIDGES`; by default the one that fits.
-        runtime: ``auto`` for the fastest; ``eager`` for the forward passes of transformers;
-            ``compiled`` for those of ``torch.compile``; ``strict`` for rows that do not depend on
-            the tokens fed with them. Native rows never depend on them; other models are compiled
-            for a single width.
-        build: the build of the native library; by default the shared one.
-        family: the family of models with short names.
-
-    Attributes:
-        target: the model that ``target`` refers to.
-        dtype: the number type of weights.
         build: the build of the native library, which also drafts for models on a GPU; ``None`` with
             the runtime ``eager``.
         compiled: the models that ``torch.compile`` runs.
@@ -71,30 +70,44 @@ class EngineModels(OpenedModels):
         UserError: if a name is not a model, or if an option is invalid.
     """
 
-    def __init__(
-        self,
-        target: str = LEVELS[-1],
-        *,
-        device: str | None = None,
-        dtype: str | None = None,
-        allow_models: bool = True,
-        bridge: str | None = None,
-        runtime: str = "auto",
-        build: Build | None = None,
-        family: str | Family = DEFAULT,
-    ) -> None:
-        model_family = find_family(family)
-        access = Access.of(allow_models, model_family.names)
-        super().__init__(model_family, access, find_device(device))
-        if dtype == "int8" and self.device.startswith("cuda"):
+    def __init__(self, options: EngineOptions, build: Build | None = None) -> None:
+        family = find_family(options.family)
+        self.files = NamedFiles(family, Access.of(options.allow_models, family.names))
+        self.target = options.target
+        self.device = find_device(options.device)
+        if options.dtype == "int8" and self.device.startswith("cuda"):
             raise UserError("int8 is for the CPU: on a GPU use bfloat16")
-        self.target = target
-        self._bridge = bridge
-        self._runtime = runtime
-        self.build = None if runtime == "eager" else (build or default_build()).start()
+        self._bridge = options.bridge
+        self._runtime = options.runtime
+        self.build: Build | None = None
+        if options.runtime != "eager":
+            self.build = (build or default_build()).start()
         self.compiled: list[CompiledModel] = []
-        self.where(target)
-        self.dtype = dtype or self._default_dtype()
+        self.location(self.target)
+        self.dtype: str = options.dtype or self._default_dtype()
+        self.opened = OpenedModels(self.files, device=self.device, dtype=self.dtype)
+
+    @property
+    def family(self) -> Family:
+        """The family of models with short names."""
+        return self.files.family
+
+    @property
+    def results(self) -> ResultCache:
+        """What was made of the files."""
+        return self.files.results
+
+    def location(self, name: str) -> str:
+        """Return the folder, the GGUF file or the hub id of a model.
+
+        Raises:
+            UserError: if the name is not a model, or is not allowed here.
+        """
+        return self.files.location(name)
+
+    def text(self, name: str) -> TokenText:
+        """Return the tokenizer of a model."""
+        return self.opened.text(name)
 
     def fast(self, name: str) -> Model:
         """Return a model in the fastest runtime that can run it."""
@@ -124,7 +137,7 @@ class EngineModels(OpenedModels):
         if self.device.startswith("cuda"):
             return "bfloat16"
         by_torch = self._runtime in ("eager", "compiled") and self.target not in self.family.models
-        is_native = isinstance(self.files(self.target), ModelFiles)
+        is_native = isinstance(self.files.open(self.target), ModelFiles)
         return "int8" if is_native and not by_torch else "float32"
 
     def _name_to_load(self, name: str) -> str:
@@ -146,7 +159,7 @@ class EngineModels(OpenedModels):
         return self._pick_copy(original, copied)
 
     def _pick_original(self, name: str) -> RuntimeModel:
-        files = self.files(name)
+        files = self.files.open(name)
         note: str | None = None
         if isinstance(files, str) and self.dtype == "int8" and name == self.target:
             raise UserError(f"{name} has no int8 here: use float32: {files}")
@@ -167,7 +180,7 @@ class EngineModels(OpenedModels):
         Raises:
             Unsupported: if the native runtime cannot run it.
         """
-        files = self.files(name)
+        files = self.files.open(name)
         reason: str | None = None
         if isinstance(files, str):
             reason = files
@@ -197,7 +210,7 @@ class EngineModels(OpenedModels):
 
     def _in_torch(self, name: str, note: str | None) -> RuntimeModel:
         """Return a model as a module of transformers, compiled if the runtime requires it."""
-        model = self.module(name)
+        model = self.opened.module(name)
         on_gpu = self._runtime == "auto" and model.device.type == "cuda"
         if self._runtime not in ("compiled", "strict") and not on_gpu:
             return RuntimeModel(model, note)

@@ -61,7 +61,7 @@ def resolve(
     stack: str | Stack,
     target: str,
     family: Family,
-    where: Callable[[str], str],
+    check_model: Callable[[str], object],
     options: DecodingOptions,
 ) -> Resolved:
     """Resolve a request for a decode.
@@ -70,7 +70,7 @@ def resolve(
         stack: the stack as text or parsed.
         target: the name of the model that ``target`` refers to.
         family: the family with the other short names.
-        where: a function that raises an error for names that are not models or not allowed.
+        check_model: a function that raises an error for a name that is not a model or not allowed.
         options: the options of the decode.
 
     Raises:
@@ -81,7 +81,7 @@ def resolve(
     resolved = candidates(parsed, target, family) if parsed.automatic else parsed.resolved()
     names = tuple(own_name(model.name, target) for model in resolved.models)
     for name in names:
-        where(name)
+        check_model(name)
         if names.count(name) > 1:
             raise UserError(
                 f"in '{written}' {name} would draft for itself: 'target' means {name} here"

@@ -78,10 +78,10 @@ def load_stack(
 
 def _check_copies(models: EngineModels, chain: Sequence[str]) -> None:
     """Raise ``UserError`` if a copy has the weights of the target in the target's own type."""
-    target = models.where(chain[-1])
+    target = models.location(chain[-1])
     for name in chain[:-1]:
         original, copied = split_copy(name)
-        if copied == models.dtype and models.where(original) == target:
+        if copied == models.dtype and models.location(original) == target:
             raise UserError(
                 f"{name} is the target itself, whose weights are {models.dtype} here: "
                 "a copy of another type drafts for it, as int8 does under dtype bfloat16"

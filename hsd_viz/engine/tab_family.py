@@ -20,6 +20,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.drafting.shared import STORED
 from hsd_viz.engine import tab
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import Family
 from hsd_viz.models.files import weights_hash
@@ -42,7 +43,7 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
         UserError: if the family is not installed, or if its models are not packed.
     """
     folder.mkdir(parents=True)
-    models = EngineModels(family=family)
+    models = EngineModels(EngineOptions(family=family))
     text = models.text(family.names[-1])
     shutil.copyfile(tab.WASM, folder / tab.WASM.name)
     backend: Any = text.tokenizer
@@ -68,7 +69,7 @@ def write_family(family: Family, folder: Path, part_bytes: int = PART_BYTES) -> 
         "models": model_facts,
         "databases": databases,
         "text": {
-            "ends": sorted(models.eos(family.names[-1])),
+            "ends": sorted(models.opened.eos(family.names[-1])),
             "start": next((start for start in starts if start is not None), None),
             "chat": _chat(backend),
         },

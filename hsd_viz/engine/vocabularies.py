@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
-from hsd_viz.engine.once import ResultKind, Results, once
+from hsd_viz.engine.result_cache import ResultCache, ResultKind, once
 from hsd_viz.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class HasModels(Protocol):
     """The part of :class:`~hsd_viz.engine.models.EngineModels` that vocabularies need."""
 
     @property
-    def results(self) -> Results: ...
+    def results(self) -> ResultCache: ...
 
-    def where(self, name: str) -> str: ...
+    def location(self, name: str) -> str: ...
 
     def text(self, name: str) -> TokenText: ...
 
@@ -63,13 +63,13 @@ class Vocabularies:
         self._forced_bridge = forced_bridge
 
     @property
-    def results(self) -> Results:
+    def results(self) -> ResultCache:
         """The cached results of the engine's models."""
         return self._models.results
 
-    def where(self, name: str) -> str:
+    def location(self, name: str) -> str:
         """Return the folder, the GGUF file or the hub id of a model."""
-        return self._models.where(name)
+        return self._models.location(name)
 
     def check_same(self, target: str, draft: str, hint: str = "") -> None:
         """Check that token ids mean the same to a draft model and the target.

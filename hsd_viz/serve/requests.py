@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, create_model
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.access import model_outside
-from hsd_viz.engine.live import batches
+from hsd_viz.engine.event_batches import batches
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError, visitor_message
 from hsd_viz.serve.settings import ServerSettings

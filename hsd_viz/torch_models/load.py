@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -32,6 +33,9 @@ _HUB_TIMEOUT = 3.0
 NUMBERS_PER_BYTE = 2
 #: The number of layers that is plausible for any number of tensors.
 FEW_LAYERS = 64
+#: A lock that is held while transformers builds a model, because it then changes the default number
+#: type and the initialisation of layers of the whole process.
+_BUILDING = threading.Lock()
 
 
 class Checkpoint:
@@ -81,7 +85,9 @@ class Checkpoint:
             tokens: the number of tokens in its tokenizer.
             files: the opened files of a Llama-shaped model; ``None`` for other models.
         """
-        model = HFModel(self._name, self.module(files), tokens)
+        with _BUILDING:
+            module = self.module(files)
+        model = HFModel(self._name, module, tokens)
         check_forward(model)
         return model
 

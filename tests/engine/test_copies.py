@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Trace
@@ -55,21 +56,27 @@ def test_two_copies_of_one_model_draft_in_one_stack():
 def test_a_copy_is_the_model_as_loaded_in_that_type():
     """The rows of the copy under float32 equal those of the model under int8, bit for bit."""
     ids = [*range(40, 60)]
-    copy = EngineModels(dtype="float32", device="cpu").fast("target[int8]")
-    alone = EngineModels(dtype="int8", device="cpu").fast("target")
+    wide = EngineModels(EngineOptions(dtype="float32", device="cpu"))
+    copy = wide.fast("target[int8]")
+    alone = EngineModels(EngineOptions(dtype="int8", device="cpu")).fast("target")
     assert copy.dtype == "int8"
     assert copy.name == "target[int8]"
     rows = [model.session().forward(ids, 20) for model in (copy, alone)]
     assert (rows[0] == rows[1]).all()
-    other = EngineModels(dtype="float32", device="cpu").fast("target").session().forward(ids, 20)
+    other = (
+        EngineModels(EngineOptions(dtype="float32", device="cpu"))
+        .fast("target")
+        .session()
+        .forward(ids, 20)
+    )
     assert (rows[0] != other).any()
 
 
 def test_a_copy_has_all_of_its_model_but_the_weights():
-    models = EngineModels(dtype="bfloat16", device="cpu")
+    models = EngineModels(EngineOptions(dtype="bfloat16", device="cpu"))
     assert models.text("target[int8]") is models.text("target")
-    assert models.hash("target[int8]") == models.hash("target")
-    assert models.where("target[int8]") == models.where("target")
+    assert models.files.hash("target[int8]") == models.files.hash("target")
+    assert models.location("target[int8]") == models.location("target")
     copy = models.fast("target[int8]")
     assert models.fast("target[int8]") is copy
     assert models.loaded("target[int8]")
@@ -95,7 +102,7 @@ def test_a_trace_names_the_copy(engine, tmp_path):
 def test_a_copy_with_another_vocabulary_drafts_with_its_own_weights(tmp_path, reverse):
     target = save_model(tmp_path / "target")
     draft = save_model(tmp_path / "draft", extra=("xy",), reverse=reverse)
-    models = EngineModels(target, dtype="float32", device="cpu")
+    models = EngineModels(EngineOptions(target, dtype="float32", device="cpu"))
     adapted = models.vocabularies.adapt(target, f"{draft}[int8]", Sampling())
     assert adapted is not None
     assert adapted.model.dtype == "int8"
@@ -114,10 +121,10 @@ def test_a_copy_of_the_target_in_its_own_type_is_refused():
 
 
 def test_a_copy_needs_the_native_runtime(tmp_path):
-    eager = EngineModels(dtype="float32", device="cpu", runtime="eager")
+    eager = EngineModels(EngineOptions(dtype="float32", device="cpu", runtime="eager"))
     with pytest.raises(Unsupported, match=r"nano\[int8\] needs the native runtime: .* in torch"):
         eager.fast("nano[int8]")
-    wide = EngineModels(dtype="float16", device="cpu")
+    wide = EngineModels(EngineOptions(dtype="float16", device="cpu"))
     with pytest.raises(Unsupported, match="the native runtime has no float16 for the target"):
         wide.fast("nano[int8]")
     config = LlamaConfig(
@@ -131,14 +138,14 @@ def test_a_copy_needs_the_native_runtime(tmp_path):
     torch.manual_seed(0)
     LlamaForCausalLM(config).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)
-    other = EngineModels(str(tmp_path), dtype="float32", device="cpu")
+    other = EngineModels(EngineOptions(str(tmp_path), dtype="float32", device="cpu"))
     with pytest.raises(Unsupported, match="a bias of the attention's output"):
         other.fast(f"{tmp_path}[int8]")
 
 
 def test_copies_are_allowed_where_other_models_are():
     """Each copy takes memory, so a public page decodes only with the models that it offers."""
-    closed = EngineModels(dtype="bfloat16", device="cpu", allow_models=False)
-    assert closed.where("nano")
+    closed = EngineModels(EngineOptions(dtype="bfloat16", device="cpu", allow_models=False))
+    assert closed.location("nano")
     with pytest.raises(UserError, match=r"nano\[int8\]"):
         closed.fast("nano[int8]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.decoding.options import DecodingOptions
-from hsd_viz.engine.live import decode_beside_plain, note_plain
+from hsd_viz.engine.beside_plain import decode_beside_plain, note_plain
 from hsd_viz.trace import Finished, Trace
 from tests.changes import plain_trace
 

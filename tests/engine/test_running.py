@@ -16,7 +16,8 @@ import pytest
 from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine import LocalEngine, load_engine, loops
-from hsd_viz.engine.live import REPORT_EVERY, SWITCH, batches, decode_beside_plain
+from hsd_viz.engine.beside_plain import REPORT_EVERY, decode_beside_plain
+from hsd_viz.engine.event_batches import SWITCH, batches
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
@@ -75,7 +76,7 @@ def test_models_in_int8_are_decoded_without_their_modules():
         trace = engine.run("def main(", "db > nano > target", max_new_tokens=4)
         assert trace.meta["dtype"] == "int8"
         for name in ("nano", "target"):
-            assert not engine.models.has_module(name)
+            assert not engine.models.opened.has_module(name)
 
 
 # --- decodes in threads ---------------------------------------------------------------------------

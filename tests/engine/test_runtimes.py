@@ -12,6 +12,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.engine.stack_models import load_stack
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE
@@ -50,7 +51,8 @@ needs_compiler = pytest.mark.skipif(
 
 
 def models(path, runtime="auto", build=None, dtype="float32") -> EngineModels:
-    return EngineModels(path, device="cpu", dtype=dtype, runtime=runtime, build=build)
+    options = EngineOptions(path, device="cpu", dtype=dtype, runtime=runtime)
+    return EngineModels(options, build)
 
 
 @needs_compiler
@@ -80,7 +82,7 @@ def test_without_a_compiler_the_reason_is_given(dtype, runtime):
 
 def test_eager_on_request_does_not_wait_for_the_build(path):
     family_models = models(path, "eager", FakeBuild(compiling=True))
-    assert family_models.fast(path) is family_models.module(path)
+    assert family_models.fast(path) is family_models.opened.module(path)
     assert not family_models.loaded("nano")
 
 

@@ -133,6 +133,24 @@ def test_a_choice_is_kept_for_all_seeds_until_the_calibrations_change(cache, mon
     assert len(calls) == 3
 
 
+def test_a_choice_by_earlier_calibrations_is_not_kept(cache, monkeypatch):
+    calls = []
+
+    def counted(stack, choosing, meta):
+        calls.append(stack)
+        return decide(stack, choosing, meta)
+
+    monkeypatch.setattr("hsd_viz.latency.stored.decide", counted)
+    engine = load_engine(device="cpu", dtype="float32", threads=1)
+    run = partial(engine.run, "x", "auto[db] > target", max_new_tokens=1)
+    run()
+    cache.mkdir()
+    run()
+    cache.rmdir()
+    run()
+    assert len(calls) == 3
+
+
 def test_sampled_text_does_not_depend_on_the_database(cache):
     """With a database alone, the tokens at any temperature are those of plain decoding with the
     same seed.

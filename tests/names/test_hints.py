@@ -14,7 +14,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.cli import build_parser
-from hsd_viz.engine.opened import TORCH_TYPES
+from hsd_viz.engine.opened_models import TORCH_TYPES
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.stored import decide

@@ -22,6 +22,7 @@ from hsd_viz.drafting.index.write import write_index
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import EngineModels
+from hsd_viz.engine.options import EngineOptions
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
@@ -353,7 +354,7 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monk
         ("auto", missing, DatabaseDrafter),
         ("eager", None, DatabaseDrafter),
     ):
-        models = EngineModels("target", device="cpu", runtime=runtime, build=build)
+        models = EngineModels(EngineOptions(device="cpu", runtime=runtime), build)
         engine = LocalEngine(models, Costs())
         model = SimpleNamespace(vocab_size=4096)
         monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)

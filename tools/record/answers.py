@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from hsd_viz.engine.live import note_plain
+from hsd_viz.engine.beside_plain import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.recordings import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.terminal import Status, ignore_status

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.engine.live import note_plain
+from hsd_viz.engine.beside_plain import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.recordings import GAMES
 from hsd_viz.terminal import Status, ignore_status

@@ -18,7 +18,7 @@ import torch
 from benchmarks.padding import padded_name, save_padded
 from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.live import note_plain
+from hsd_viz.engine.beside_plain import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.recordings import SIDE_BY_SIDE, TRACES
 from hsd_viz.measure.bench.block import impossible

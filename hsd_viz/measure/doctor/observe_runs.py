@@ -174,7 +174,7 @@ def _busy(plain: _PlainRuns) -> str:
 def measure_stack(stack: str) -> Observation:
     """Return the observation of short decodes on this machine, which alternate with plain ones."""
     from hsd_viz.decoding.options import DecodingOptions
-    from hsd_viz.engine.live import decode_beside_plain
+    from hsd_viz.engine.beside_plain import decode_beside_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 

@@ -20,7 +20,7 @@ import traitlets
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.engine import prepare
 from hsd_viz.engine.access import Access
-from hsd_viz.engine.live import batches
+from hsd_viz.engine.event_batches import batches
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.errors import BadFile, UserError, is_debugging, report_fault, visitor_message
 from hsd_viz.figures.pictures import CARTESIAN, packed

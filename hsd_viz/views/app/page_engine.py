@@ -10,7 +10,7 @@ from typing import cast
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.access import Access
-from hsd_viz.engine.live import decode_beside_plain
+from hsd_viz.engine.beside_plain import decode_beside_plain
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import find_family

@@ -1,4 +1,4 @@
-"""The contents of model files that an engine reads: tokenizers, hashes and modules.
+"""The contents of model files that an engine reads: tokenizers and modules.
 
 Llama-shaped models are opened by :mod:`hsd_viz.models`; others need torch and transformers, which
 are imported on first use.
@@ -6,16 +6,13 @@ are imported on first use.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.engine.access import Access
-from hsd_viz.engine.once import ResultKind, Results, key_of, once
-from hsd_viz.engine.places import place_of
+from hsd_viz.engine.named_files import NamedFiles
+from hsd_viz.engine.result_cache import ResultCache, ResultKind, key_of, once
 from hsd_viz.errors import MissingPackage, Unsupported
-from hsd_viz.models.families import Family
-from hsd_viz.models.files import GGUF, ModelFiles, cached_folder, open_model, weights_hash
+from hsd_viz.models.files import ModelFiles
 from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.stack import split_copy
 
@@ -30,57 +27,32 @@ TORCH_TYPES = {name: "float32" if name == "int8" else name for name in DTYPES}
 
 
 class OpenedModels:
-    """The files, tokenizers, hashes and transformers modules of models, by name.
+    """The tokenizers and the transformers modules of models by name. Safe for several threads.
 
-    Safe for several threads.
-
-    Attributes:
-        family: the family of models with short names.
+    Args:
+        files: the files of the models.
         device: ``cpu`` or ``cuda``.
-        dtype: the number type of weights, which is set before any weights are read.
-        results: the cached results by kind and files.
+        dtype: the number type of weights.
     """
 
-    dtype: str
+    def __init__(self, files: NamedFiles, *, device: str, dtype: str) -> None:
+        self._files = files
+        self._device = device
+        self._dtype = dtype
 
-    def __init__(self, family: Family, access: Access, device: str) -> None:
-        self.family = family
-        self.device = device
-        self.results = Results()
-        self._access = access
+    @property
+    def results(self) -> ResultCache:
+        """What was made of the files."""
+        return self._files.results
 
-    def where(self, name: str) -> str:
-        """Return the folder, the GGUF file or the hub id of a model.
-
-        Raises:
-            UserError: if the name is not a model, or is not allowed here.
-        """
-        return place_of(name, self.family, self._access)
-
-    @once(ResultKind.FILES)
-    def files(self, name: str) -> ModelFiles | str:
-        """Return the files of a model, or a one-line reason why the native runtime cannot run it.
-
-        Raises:
-            BadFile: if a file is damaged or does not match the configuration.
-        """
-        where = self.where(name)
-        folder: Path | None = Path(where)
-        if not Path(where).is_absolute():
-            folder = cached_folder(where)
-        if folder is None:
-            return f"{name} is not in the local cache"
-        try:
-            return open_model(folder, name)
-        except Unsupported as error:
-            if folder.suffix == GGUF:
-                raise
-            return str(error)
+    def location(self, name: str) -> str:
+        """Return the folder, the GGUF file or the hub id of a model."""
+        return self._files.location(name)
 
     @once(ResultKind.TEXT)
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
-        files = self.files(name)
+        files = self._files.open(name)
         if isinstance(files, ModelFiles):
             try:
                 return TokenText(files.tokenizer())
@@ -89,18 +61,9 @@ class OpenedModels:
                     raise
         return TokenText(self._checkpoint(name).tokenizer())
 
-    @once(ResultKind.HASH)
-    def hash(self, name: str) -> str | None:
-        """Return a short hash of a model's weights; ``None`` if they are not local files."""
-        files = self.files(name)
-        if isinstance(files, ModelFiles):
-            return weights_hash(files.tensors.files)
-        shards = [*Path(self.where(name)).glob("*.safetensors")]
-        return weights_hash(shards) if shards else None
-
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text of a model."""
-        files = self.files(target)
+        files = self._files.open(target)
         tokenizer: Any = self.text(target).tokenizer
         if isinstance(files, ModelFiles) and not self.has_module(target):
             return files.ends(tokenizer)
@@ -114,7 +77,7 @@ class OpenedModels:
     @once(ResultKind.MODULE)
     def module(self, name: str) -> HFModel:
         """Return a model as a module of transformers."""
-        files = self.files(name)
+        files = self._files.open(name)
         opened = files if isinstance(files, ModelFiles) else None
         return self._checkpoint(name).model(self.text(name).size, opened)
 
@@ -132,10 +95,10 @@ class OpenedModels:
         try:
             from hsd_viz.torch_models.load import Checkpoint
         except ModuleNotFoundError as error:
-            files = self.files(name)
+            files = self._files.open(name)
             reason = f" ({files})" if isinstance(files, str) else ""
             raise MissingPackage(
                 f"{name} needs {error.name} here{reason}: "
                 "install it with `pip install 'hsd-viz[models]'`"
             ) from None
-        return Checkpoint(name, self.where(name), self.device, TORCH_TYPES[self.dtype])
+        return Checkpoint(name, self.location(name), self._device, TORCH_TYPES[self._dtype])

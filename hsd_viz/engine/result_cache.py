@@ -37,36 +37,62 @@ class ResultKind(Enum):
     TRANSLATOR = auto()
 
 
-class Results:
-    """The results of an engine by kind and files. Safe for several threads."""
+class _Entry:
+    """The place of a result.
+
+    Attributes:
+        lock: a lock that is held while the result is made.
+        is_made: whether the result was made.
+        result: the result, once it was made.
+    """
+
+    __slots__ = ("is_made", "lock", "result")
 
     def __init__(self) -> None:
-        self._results: dict[Key, Any] = {}
-        self._lock = threading.RLock()
+        # A result may be made of others, so that a thread holds several locks. A kind of results is
+        # made of other kinds only, and never in a circle.
+        self.lock = threading.Lock()
+        self.is_made = False
+        self.result: Any = None
+
+
+class ResultCache:
+    """The results of an engine by kind and files. Safe for several threads.
+
+    While a result is made, a thread waits only if it needs this result.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, _Entry] = {}
+        self._lock = threading.Lock()
 
     def get(self, key: Key, make: Callable[[], T]) -> T:
         """Return the result of a key, calling ``make`` if it is missing."""
         with self._lock:
-            if key not in self._results:
-                self._results[key] = make()
-            return self._results[key]
+            entry = self._entries.setdefault(key, _Entry())
+        with entry.lock:
+            if not entry.is_made:
+                entry.result = make()
+                entry.is_made = True
+            return entry.result
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._results
+        with self._lock:
+            return key in self._entries and self._entries[key].is_made
 
     def clear(self) -> None:
-        """Remove all results."""
+        """Remove all results. One that is being made is not kept."""
         with self._lock:
-            self._results.clear()
+            self._entries = {}
 
 
 class HasResults(Protocol):
     """An object whose methods are decorated with :func:`once`."""
 
     @property
-    def results(self) -> Results: ...
+    def results(self) -> ResultCache: ...
 
-    def where(self, name: str) -> str:
+    def location(self, name: str) -> str:
         """Return the folder, the GGUF file or the hub id of a model."""
         ...
 
@@ -79,7 +105,7 @@ def key_of(owner: HasResults, kind: ResultKind, *names: str) -> Key:
     """
     key: list[Any] = [kind]
     for name in names:
-        key += [owner.where(name), split_copy(name)[1]]
+        key += [owner.location(name), split_copy(name)[1]]
     return tuple(key)
 
 
