@@ -27,6 +27,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from hsd_viz import disk
@@ -92,7 +93,7 @@ class Build:
         self._wanted = kernel
         self._library: Library | None = None
         #: The folder of a library for this process only, if the cache cannot be used.
-        self._room: tempfile.TemporaryDirectory[str] | None = None
+        self._own_folder: tempfile.TemporaryDirectory[str] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -178,16 +179,19 @@ class Build:
         """Return the path of the compiled library in the cache or, if that cannot be used, of a
         library for this process only.
         """
-        folder = tempfile.TemporaryDirectory(prefix="hsd-viz-native-")
-        library_file = Path(folder.name) / "library.so"
-        try:
-            return into_cache(command, name, library_file)
-        except OSError as error:
-            why = f"{name.parent}: {error.strerror or error}"
-        warnings.warn(f"the native runtime is compiled for this run only ({why})", stacklevel=2)
-        self._room = folder
-        if not library_file.exists():
-            compile_library(command, SOURCES, library_file)
+        with ExitStack() as temporary:
+            folder = tempfile.TemporaryDirectory(prefix="hsd-viz-native-")
+            library_file = Path(temporary.enter_context(folder)) / "library.so"
+            try:
+                return into_cache(command, name, library_file)
+            except OSError as error:
+                why = f"{name.parent}: {error.strerror or error}"
+            warnings.warn(f"the native runtime is compiled for this run only ({why})", stacklevel=2)
+            if not library_file.exists():
+                compile_library(command, SOURCES, library_file)
+            # The library is in no cache, so its folder stays until the process ends.
+            temporary.pop_all()
+            self._own_folder = folder
         return library_file
 
     def _use(self, kernel: str, path: Path | None) -> bool:
@@ -195,15 +199,17 @@ class Build:
 
         A library that a full disk truncated cannot be loaded, and is compiled again.
         """
+        if path is None:
+            return False
         try:
-            library = None if path is None else Library(str(path))
+            library = Library(str(path))
         except (OSError, AttributeError):
             return False
         self.kernel = kernel
         self.path = path
         # Set last, because other threads check it.
         self._library = library
-        return path is not None
+        return True
 
 
 @functools.cache

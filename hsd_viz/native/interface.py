@@ -275,7 +275,7 @@ class Functions(Protocol):
     @_fails_with(-1)
     def hsd_decode_run(self, decode: DecodeHandle, ns: Int64, now: Int64) -> Int:
         """Decode for ``ns`` nanoseconds or slightly longer, from the time ``now`` of the decode on.
-        Return 1 if the decode continues, 0 at the end.
+        Return 2 if models are still to read the prompt, 1 if rounds follow, 0 at the end.
         """
 
     @_quick

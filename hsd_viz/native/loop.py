@@ -13,7 +13,7 @@ from ctypes import byref
 
 import numpy as np
 
-from hsd_viz.decoding.base_loop import LIKELIEST, PREFILL_CHUNK, BaseLoop
+from hsd_viz.decoding.base_loop import LIKELIEST, BaseLoop
 from hsd_viz.decoding.levels import Level
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
@@ -22,6 +22,9 @@ from hsd_viz.native.structures import DecodeSettings, LevelSettings, SamplingSet
 from hsd_viz.stack import TARGET
 from hsd_viz.trace.tables import RULES, TABLES, Columns
 
+#: What follows a call that has not ended the decode: a model reads the prompt, or rounds.
+PREFILL = 2
+ROUNDS = 1
 #: The time of a call in ns. It is short, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
 
@@ -36,28 +39,28 @@ class NativeLoop(BaseLoop):
         UserError: if a token is outside the vocabulary.
     """
 
+    #: What follows the last call.
+    _next: int
     #: The library's rows of each call since the last :meth:`take`, by table: doubles.
     _recorded: dict[str, list[bytes]]
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
-        to_feed = len(self.text) - 1
-        if self.drafter is not None:
-            # The drafter reads the prompt in a single call.
-            self._more = self._call(0, "calls")
-        for level in self.levels.models:
-            for begin in range(0, max(1, to_feed), PREFILL_CHUNK):
-                self._more = self._call(0, "calls")
-                if to_feed:
-                    yield level.name, min(begin + PREFILL_CHUNK, to_feed), to_feed
+        total = len(self.text) - 1
+        while self._next == PREFILL:
+            self._next = self._call(0, "calls")
+            for call in np.frombuffer(self._recorded["calls"][-1], ROW_TYPES["calls"]):
+                model = int(call["level"]) - self.levels.first_model
+                if model >= 0:
+                    yield self.written[model].name, int(call["cached"] + call["fed"]), total
 
     def rounds(self, ns: int | None = None) -> Iterator[list[int]]:
         """Decode to the end, yielding the tokens of each call.
 
         A call takes about ``ns`` nanoseconds, by default :data:`CALL_NS`.
         """
-        while self._more:
-            self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
+        while self._next == ROUNDS:
+            self._next = self._call(CALL_NS if ns is None else ns, *TABLES)
             rows = np.frombuffer(self._recorded["tokens"][-1], ROW_TYPES["tokens"])
             tokens = rows["token_id"].astype(int).tolist()
             self.text += tokens
@@ -88,6 +91,7 @@ class NativeLoop(BaseLoop):
         target = sessions[-1].model
         assert self.details <= LIKELIEST
         assert can_compile([session.model for session in sessions], drafter)
+        self._next = PREFILL
         self._names = self._names_of_numbers()
         self._recorded = {name: [] for name in TABLES}
         if drafter is not None:
@@ -160,18 +164,17 @@ class NativeLoop(BaseLoop):
             details=self.details,
         )
 
-    def _call(self, ns: int, *tables: str) -> bool:
-        """Decode for about ``ns`` nanoseconds and copy the rows of ``tables``.
-
-        Return whether the decode continues.
+    def _call(self, ns: int, *tables: str) -> int:
+        """Decode for about ``ns`` nanoseconds, copy the rows of ``tables``, and return what
+        follows: :data:`PREFILL`, :data:`ROUNDS` or 0.
         """
-        more = self._library.hsd_decode_run(self._handle, ns, self.now())
+        following = self._library.hsd_decode_run(self._handle, ns, self.now())
         start = ctypes.c_void_p()
         rows = self._library.quick.hsd_decode_rows
         for table in tables:
             numbers = rows(self._handle, list(ROW_TYPES).index(table), byref(start))
             self._recorded[table].append(ctypes.string_at(start, 8 * numbers))
-        return more > 0
+        return following
 
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:

@@ -21,8 +21,8 @@ export interface DecodeSettings {
   sampling: Sampling;
   max_new_tokens: number;
 }
-/** Tokens of the prompt per prefill pass: PREFILL_CHUNK of hsd_viz/decoding/base_loop.py. */
-const PREFILL_CHUNK = 512;
+/** What follows a run that has not ended the decode: hsd_decode_run of hsd_viz/native/interface.py. */
+const PREFILL = 2;
 
 /** Name the levels of a stack, lowest first. A ladder target below another target is renamed. */
 function levelsOf({ models, databases }: TabStack): string[] {
@@ -52,7 +52,7 @@ export class Decode {
   private readonly sessions: number[] = [];
   private handle = 0;
   private zero = performance.now();
-  private more = 1;
+  private next = PREFILL;
   /** Rows of the calls of the prefill, returned with those of the first rounds. */
   private filled: number[] = [];
 
@@ -158,28 +158,24 @@ export class Decode {
   }
 
   /**
-   * Feed all of the prompt but its last token to every level, in chunks. Yields the name of the
-   * level, the tokens done and the total number of tokens.
+   * Feed all of the prompt but its last token to every level, in parts, and keep the rows of the
+   * calls. Yields the name of the model, the tokens done and the total number of tokens.
    */
   *prefill(): Generator<[name: string, done: number, total: number]> {
-    const length = this.settings.prompt.length - 1;
-    if (this.drafter) this.fill();
-    const names = this.names.slice(-this.models.length);
-    for (const [level, { facts }] of this.models.entries()) {
-      const isTarget = level === this.models.length - 1;
-      // A draft model whose context the prompt fills does not draft.
-      if (!isTarget && facts.positions <= length + 1) continue;
-      for (let begin = 0; begin === 0 || begin < length; begin += PREFILL_CHUNK) {
-        this.fill();
-        if (length) yield [names[level], Math.min(begin + PREFILL_CHUNK, length), length];
-      }
+    const total = this.settings.prompt.length - 1;
+    while (this.next === PREFILL) {
+      this.run(0);
+      const cells = this.rows("calls");
+      this.filled.push(...cells);
+      const { level, name, cached, fed } = this.columnsOf("calls", cells);
+      for (const [call, place] of (level as number[]).entries())
+        if (place || !this.drafter)
+          yield [name[call] as string, (cached[call] as number) + (fed[call] as number), total];
     }
   }
 
-  /** Prefill the next part, and keep the rows of its calls. */
-  private fill() {
-    this.run(0);
-    this.filled.push(...this.rows("calls"));
+  private columnsOf(table: string, cells: number[]) {
+    return columnsOf(cells, this.runtime.manifest.tables[table], this.words);
   }
 
   /**
@@ -187,12 +183,11 @@ export class Decode {
    * when the output has ended.
    */
   rounds(ms: number): Tables | null {
-    if (this.more === 0) return null;
+    if (this.next === 0) return null;
     this.run(ms * 1e6);
     const tables = tablesFrom((name) => {
       const before = name === "calls" ? this.filled.splice(0) : [];
-      const columns = this.runtime.manifest.tables[name];
-      return columnsOf([...before, ...this.rows(name)], columns, this.words);
+      return this.columnsOf(name, [...before, ...this.rows(name)]);
     });
     this.emitted.push(...tables.tokens.token_id);
     return tables;
@@ -207,7 +202,7 @@ export class Decode {
 
   private run(ns: number) {
     const now = BigInt(this.now());
-    this.more = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), now);
+    this.next = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), now);
     this.ended = this.now();
   }
 

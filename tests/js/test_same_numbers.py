@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.decoding import base_loop, verify
-from hsd_viz.engine import live, tab
+from hsd_viz.decoding import verify
+from hsd_viz.engine import beside_plain, tab
 from hsd_viz.latency import law
 from hsd_viz.measure.bench import block, output, report
 from hsd_viz.measure.replay.drafters import DRAFTERS
 from hsd_viz.models.families import LEVELS
+from hsd_viz.native import loop as native_loop
 from hsd_viz.trace import SCHEMA_VERSION, metrics
 from hsd_viz.views import run_data
 
@@ -34,8 +35,8 @@ def declared(file: str, name: str) -> str:
         ("lib/metrics.ts", "NOISE", block.NOISE),
         ("lib/metrics.ts", "REPETITIVE", report.LOW_REPETITION),
         ("elements/file.ts", "SCHEMA", SCHEMA_VERSION),
-        ("tab/decode.ts", "PREFILL_CHUNK", base_loop.PREFILL_CHUNK),
-        ("host/plain.ts", "PLAIN_TOKENS", live.PLAIN_TOKENS),
+        ("tab/decode.ts", "PREFILL", native_loop.PREFILL),
+        ("host/plain.ts", "PLAIN_TOKENS", beside_plain.PLAIN_TOKENS),
         ("tab/manifest.ts", "FORMAT", tab.FORMAT),
         ("app/compare.ts", "WARM_UP", output.WARM_UP_TOKENS),
         ("app/traffic.ts", "DRAFTERS", [name for name in DRAFTERS if name != "db[context]"]),

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import stat
+import tempfile
 import threading
 import warnings
 
@@ -210,3 +211,23 @@ def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, 
     monkeypatch.setattr(build_module, "processor_features", set)
     assert compiler(copying()).wait(30)
     assert len(list((tmp_path / "cache").glob("*.so"))) == 3
+
+
+def test_a_failed_build_has_no_kernel(compiler):
+    build = compiler("exit 1")
+    assert not build.wait(30)
+    assert build.kernel is None
+    assert build.path is None
+
+
+@needs_library
+def test_the_folder_of_the_compiler_is_removed_with_the_copy_in_the_cache(
+    compiler, tmp_path, monkeypatch
+):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    build = compiler(copying())
+    assert build.wait(30)
+    assert build.path.parent == tmp_path / "cache"
+    assert not list(temporary.glob("hsd-viz-native-*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from ctypes import byref
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,12 +20,20 @@ from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import KeyTable, marks
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.write import write_index
+from hsd_viz.drafting.semantic_database import SEMANTIC, SemanticDatabase
+from hsd_viz.drafting.trust import priors
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.engine.options import EngineOptions
+from hsd_viz.errors import UserError
 from hsd_viz.native.build import default_build
-from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
+from hsd_viz.native.drafter import (
+    NativeDatabaseDrafter,
+    drafter_settings,
+    native_drafter,
+    semantic_settings,
+)
 from hsd_viz.stack import DraftSource
 from tests.rows import column
 
@@ -359,3 +368,16 @@ def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(monk
         model = SimpleNamespace(vocab_size=4096)
         monkeypatch.setattr(engine.models, "fast", lambda name, model=model: model)
         assert type(engine.drafter("db > target")[0]) is kind
+
+
+def test_more_copies_than_a_match_holds_are_refused():
+    quick = default_build().library.quick
+    handle = quick.hsd_drafter_new(byref(drafter_settings(8)))
+    copies = semantic_settings(SemanticDatabase)
+    rates = np.array(priors(SEMANTIC, 0.0)).ctypes.data
+    copies.most = 8
+    quick.hsd_drafter_add_semantic(handle, byref(copies), rates, 1.0)
+    copies.most = 9
+    with pytest.raises(UserError, match="so many copies"):
+        quick.hsd_drafter_add_semantic(handle, byref(copies), rates, 1.0)
+    quick.hsd_drafter_free(handle)

@@ -62,6 +62,9 @@ class Drafter {
         return settings.longest >= 1 && settings.longest <= MAX_KEY_LENGTH &&
                settings.recent <= MAX_CONTINUATIONS && settings.longest_bucket < MAX_BUCKETS;
     }
+    static bool accepts(const SemanticSettings& settings) {
+        return settings.most <= MAX_CONTINUATIONS;
+    }
     // Whether `budget` nodes can be drafted after the last n tokens of a text of `length` tokens:
     // they must include all tokens that were not emitted.
     bool ready(int n, int64_t length, int budget) const {

@@ -196,8 +196,8 @@ void hsd_drafter_free(Drafter* drafter);
 Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const LevelSettings* levels, int n,
                        Drafter* drafter, const int32_t* prompt, int n_prompt, const int32_t* ends,
                        int n_ends);
-// Decode for ns nanoseconds or slightly longer, from the time now of the decode on. Return 1 if the
-// decode continues, 0 at the end. When it fails: -1.
+// Decode for ns nanoseconds or slightly longer, from the time now of the decode on. Return 2 if
+// models are still to read the prompt, 1 if rounds follow, 0 at the end. When it fails: -1.
 int hsd_decode_run(Decode* decode, int64_t ns, int64_t now);
 // Return the count of numbers in the rows that the last run added to a table, and set their
 // address, which is valid until the next run.

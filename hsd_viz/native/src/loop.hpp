@@ -17,11 +17,14 @@ namespace hsd {
 
 // A decode that is run in parts.
 struct Decode {
+    // What follows a run. The numbers are those that hsd_decode_run returns.
+    enum Next { NOTHING, ROUNDS, PREFILL };
+
     Record record;
     virtual ~Decode() = default;
-    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end. Returns
-    // whether the decode continues. The record has the rows since the last call.
-    virtual bool run(int64_t ns, int64_t now) = 0;
+    // Decode from the time `now` on for at least `ns`, in whole parts of the prefill and whole
+    // rounds, or to the end. The record has the rows since the last call.
+    virtual Next run(int64_t ns, int64_t now) = 0;
 };
 
 // Create a Loop<double>, which is compiled separately.
@@ -48,14 +51,14 @@ template <class T> class Loop : public Decode {
         leave_full_levels();
     }
 
-    bool run(int64_t ns, int64_t now) override {
+    Next run(int64_t ns, int64_t now) override {
         record.clear();
         record.resume_at(now);
         const int64_t end = now + ns;
-        bool more;
-        do more = filling_ <= stack_.top() ? prefill() : round();
-        while (more && record.now() < end);
-        return more;
+        Next next;
+        do next = filling_ <= stack_.top() ? prefill() : round();
+        while (next != NOTHING && record.now() < end);
+        return next;
     }
 
   private:
@@ -64,9 +67,8 @@ template <class T> class Loop : public Decode {
         none_.why = stack_.target_place() ? RoundRow::NO_ROOM : RoundRow::OFF;
     }
 
-    // Feed the next part of the prompt, except its last token, to a level. Returns whether the
-    // decode continues.
-    bool prefill() {
+    // Feed the next part of the prompt, except its last token, to a level.
+    Next prefill() {
         Level<T>& level = stack_[filling_];
         const int n = (int)text_.size() - 1;
         const int here = std::min(PREFILL_CHUNK, n - level.length);
@@ -83,12 +85,12 @@ template <class T> class Loop : public Decode {
         } else {
             ++filling_;
         }
-        return (int)text_.size() < s_.limit;
+        return filling_ <= stack_.top() ? PREFILL : ROUNDS;
     }
 
-    // Run a round of the target. Returns whether the text continues.
-    bool round() {
-        if ((int64_t)text_.size() >= s_.limit) return false;
+    // Run a round of the target.
+    Next round() {
+        if ((int64_t)text_.size() >= s_.limit) return NOTHING;
         if ((int64_t)text_.size() >= stack_.reach()) leave_full_levels();
         const int top = stack_.top();
         const int64_t room = stack_.reach() - (int64_t)text_.size();
@@ -101,7 +103,7 @@ template <class T> class Loop : public Decode {
         if (drafter_) update_drafter(level_round);
         append(level_round.emitted);
         close(top, drafted, level_round);
-        return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
+        return ends_text(text_.back()) || (int)text_.size() >= s_.limit ? NOTHING : ROUNDS;
     }
 
     // Let the drafter learn from the tokens that the target emitted.

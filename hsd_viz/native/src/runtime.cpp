@@ -111,7 +111,14 @@ API int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double*
 }
 API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings,
                                  const double* priors, double discount) {
-    return succeeds([&] { drafter->add_semantic(*settings, priors, discount); });
+    return guarded(0, [&] {
+        if (!Drafter::accepts(*settings)) {
+            set_error("so many copies are not for the native drafter");
+            return 0;
+        }
+        drafter->add_semantic(*settings, priors, discount);
+        return 1;
+    });
 }
 API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
