@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Unpack, overload
 
-from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.engine import Engine, trace_of
 from hsd_viz.decoding.keywords import DecodingKeywords
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
@@ -48,7 +49,8 @@ def run(
     **options: Unpack[DecodingKeywords],
 ) -> Trace:
     """Decode a prompt with the shipped models, or with ``engine``, and return the trace."""
-    return (engine or default_engine()).run(prompt, stack, **options)
+    decoding = DecodingOptions.of(options)
+    return trace_of((engine or default_engine()).events(prompt, stack, decoding))
 
 
 def compare(
@@ -68,11 +70,13 @@ def compare(
     """
     chosen = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
     _check_call(prompt, chosen)
+    decoding = DecodingOptions.of(options)
+    decoder = engine or default_engine()
     traces = []
     with progress_bar() as update:
         for place, stack in enumerate(chosen):
             update(place, len(chosen), str(stack))
-            traces.append(run(prompt, stack, engine=engine, **options))
+            traces.append(trace_of(decoder.events(prompt, stack, decoding)))
     return Comparison(traces)
 
 

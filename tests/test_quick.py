@@ -9,10 +9,11 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import quick
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine import Engine
 from hsd_viz.engine.recordings import SIDE_BY_SIDE
 from hsd_viz.errors import UserError
-from hsd_viz.trace import Trace
+from hsd_viz.trace import Finished, Trace
 from tests.rows import column
 
 
@@ -22,9 +23,9 @@ class Scripted(Engine):
     def __init__(self):
         self.calls = []
 
-    def run(self, prompt, stack="target", **options):
+    def events(self, prompt, stack, options):
         self.calls.append((prompt, str(stack), options))
-        return race()[str(stack)]
+        yield Finished(race()[str(stack)])
 
 
 def race() -> dict[str, Trace]:
@@ -43,7 +44,7 @@ def engine(monkeypatch):
 def test_run_uses_one_engine_for_the_process(engine):
     trace = hsd.run("def main(", hsd.parse("target"), seed=3, budget=8)
     assert trace.stack == "target"
-    assert engine.calls == [("def main(", "target", {"seed": 3, "budget": 8})]
+    assert engine.calls == [("def main(", "target", DecodingOptions(seed=3, budget=8))]
     other = Scripted()
     hsd.run("x", engine=other)
     assert other.calls
@@ -125,7 +126,7 @@ def test_no_traces_are_nothing_to_compare():
 
 def test_compare_takes_token_ids(engine):
     hsd.compare([1, 2, 3], ["target"])
-    assert engine.calls == [([1, 2, 3], "target", {})]
+    assert engine.calls == [([1, 2, 3], "target", DecodingOptions())]
 
 
 def test_show_links_the_views_and_to_html_is_a_whole_page():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.decoding.keywords import DecodingKeywords
@@ -14,6 +14,14 @@ from hsd_viz.names.hints import no_attribute
 from hsd_viz.stack import TARGET, Stack
 from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
+
+
+def trace_of(events: Iterable[Event]) -> Trace:
+    """Consume the events of a decode, and return its trace."""
+    for event in events:
+        if isinstance(event, Finished):
+            return event.trace  # type: ignore[return-value]
+    raise AssertionError("a decode that is not closed ends with Finished")
 
 
 class Engine:
@@ -77,10 +85,7 @@ class Engine:
         self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[DecodingKeywords]
     ) -> Trace:
         """Decode to the end and return the trace."""
-        for event in self.decode(prompt, stack, **options):
-            if isinstance(event, Finished):
-                return event.trace  # type: ignore[return-value]
-        raise AssertionError("a decode that is not closed ends with Finished")
+        return trace_of(self.events(prompt, stack, DecodingOptions.of(options)))
 
     def run_many(
         self,
@@ -89,11 +94,12 @@ class Engine:
         **options: Unpack[DecodingKeywords],
     ) -> list[Trace]:
         """Decode prompts one after the other with a progress bar, and return their traces."""
+        decoding = DecodingOptions.of(options)
         traces: list[Trace] = []
         with progress_bar() as update:
             for n, prompt in enumerate(prompts):
                 update(n, len(prompts), f"prompt {n + 1}")
-                traces.append(self.run(prompt, stack, **options))
+                traces.append(trace_of(self.events(prompt, stack, decoding)))
         return traces
 
     def wait_ready(self, progress: Status = ignore_status) -> None:

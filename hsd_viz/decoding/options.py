@@ -22,6 +22,7 @@ from hsd_viz.settings.declare import (
     Setting,
     check_settings,
     fields_of,
+    from_data,
     part_of,
 )
 from hsd_viz.settings.ranges import Range, check_budget, plain_numbers
@@ -193,4 +194,4 @@ class DecodingOptions(Sampling):
             if name not in names:
                 hint = did_you_mean(name, names)
                 raise TypeError(f"unknown option '{name}' (use {', '.join(names)}){hint}")
-        return cls(**{name: plain_numbers(value) for name, value in keywords.items()})
+        return from_data(cls, {name: plain_numbers(value) for name, value in keywords.items()})

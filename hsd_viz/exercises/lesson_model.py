@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Unpack
 
-from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.engine import Engine, trace_of
 from hsd_viz.decoding.keywords import DecodingKeywords
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.local import load_engine
 from hsd_viz.errors import UserError
 from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, Family
@@ -62,7 +63,8 @@ class LiveModel:
     ) -> Trace:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
         options["chat"] = self.family.is_chat
-        return self.engine.run(self.prompt(kind, n), stack, **options)
+        decoding = DecodingOptions.of(options)
+        return trace_of(self.engine.events(self.prompt(kind, n), stack, decoding))
 
 
 def live_model() -> LiveModel:

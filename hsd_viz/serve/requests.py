@@ -44,8 +44,13 @@ def decode_with(engine: Engine) -> Decode:
     """
 
     async def decode(request: Record) -> AsyncGenerator[list[Record]]:
+        keywords = dict(request)
+        prompt = keywords.pop("prompt", "")
+        stack = keywords.pop("stack", TARGET)
         cancelled = threading.Event()
-        running = batches(lambda: engine.decode(**request), cancelled)
+        running = batches(
+            lambda: engine.events(prompt, stack, DecodingOptions.of(keywords)), cancelled
+        )
         try:
             while (events := await asyncio.to_thread(next, running, None)) is not None:
                 yield [to_record(event) for event in events]

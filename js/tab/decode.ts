@@ -21,7 +21,7 @@ export interface DecodeSettings {
   sampling: Sampling;
   max_new_tokens: number;
 }
-/** What follows a run that has not ended the decode: hsd_decode_run of hsd_viz/native/interface.py. */
+/** What hsd_decode_run returns while models read the prompt (hsd_viz/native/interface.py). */
 const PREFILL = 2;
 
 /** Name the levels of a stack, lowest first. A ladder target below another target is renamed. */

@@ -212,7 +212,7 @@ def test_a_cancelled_decode_stops_after_its_current_event():
         def __init__(self):
             self.closed = threading.Event()
 
-        def decode(self, **request):
+        def events(self, prompt, stack, options):
             try:
                 while True:
                     yield Stage("decoding")
