@@ -21,11 +21,11 @@ from hsd_viz.drafting.adapters import (
 )
 from hsd_viz.drafting.context_database import LOGITS, ContextDatabase, Database, LogitsDatabase
 from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
-from hsd_viz.drafting.growing import GrowingTree, Waiting, prices_of
 from hsd_viz.drafting.make import DrafterRun, drafter
 from hsd_viz.drafting.proposals import PastDraft, Proposals, Spot
 from hsd_viz.drafting.semantic_database import DEPTH, SEMANTIC, Copy, SemanticDatabase
 from hsd_viz.drafting.tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, spell
+from hsd_viz.drafting.tree_building import GrowingTree, Waiting, prices_of
 from hsd_viz.drafting.trust import Trust
 from hsd_viz.stack import DATABASE, DATABASES
 
