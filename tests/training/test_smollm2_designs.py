@@ -73,7 +73,7 @@ def test_a_finished_design_is_not_trained_again(compared, monkeypatch):
         raise AssertionError("trained again")
 
     kept = json.loads(path.read_text())["designs"]["one layer"]
-    monkeypatch.setattr(designs_module, "learned", refuse)
+    monkeypatch.setattr(designs_module, "train_design", refuse)
     again = compare_again()
     assert again["designs"]["one layer"]["overlap"] == kept["overlap"]
     assert np.isfinite(again["designs"]["one layer"]["speedup"])

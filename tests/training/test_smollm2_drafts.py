@@ -132,8 +132,8 @@ def test_a_run_goes_on_with_the_batch_that_comes_next(begin):
 
 def test_a_twentieth_is_measured_and_never_learned_or_counted():
     given = lessons(2400)
-    learned, aside = split(given)
-    assert len(learned) + len(aside) == 2400
+    train, aside = split(given)
+    assert len(train) + len(aside) == 2400
     assert len(aside) == 120
     for lesson in aside:
         assert is_kept_aside(lesson.number)
@@ -200,7 +200,7 @@ def test_a_run_learns_and_a_stopped_one_ends_with_the_same_weights(school, tmp_p
     parts = options_of(school, tmp_path / "parts")
     stopped = DraftTraining(NAME, parts)
     parts.out.mkdir()
-    for batch in islice(endless(stopped.learned, parts.batch), 30):
+    for batch in islice(endless(stopped.lessons, parts.batch), 30):
         stopped.learn(batch)
     stopped.save({})
     train(NAME, parts)

@@ -73,13 +73,13 @@ DESIGNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """What a design has learned.
+class TrainedDesign:
+    """The figures of a trained design.
 
     Attributes:
         overlap: The mean of Σ min(p, q) at temperature 1 on conversations kept aside.
         steps: Updates.
-        seen: Written tokens that it learned from.
+        seen: The number of written tokens that it was trained on.
         seconds: Processor time of the updates.
     """
 
@@ -89,7 +89,9 @@ class Learned:
     seconds: float
 
 
-def learned(design: Design, options: LearningOptions, seconds: float, folder: Path) -> Learned:
+def train_design(
+    design: Design, options: LearningOptions, seconds: float, folder: Path
+) -> TrainedDesign:
     """Train a design for ``seconds`` of processor time and write its checkpoint."""
     form = open_model(options.model).form
     options = replace(
@@ -97,7 +99,7 @@ def learned(design: Design, options: LearningOptions, seconds: float, folder: Pa
     )
     # The number of updates decides the learning rate of each, so it is known beforehand.
     trial = DraftTraining(_RUN, options)
-    lessons = trial.learned
+    lessons = trial.lessons
     began = time.process_time()
     for batch in islice(endless(lessons, options.batch), TIMED):
         trial.learn(batch)
@@ -105,11 +107,11 @@ def learned(design: Design, options: LearningOptions, seconds: float, folder: Pa
     options = replace(options, steps=steps)
     run = DraftTraining(_RUN, options)
     began = time.process_time()
-    for batch in islice(endless(run.learned, options.batch), options.steps):
+    for batch in islice(endless(run.lessons, options.batch), options.steps):
         run.learn(batch)
     spent = time.process_time() - began
     write(folder, form, run.student.state_dict(), run.student.head_tokens)
-    return Learned(run.measure(), run.step, run.seen, spent)
+    return TrainedDesign(run.measure(), run.step, run.seen, spent)
 
 
 def pass_times(sessions: dict[str, NativeSession], widths: tuple[int, ...]) -> dict[str, float]:
@@ -173,7 +175,7 @@ def compare(options: LearningOptions, seconds: float, path: Path) -> dict[str, A
         folder = options.out / design.name.replace(" ", "-")
         if design.name in content["designs"] and (folder / "model.safetensors").exists():
             continue
-        result = learned(design, options, seconds, folder)
+        result = train_design(design, options, seconds, folder)
         content["designs"][design.name] = {
             "layers": list(design.layers),
             "head": design.head,

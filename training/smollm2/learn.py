@@ -54,9 +54,9 @@ def losses(student: Student, head_places: Tensor, batch: LessonBatch) -> tuple[T
     places = head_places[batch.row_tokens]
     present = places >= 0
     target = batch.row_logs.exp() * present
-    learned = logs.gather(1, places.clamp(min=0))
-    entropy = -(target * learned).sum(-1).mean()
-    overlap = torch.minimum(target, learned.exp()).sum(-1).mean()
+    predicted = logs.gather(1, places.clamp(min=0))
+    entropy = -(target * predicted).sum(-1).mean()
+    overlap = torch.minimum(target, predicted.exp()).sum(-1).mean()
     return entropy, 1 - overlap
 
 
@@ -81,10 +81,10 @@ class DraftTraining:
         options: Those of the command.
         student: The draft model.
         head_places: The row of the head of each token ``[vocabulary]``; -1: it has none.
-        learned: The lessons.
-        measured: Lessons kept aside.
+        lessons: The lessons to train on.
+        heldout: The lessons to measure on.
         step: Updates done.
-        seen: Written tokens learned from, each as often as it was.
+        seen: The number of written tokens trained on; repeated ones count each time.
         seconds: Time of all parts of the run.
     """
 
@@ -94,12 +94,12 @@ class DraftTraining:
         self.name = name
         self.options = options
         files = open_model(options.model)
-        self.learned, aside = split(read_lessons(options.text, options.rows))
-        self.measured = aside[:MEASURED]
+        self.lessons, heldout = split(read_lessons(options.text, options.rows))
+        self.heldout = heldout[:MEASURED]
         checkpoint = torch.load(self.checkpoint) if self.checkpoint.exists() else None
         # A run keeps its head where the text has grown since.
         self._head_tokens = (
-            frequent_tokens(self.learned, files.form.vocabulary, options.head)
+            frequent_tokens(self.lessons, files.form.vocabulary, options.head)
             if checkpoint is None
             else checkpoint["head_tokens"]
         )
@@ -133,7 +133,7 @@ class DraftTraining:
     @property
     def written(self) -> int:
         """Tokens that the target has written in the lessons."""
-        return sum(len(lesson.places) for lesson in self.learned)
+        return sum(len(lesson.places) for lesson in self.lessons)
 
     def learn(self, batch: LessonBatch) -> tuple[float, float]:
         """Update the student by a batch; return the cross-entropy and the overlap before it."""
@@ -155,7 +155,7 @@ class DraftTraining:
 
     def measure(self) -> float:
         """Return the overlap on the lessons kept aside."""
-        return overlap_of(self.student, self.head_places, self.measured)
+        return overlap_of(self.student, self.head_places, self.heldout)
 
     def save(self, facts: dict[str, Any]) -> None:
         """Write a checkpoint, and ``facts`` beside it."""
@@ -186,8 +186,8 @@ def train(name: str, options: LearningOptions) -> None:
     """Train, write a checkpoint now and then, and print the overlap on lessons kept aside."""
     options.out.mkdir(parents=True, exist_ok=True)
     run = DraftTraining(name, options)
-    print(f"{len(run.learned)} lessons, {run.written} written tokens; step {run.step}", flush=True)
-    for batch in endless(run.learned, options.batch, begin=run.step):
+    print(f"{len(run.lessons)} lessons, {run.written} written tokens; step {run.step}", flush=True)
+    for batch in endless(run.lessons, options.batch, begin=run.step):
         if run.step >= options.steps:
             break
         entropy, overlap = run.learn(batch)
@@ -200,7 +200,7 @@ def train(name: str, options: LearningOptions) -> None:
             )
         if run.step % CHECKPOINT == 0 or run.step == options.steps:
             aside = run.measure()
-            print(f"step {run.step}: overlap {aside:.4f} on {len(run.measured)} kept aside")
+            print(f"step {run.step}: overlap {aside:.4f} on {len(run.heldout)} kept aside")
             run.save(
                 {
                     "name": name,

@@ -63,15 +63,15 @@ def read_lessons(text: Path, rows: Path) -> list[Lesson]:
 
 
 def split(lessons: Sequence[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
-    """Return the lessons to learn from, and a tenth of those kept aside to measure with."""
-    learned = []
-    aside = []
+    """Return the lessons to train on, and those to measure on, a twentieth of all."""
+    train = []
+    heldout = []
     for lesson in lessons:
         if is_measured(lesson.number):
-            aside.append(lesson)
+            heldout.append(lesson)
         else:
-            learned.append(lesson)
-    return learned, aside
+            train.append(lesson)
+    return train, heldout
 
 
 def is_measured(number: int) -> bool:
