@@ -17,6 +17,7 @@ from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.draft import SampledChain
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.session import VerifySession
 from hsd_viz.ladder.torch_modules import load_tokenizer
 from hsd_viz.measure.audit import enumeration
 from hsd_viz.measure.audit.stacks import EnumeratedDraws
@@ -162,6 +163,7 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
     assert bool(max(abs(law.get(text, 0.0) - p) for text, p in exact.items()) < 1e-6) is lossless
 
 
+@VerifySession.register
 class Mutant:
     """A session with a mistake in its drafts."""
 
