@@ -26,7 +26,8 @@ function boardOfRows(p: number[], q: number[]): Board {
     };
     return { id, ...parts, drafted: false };
   });
-  return { rule: "ratio", columns, left: total(columns.map((c) => c.residual)) };
+  const left = total(columns.map((c) => c.residual));
+  return { rule: "ratio", fault: "resample", columns, left };
 }
 const total = (row: readonly number[]) => row.reduce((a, b) => a + b, 0);
 const close = (a: number, b: number, by = 1e-9) =>
@@ -36,8 +37,7 @@ function piles(board: any, broken: boolean, n: number) {
   const next = numbers(5);
   const pile = board.columns.map(() => 0);
   for (let k = 0; k < n; k++) {
-    const darts = throwFor(board, broken, next);
-    pile[darts[darts.length - 1].column] += 1 / n;
+    pile[throwFor(board, broken, next).column] += 1 / n;
   }
   return pile;
 }
@@ -64,7 +64,7 @@ test("a walk that keeps every second rejected token changes all shares", () => {
     return { id, ...own, surplus: 0, drafted };
   };
   const columns = [column(0, 0.7, false), column(1, 0.1, true), column(2, 0.2, false)];
-  const board: Board = { rule: "walk", columns, left: 0.9 };
+  const board: Board = { rule: "walk", fault: "keep", columns, left: 0.9 };
   const law = lawOf(board, true);
   for (const [k, share] of [0.35, 0.55, 0.1].entries()) close(law[k], share);
   assert.equal(focusOf(board), 1);
@@ -74,21 +74,47 @@ test("a walk that keeps every second rejected token changes all shares", () => {
     );
 });
 
-test("a dart counts below p, and the second one falls on the residual", () => {
+test("a rule of q that keeps every second rejected token moves p half of the way to q", () => {
+  const board: Board = { ...boardOfRows([0.1, 0.6, 0.3], [1, 0, 0]), fault: "keep" };
+  const law = lawOf(board, true);
+  for (const [k, share] of [0.55, 0.3, 0.15].entries()) close(law[k], share);
+  piles(board, true, 40_000).forEach((share: number, k: number) => close(share, law[k], 0.01));
+});
+
+test("a proposal is kept below p, and otherwise drawn again from the residual", () => {
   const board = boardOfRows([0.6, 0.4], [0.2, 0.8]);
   const next = numbers(3);
-  let second = 0;
+  let redrawn = 0;
   for (let k = 0; k < 500; k++) {
-    const [first, then] = throwFor(board, false, next);
-    assert.equal(first.hit, first.y < board.columns[first.column].accepted);
-    assert.equal(first.hit, then === undefined);
-    if (!then) continue;
-    second += 1;
-    assert.equal(then.column, 0);
-    assert.ok(then.y >= 0.2 && then.y <= 0.6);
+    const { first, fate, column, y } = throwFor(board, false, next);
+    assert.equal(fate, first.y < board.columns[first.column].accepted ? "kept" : "redrawn");
+    if (fate === "kept") {
+      assert.deepEqual([column, y], [first.column, first.y]);
+      continue;
+    }
+    redrawn += 1;
+    assert.equal(column, 0);
+    assert.ok(y >= 0.2 && y <= 0.6);
   }
-  assert.ok(second > 100);
+  assert.ok(redrawn > 100);
 });
+
+test.each(["resample", "keep"] as const)(
+  "by the broken rule %s, darts fill columns up to their share",
+  (fault) => {
+    const board: Board = { ...boardOfRows([0.1, 0.6, 0.3], [0.8, 0.1, 0.1]), fault };
+    const law = lawOf(board, true);
+    const next = numbers(7);
+    const darts = Array.from({ length: 5000 }, () => throwFor(board, true, next));
+    for (const [k, share] of law.entries()) {
+      const heights = darts.filter(({ column }) => column === k).map(({ y }) => y);
+      assert.ok(Math.max(...heights) <= share);
+      close(heights.filter((y) => y < share / 2).length / heights.length, 0.5, 0.06);
+    }
+    const wrong = darts.some(({ fate }) => fate === "wrong");
+    assert.equal(wrong, fault === "keep");
+  },
+);
 
 for (const [name, data] of Object.entries(RECORDED))
   test(`${name}: accepted and residual area are p at every recorded correction`, () => {
@@ -151,7 +177,7 @@ test("tokens with hardly a share are in the column of all others", () => {
     column(4, 0.0003),
     column(null, 0.0992),
   ];
-  const board: Board = { rule: "walk", columns, left: 1 };
+  const board: Board = { rule: "walk", fault: "keep", columns, left: 1 };
   const merged = withoutSpecks(board, 4);
   assert.deepEqual(
     merged.columns.map(({ id }) => id),

@@ -19,6 +19,11 @@ export interface Board {
    * a dart under p, which counts if its token was drafted.
    */
   rule: "ratio" | "walk";
+  /**
+   * What the broken rule does with a rejected token: it draws again from all of p, or keeps every
+   * second one.
+   */
+  fault: "resample" | "keep";
   columns: Column[];
   /**
    * Σ max(0, p − q), the probability that the draft token is rejected; null: not recorded, so that
@@ -26,14 +31,21 @@ export interface Board {
    */
   left: number | null;
 }
-/** A dart: the index of its column, and its height as a probability. */
-export interface Dart {
+/** A point of the board: the index of its column, and its height as a probability. */
+export interface Point {
   column: number;
   y: number;
-  hit: boolean;
+}
+/** The outcome of a proposed token; the broken rule keeps some wrongly. */
+export type Fate = "kept" | "redrawn" | "wrong";
+/** A dart for one token: where it ends, and the proposal on which it fell first. */
+export interface Dart extends Point {
+  first: Point;
+  fate: Fate;
 }
 
-const column = (id: number | null, p: number, q: number, drafted = false): Column => ({
+/** Return the column of a token with the probabilities p and q. */
+export const columnOf = (id: number | null, p: number, q: number, drafted = false): Column => ({
   id,
   accepted: Math.min(p, q),
   residual: Math.max(0, p - q),
@@ -51,10 +63,12 @@ export function boardOfDraft(d: Draft): Board | null {
   if (d.u === null)
     return {
       rule: "walk",
-      columns: [{ ...column(d.token_id, d.p, 1, true), surplus: 0 }, others],
+      fault: "keep",
+      columns: [{ ...columnOf(d.token_id, d.p, 1, true), surplus: 0 }, others],
       left: 1 - d.p,
     };
-  return { rule: "ratio", columns: [column(d.token_id, d.p, d.q, true)], left: null };
+  const columns = [columnOf(d.token_id, d.p, d.q, true)];
+  return { rule: "ratio", fault: "resample", columns, left: null };
 }
 
 /**
@@ -72,7 +86,7 @@ export function boardOfCorrection(
   if (!derivation) return null;
   const { walk, sum, taken, rest } = derivation;
   const columns = taken.map(({ id, p, q }) => {
-    const candidate = column(id, p ?? 0, walk ? 1 : (q ?? 0), true);
+    const candidate = columnOf(id, p ?? 0, walk ? 1 : (q ?? 0), true);
     return walk ? { ...candidate, surplus: 0 } : candidate;
   });
   for (const { id, p, left } of rest) {
@@ -93,7 +107,8 @@ export function boardOfCorrection(
   const accepted = sumOfOthers("accepted", 1 - sum);
   const residual = sumOfOthers("residual", sum);
   columns.push({ id: null, accepted, residual, surplus, drafted: false });
-  return { rule: walk ? "walk" : "ratio", columns, left: sum };
+  if (walk) return { rule: "walk", fault: "keep", columns, left: sum };
+  return { rule: "ratio", fault: "resample", columns, left: sum };
 }
 
 /** Probabilities below this are displayed as 0.000. */
@@ -120,60 +135,64 @@ export function withoutSpecks(board: Board, keep: number): Board {
   return { ...board, columns };
 }
 
-/** Draw a uniform point from the area between `foot` and `foot` + `height` of all columns. */
-function point(
-  board: Board,
-  height: (c: Column) => number,
-  foot: (c: Column) => number,
-  next: () => number,
-): Dart {
-  const total = board.columns.reduce((s, c) => s + height(c), 0);
-  let mark = next() * total;
-  let index = board.columns.findIndex((c) => {
-    mark -= height(c);
-    return mark < 0;
+/** Draw a uniform point from the area below the height of all columns. */
+function point({ columns }: Board, height: (c: Column) => number, next: () => number): Point {
+  const total = columns.reduce((sum, one) => sum + height(one), 0);
+  let rest = next() * total;
+  let column = columns.findIndex((one) => {
+    rest -= height(one);
+    return rest < 0;
   });
-  if (index < 0) index = board.columns.reduce((last, c, k) => (height(c) > 0 ? k : last), 0);
-  const c = board.columns[index];
-  return { column: index, y: foot(c) + next() * height(c), hit: true };
+  if (column < 0) column = columns.findLastIndex((one) => height(one) > 0);
+  return { column, y: next() * height(columns[column]) };
 }
 
-/** The share of rejected tokens that the broken rule of a walk keeps. */
+/** The share of rejected tokens that a broken rule keeps. */
 const KEPT = 0.5;
-const pOf = ({ accepted, residual }: Column) => accepted + residual;
+export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
+const qOf = ({ accepted, surplus }: Column): number => accepted + surplus;
+const residualOf = ({ residual }: Column): number => residual;
 
 /**
- * Throw for one token: the first dart, and a second one after a rejection, which falls on the
- * residual. A walk needs no second one: its first dart is the token. A broken rule changes p: the
- * second dart of "ratio" falls on the whole of p, as if nothing had been accepted before; that of
- * "walk" keeps the first drafted token although another one was drawn. The token is that of the
- * last dart.
+ * Throw a dart for one token. By "ratio" it falls under q, and is kept under p; else the token is
+ * drawn from the residual. By "walk" it falls under p, and is the token. A broken rule changes the
+ * distribution of the tokens. Darts fill each column evenly up to the share of its rule.
  */
-export function throwFor(board: Board, isBroken: boolean, next: () => number): Dart[] {
-  const under = (height: (c: Column) => number, foot = (_: Column) => 0) =>
-    point(board, height, foot, next);
+export function throwFor(board: Board, isBroken: boolean, next: () => number): Dart {
+  const { columns, fault } = board;
   const isWalk = board.rule === "walk";
-  const first = under(isWalk ? pOf : (c) => c.accepted + c.surplus);
-  const { drafted, accepted } = board.columns[first.column];
-  first.hit = isWalk ? drafted : first.y < accepted;
-  if (first.hit) return [first];
-  if (!isWalk) return [first, isBroken ? under(pOf) : under(residualOf, acceptedOf)];
-  if (!isBroken || next() >= KEPT) return [first];
-  const column = board.columns.findIndex((c) => c.drafted);
-  return [first, { column, y: next() * lawOf(board, true)[column], hit: true }];
+  const first = point(board, isWalk ? pOf : qOf, next);
+  const { drafted, accepted } = columns[first.column];
+  if (isWalk ? drafted : first.y < accepted) return { ...first, first, fate: "kept" };
+  const isWrong = isBroken && fault === "keep" && next() < KEPT;
+  if (isWrong) {
+    const kept = isWalk ? columns.findIndex((one) => one.drafted) : first.column;
+    return { ...landing(board, kept, isBroken, next), first, fate: "wrong" };
+  }
+  const isResampled = isBroken && fault === "resample";
+  const redrawn = isWalk ? first : point(board, isResampled ? pOf : residualOf, next);
+  const end = landing(board, redrawn.column, isBroken, next);
+  return { ...end, first: isWalk ? end : first, fate: "redrawn" };
 }
-const residualOf = ({ residual }: Column) => residual;
-const acceptedOf = ({ accepted }: Column) => accepted;
+
+/** A point in a column above the accepted part, up to the share of the rule. */
+function landing(board: Board, column: number, isBroken: boolean, next: () => number): Point {
+  const { accepted } = board.columns[column];
+  const share = lawOf(board, isBroken)[column];
+  return { column, y: accepted + next() * (share - accepted) };
+}
 
 /** The share of tokens by column that a rule emits in the long run. */
-export function lawOf({ columns, rule }: Board, isBroken: boolean): number[] {
+export function lawOf({ columns, rule, fault }: Board, isBroken: boolean): number[] {
   if (!isBroken) return columns.map(pOf);
   const refused = columns.reduce((sum, c) => sum + c.residual, 0);
-  if (rule === "ratio") return columns.map((c) => c.accepted + refused * pOf(c));
+  if (fault === "resample") return columns.map((c) => c.accepted + refused * pOf(c));
   const kept = columns.findIndex((c) => c.drafted);
-  return columns.map(
-    (c, k) => c.accepted + (1 - KEPT) * c.residual + (k === kept ? KEPT * refused : 0),
-  );
+  const rejectedOf = ({ surplus }: Column, k: number) => {
+    if (rule === "ratio") return surplus;
+    return k === kept ? refused : 0;
+  };
+  return columns.map((c, k) => c.accepted + (1 - KEPT) * c.residual + KEPT * rejectedOf(c, k));
 }
 
 /** The column whose share the broken rule changes most. */

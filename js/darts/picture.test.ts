@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { render } from "lit-html";
 import { test } from "vitest";
-import type { Board } from "./board";
-import { boardPicture, isOff, noiseOf, PILE, pileOf, pOf, type ThrownDart } from "./picture";
+import { type Board, type Fate, pOf } from "./board";
+import { boardPicture, isOff, noiseOf, PILE, pileOf, type ThrownDart } from "./picture";
 
 const column = (accepted: number, residual: number) => ({
   id: 0,
@@ -13,19 +13,50 @@ const column = (accepted: number, residual: number) => ({
   surplus: 0,
   drafted: true,
 });
-const BOARD: Board = { rule: "ratio", columns: [column(0.25, 0.5), column(0, 0.25)], left: 0.75 };
-const dart = (at: number, counts: boolean): ThrownDart => ({
+const COLUMNS = [column(0.25, 0.5), column(0, 0.25)];
+const BOARD: Board = { rule: "ratio", fault: "resample", columns: COLUMNS, left: 0.75 };
+const dart = (at: number, fate: Fate = "kept"): ThrownDart => ({
   column: at,
   y: 0,
   x: 0,
-  hit: true,
-  counts,
+  first: { column: 1, y: 0 },
+  fate,
 });
 
-test("the pile is made of the darts that count", () => {
+test("the pile of a column is the darts that end there, not those that fell there first", () => {
   assert.deepEqual(pileOf(BOARD, []), [0, 0]);
-  const darts = [dart(0, true), dart(1, false), dart(0, true), dart(0, true), dart(1, true)];
+  const darts = [dart(0), dart(0, "redrawn"), dart(0), dart(1)];
   assert.deepEqual(pileOf(BOARD, darts), [0.75, 0.25]);
+});
+
+test("a dart is drawn once, where it ends, by the outcome of its proposal", () => {
+  const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
+  const host = document.createElement("div");
+  render(boardPicture(drawn, 480, [dart(0), dart(0, "redrawn"), dart(1, "wrong")]), host);
+  const dots = (kind: string) =>
+    [...host.querySelectorAll(`.hsd-dt-${kind}`)].map(
+      (path) => path.getAttribute("d")?.match(/M/g)?.length ?? 0,
+    );
+  assert.deepEqual(
+    [dots("kept"), dots("redrawn"), dots("wrong")],
+    [
+      [1, 0],
+      [1, 0],
+      [0, 1],
+    ],
+  );
+});
+
+test("a dart on its way is on its proposal, then at its end", () => {
+  const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
+  const styleOf = (isJudged: boolean) => {
+    const host = document.createElement("div");
+    const flight = { dart: dart(0, "redrawn"), isJudged };
+    render(boardPicture(drawn, 480, [], "", flight), host);
+    return host.querySelector(".hsd-dt-flight")?.getAttribute("style") ?? "";
+  };
+  const across = (isJudged: boolean) => Number(/translate\(([\d.]+)/.exec(styleOf(isJudged))?.[1]);
+  assert.ok(across(false) > across(true), "the first column is on the left");
 });
 
 test("p is what is accepted and what is left", () => {
@@ -44,7 +75,7 @@ test("throws do not move the axis, and the first noise is not cut", () => {
   const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
   const shown = (darts: number) => {
     const host = document.createElement("div");
-    const thrown = Array.from({ length: darts }, (_, k) => dart(Number(k % 4 === 0), true));
+    const thrown = Array.from({ length: darts }, (_, k) => dart(Number(k % 4 === 0)));
     render(boardPicture(drawn, 480, thrown), host);
     return host;
   };

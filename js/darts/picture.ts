@@ -3,9 +3,9 @@
 import { nothing, svg } from "lit-html";
 import { ticks } from "../lib/chart";
 import { cut } from "../lib/words";
-import { type Board, type Column, type Dart, lawOf } from "./board";
+import { type Board, type Dart, type Fate, lawOf, type Point, pOf } from "./board";
 
-const SIZE = { height: 240, left: 30, top: 18, bottom: 36 };
+const SIZE = { height: 240, whole: 300, left: 30, top: 18, bottom: 36 };
 /** Pixels between two lines of names, where one line has no room for them. */
 const LINE = 15;
 /** Numbers of the axis, about. */
@@ -21,14 +21,19 @@ const MIN_RANGE = 0.02;
 export const PILE = { from: 200, deviations: 4 };
 /**
  * Maximum size of a dot in pixels, and the number of darts from which dots shrink to keep the total
- * ink constant.
+ * ink constant. A hollow one has the line.
  */
-const DOT = { most: 3.2, darts: 800 };
+const DOT = { most: 8, darts: 130, line: 0.6 };
 /** Bracket of the noise in pixels: its gap to the column, and the length of its arms. */
 const BRACKET = { gap: 3, arm: 5 };
 
-/** A dart in the picture: its position across the column (0 to 1), and whether its token counts. */
-export type ThrownDart = Dart & { x: number; counts: boolean };
+/** A dart in the picture: its position across the column (0 to 1). */
+export type ThrownDart = Dart & { x: number };
+/** A dart on its way: on its proposal, or from there to its end. */
+export interface Flight {
+  dart: ThrownDart;
+  isJudged: boolean;
+}
 /**
  * The recorded draws at this position: the drafter's dart, and the column of the token that
  * replaced it.
@@ -42,21 +47,18 @@ export interface BoardPicture {
   names: string[];
   families: (string | null)[];
   recorded: RecordedDraws | null;
+  /** Whether the axis goes to 1, for a board whose q changes. */
+  isWhole?: boolean;
 }
-
-export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
 
 /** Return whether there are enough darts to show piles. */
-export const isPiled = (darts: readonly ThrownDart[]): boolean =>
-  darts.filter((dart) => dart.counts).length >= PILE.from;
+export const isPiled = (darts: readonly ThrownDart[]): boolean => darts.length >= PILE.from;
 
-/** Return the share of the counted darts in each column. */
-export function pileOf({ columns }: Board, darts: readonly ThrownDart[]): number[] {
-  const counted = darts.filter((dart) => dart.counts);
-  return columns.map(
-    (_, k) => counted.filter((dart) => dart.column === k).length / Math.max(1, counted.length),
+/** Return the share of the darts that end in each column. */
+export const pileOf = ({ columns }: Board, darts: readonly ThrownDart[]): number[] =>
+  columns.map(
+    (_, k) => darts.filter((dart) => dart.column === k).length / Math.max(1, darts.length),
   );
-}
 
 /**
  * Return the noise of a share of `darts` darts around the probability p: {@link PILE} standard
@@ -71,6 +73,7 @@ export const isOff = (share: number, p: number, darts: number): boolean =>
 
 /** The scales of the picture. */
 interface Scale {
+  height: number;
   foot: number;
   /** Names of columns have two lines, in turns. */
   isTight: boolean;
@@ -83,20 +86,22 @@ interface Scale {
   y(p: number): number;
 }
 /** The scale; it has room for the first pile of each rule, so that throws do not move it. */
-function scaleOf({ board, names }: BoardPicture, width: number): Scale {
+function scaleOf({ board, names, isWhole }: BoardPicture, width: number): Scale {
   const { columns } = board;
   const broken = lawOf(board, true);
   const pileAt = (p: number) => p + noiseOf(p, PILE.from);
   const heights = columns.map((c, k) =>
     Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(broken[k])),
   );
-  const highest = Math.min(1, Math.max(...heights, MIN_RANGE));
+  const highest = isWhole ? 1 : Math.min(1, Math.max(...heights, MIN_RANGE));
   const step = (width - SIZE.left) / columns.length;
   const isTight = names.some((name) => labelOf(name).length * COLUMN.letter > step);
-  const foot = SIZE.height - SIZE.bottom - (isTight ? LINE : 0);
+  const height = isWhole ? SIZE.whole : SIZE.height;
+  const foot = height - SIZE.bottom - (isTight ? LINE : 0);
   const wide = Math.min(COLUMN.most, step * COLUMN.share);
   const middle = (k: number) => SIZE.left + step * (k + 0.5);
   return {
+    height,
     foot,
     isTight,
     step,
@@ -121,6 +126,7 @@ function part({ left, wide, y }: Scale, k: number, from: number, to: number, cls
 function columnTemplate(
   { board, names, families, recorded }: BoardPicture,
   scale: Scale,
+  darts: readonly ThrownDart[],
   k: number,
 ) {
   const column = board.columns[k];
@@ -140,6 +146,7 @@ function columnTemplate(
     ${part(scale, k, 0, accepted, "hsd-dt-accepted")}
     ${part(scale, k, accepted, pOf(column), "hsd-dt-residual")}
     ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
+    ${dotsTemplate(scale, darts, k)}
     <text x=${nameX} y=${nameAt} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
       >${label}</text>
     <text x=${middle(k)} y=${valueAt} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
@@ -169,13 +176,41 @@ function axisTemplate({ most, y }: Scale, width: number) {
   );
 }
 
-/** Return the path data of darts, drawn as dots. */
-function dots({ left, wide, y }: Scale, darts: readonly ThrownDart[]): string {
-  const dot = (dart: ThrownDart) => {
-    const x = left(dart.column) + wide * (0.06 + 0.88 * dart.x);
-    return `M${x.toFixed(1)} ${y(dart.y).toFixed(1)}h0`;
-  };
-  return darts.map(dot).join("");
+/** A dart's place in pixels, at one of its points. */
+function placeOf({ left, wide, y }: Scale, x: number, at: Point): [number, number] {
+  return [left(at.column) + wide * (0.06 + 0.88 * x), y(at.y)];
+}
+
+/** Return the path data of darts that end in a column, drawn as dots. */
+function dots(scale: Scale, darts: readonly ThrownDart[], column: number, fate: Fate): string {
+  const ended = darts.filter((dart) => dart.column === column && dart.fate === fate);
+  return ended
+    .map((dart) => {
+      const [x, y] = placeOf(scale, dart.x, dart);
+      return `M${x.toFixed(1)} ${y.toFixed(1)}h0`;
+    })
+    .join("");
+}
+
+/** The darts that end in a column: those kept are solid, those drawn again are hollow. */
+function dotsTemplate(scale: Scale, darts: readonly ThrownDart[], column: number) {
+  const size = DOT.most * Math.min(1, Math.sqrt(DOT.darts / Math.max(1, darts.length)));
+  const path = (fate: Fate, kind: string, width: number) =>
+    svg`<path class=${kind} stroke-width=${width} d=${dots(scale, darts, column, fate)}></path>`;
+  return [
+    path("redrawn", "hsd-dt-redrawn", size),
+    path("redrawn", "hsd-dt-hollow", (1 - DOT.line) * size),
+    path("wrong", "hsd-dt-wrong", size),
+    path("kept", "hsd-dt-kept", size),
+  ];
+}
+
+/** A dart on its way, in the colour of its proposal. */
+function flightTemplate({ families }: BoardPicture, scale: Scale, { dart, isJudged }: Flight) {
+  const [x, y] = placeOf(scale, dart.x, isJudged ? dart : dart.first);
+  const kind = isJudged ? `hsd-dt-flight hsd-dt-is-${dart.fate}` : "hsd-dt-flight";
+  return svg`<g data-family=${families[dart.first.column] ?? nothing}
+    ><circle class=${kind} r="6" style=${`transform: translate(${x}px, ${y}px)`}></circle></g>`;
 }
 
 function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {
@@ -196,32 +231,29 @@ function rings({ board, recorded }: BoardPicture, scale: Scale) {
   ];
 }
 
-/** The picture of a board and its darts, `width` pixels wide. */
+/** The picture of a board, its darts and one on its way, `width` pixels wide. */
 export function boardPicture(
   drawn: BoardPicture,
   width: number,
   darts: readonly ThrownDart[] = [],
   axis = "probability",
+  flight: Flight | null = null,
 ) {
   const { columns } = drawn.board;
   const pile = pileOf(drawn.board, darts);
-  const counted = darts.filter((dart) => dart.counts);
   const scale = scaleOf(drawn, width);
-  const dot = DOT.most * Math.min(1, Math.sqrt(DOT.darts / Math.max(1, darts.length)));
-  const missed = darts.filter((dart) => !dart.counts);
   const shares = pile.map((share, k) =>
-    pileTemplate(scale, pOf(columns[k]), share, counted.length, k),
+    pileTemplate(scale, pOf(columns[k]), share, darts.length, k),
   );
-  return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}"
+  return svg`<svg width=${width} height=${scale.height} viewBox="0 0 ${width} ${scale.height}"
     aria-hidden="true">
       <text class="hsd-dt-axis" y="10">${axis}</text>
       ${axisTemplate(scale, width)}
-      ${columns.map((_, k) => columnTemplate(drawn, scale, k))}
+      ${columns.map((_, k) => columnTemplate(drawn, scale, darts, k))}
       <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
         y1=${scale.foot} y2=${scale.foot}></line>
-      <path class="hsd-dt-miss" stroke-width=${dot} d=${dots(scale, missed)}></path>
-      <path class="hsd-dt-dart" stroke-width=${dot} d=${dots(scale, counted)}></path>
       ${isPiled(darts) ? shares : nothing}
       ${rings(drawn, scale)}
+      ${flight ? flightTemplate(drawn, scale, flight) : nothing}
     </svg>`;
 }

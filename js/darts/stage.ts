@@ -1,13 +1,15 @@
 // The stage of a dart board: throws darts and shows their distribution.
-import { html, nothing, render } from "lit-html";
+import { html, nothing, render, type TemplateResult } from "lit-html";
 import { numbers, throwFor } from "./board";
-import { type BoardPicture, boardPicture, isPiled, type ThrownDart } from "./picture";
+import { type BoardPicture, boardPicture, type Flight, isPiled, type ThrownDart } from "./picture";
 import { type DartStrings, ENGLISH } from "./strings";
-import { boardText, outcomeText, valuesTable } from "./words";
+import { boardText, lastText, outcomeText, valuesTable } from "./words";
 
 const MANY = 1000;
 /** Number of animation frames over which many darts are thrown. */
 const FRAMES = 60;
+/** Milliseconds of a single dart: on its proposal, and on its way to its end, as in style.css. */
+const SLOW = { proposal: 350, flight: 450 };
 /** Minimum width of the picture, and its width before the host has a layout, in pixels. */
 const MIN_WIDTH = 240;
 const USUAL = 480;
@@ -20,7 +22,15 @@ export interface StageState extends BoardPicture {
   title: string;
   /** Its two parts, accepted and residual, are not explained. */
   isBrief?: boolean;
+  /** Nothing is thrown before the visitor has done what the controls ask. */
+  isWaiting?: boolean;
+  /** Controls of the board, below its picture. */
+  controls?: TemplateResult;
+  /** The q of the board where it changes: the same number of darts is thrown at the new one. */
+  q?: number;
 }
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** The key of the board's colours. */
 function keyTemplate(
@@ -31,20 +41,19 @@ function keyTemplate(
   // The swatch has the colour of the accepted part on this board.
   const accepted = families[board.columns.findIndex((column) => column.accepted > 0)];
   const isRatio = board.rule === "ratio";
-  const surplus = html`<span><i class="hsd-dt-k3"></i>${strings.key_surplus}</span>`;
-  const shares = html`<span><i class="hsd-dt-k5"></i>${strings.key_share}</span
-    ><span><i class="hsd-dt-k7"></i>${strings.key_noise}</span
-    ><span><i class="hsd-dt-k6"></i>${strings.key_off}</span>`;
-  const missed = isRatio ? strings.key_redrawn : strings.key_replaced;
-  const kept = isRatio ? strings.key_accepted : strings.key_drawn;
-  const missedEntry = html`<span><i class="hsd-dt-k8"></i>${missed}</span>`;
-  const recordedEntry = html`<span><i class="hsd-dt-k4"></i>${strings.key_recorded}</span>`;
+  const entry = (kind: string, words: string) =>
+    html`<span><i class=${`hsd-dt-${kind}`}></i>${words}</span>`;
+  const shares = [
+    entry("k5", strings.key_share),
+    entry("k7", strings.key_noise),
+    entry("k6", strings.key_off),
+  ];
   return html`<p class="hsd-dt-key" aria-hidden="true">
-    ${recorded ? recordedEntry : nothing}<span data-family=${accepted ?? nothing}
-      ><i class="hsd-dt-k1"></i><span>${kept}</span></span
-    ><span><i class="hsd-dt-k2"></i>${isRatio ? strings.key_residual : strings.key_other}</span>${
-      isRatio ? surplus : nothing
-    }${darts.some(({ counts }) => !counts) ? missedEntry : nothing}${
+    ${recorded ? entry("k4", strings.key_recorded) : nothing}<span data-family=${accepted ?? nothing}
+      ><i class="hsd-dt-k1"></i><span>${isRatio ? strings.key_accepted : strings.key_drawn}</span></span
+    >${entry("k2", isRatio ? strings.key_residual : strings.key_other)}${
+      isRatio ? entry("k3", strings.key_surplus) : nothing
+    }${darts.some(({ fate }) => fate === "wrong") ? entry("k8", strings.key_wrong) : nothing}${
       isPiled(darts) ? shares : nothing
     }
   </p>`;
@@ -54,9 +63,12 @@ function keyTemplate(
 class Darts {
   private shown: StageState | null = null;
   private darts: ThrownDart[] = [];
+  /** The single dart on its way; null: there is none. */
+  private flight: Flight | null = null;
   /** Whether they follow the broken rule. */
   private isBroken = false;
   private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private strings: DartStrings = ENGLISH;
   private readonly next: () => number;
 
@@ -68,14 +80,17 @@ class Darts {
   }
 
   show(shown: StageState | null) {
-    // The same board at another size keeps its darts, and those that are on their way.
-    if (shown?.key !== this.shown?.key) {
-      cancelAnimationFrame(this.frame);
-      this.darts = [];
-      this.isBroken = false;
-    }
+    const before = this.shown;
     this.shown = shown;
-    this.paint();
+    // The same board at another size keeps its darts, and those that are on their way.
+    if (shown?.key !== before?.key) {
+      this.isBroken = false;
+      this.clear();
+    } else if (shown?.q !== before?.q && this.darts.length) {
+      const count = this.darts.length;
+      this.clear();
+      this.throwMany(count);
+    } else this.paint();
   }
 
   /** Set the language of the board. */
@@ -84,10 +99,41 @@ class Darts {
     this.paint();
   }
 
+  /**
+   * Throw single darts one after another: each falls on its proposal, and if that is rejected, it
+   * moves to the token that is drawn instead. At once where motion is reduced.
+   */
+  throwSlowly(count: number) {
+    this.land();
+    if (isStill()) return this.throwMany(count);
+    if (!count || !this.shown) return;
+    this.flight = { dart: this.thrown(this.shown), isJudged: false };
+    this.paint();
+    this.timer = setTimeout(() => this.judge(count), SLOW.proposal);
+  }
+
+  private judge(count: number) {
+    if (this.flight) this.flight.isJudged = true;
+    this.paint();
+    this.timer = setTimeout(() => this.throwSlowly(count - 1), SLOW.flight);
+  }
+
+  /** End the way of the single dart. */
+  private land() {
+    clearTimeout(this.timer);
+    if (this.flight) this.darts.push(this.flight.dart);
+    this.flight = null;
+    this.paint();
+  }
+
+  private thrown({ board }: StageState): ThrownDart {
+    return { ...throwFor(board, this.isBroken, this.next), x: this.next() };
+  }
+
   /** Throw darts within some frames; at once where motion is reduced. */
   private pour(count: number) {
-    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.throwBy(count, isStill ? count : Math.ceil(count / FRAMES));
+    this.land();
+    this.throwBy(count, isStill() ? count : Math.ceil(count / FRAMES));
   }
 
   /** Throw `count` darts, `each` of them per frame. */
@@ -98,17 +144,14 @@ class Darts {
 
   private throwMany(count: number) {
     if (!this.shown) return;
-    for (let k = 0; k < count; k++) {
-      const thrown = throwFor(this.shown.board, this.isBroken, this.next);
-      const last = thrown.length - 1;
-      for (const [place, dart] of thrown.entries())
-        this.darts.push({ ...dart, x: this.next(), counts: place === last });
-    }
+    for (let k = 0; k < count; k++) this.darts.push(this.thrown(this.shown));
     this.paint();
   }
 
   private clear() {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.flight = null;
     this.darts = [];
     this.paint();
   }
@@ -127,18 +170,21 @@ class Darts {
     const isBeside = room >= BESIDE.from;
     const width = isBeside ? room - BESIDE.key : room;
     const key = keyTemplate(shown, darts, strings);
+    const hasRule = shown.board.left !== null;
     render(
       html`<div class="hsd-dt" role="group" aria-label=${strings.label}>
         <h4>${shown.title}</h4>
         ${
           shown.isBrief
             ? nothing
-            : html`<p class="hsd-dt-words" role="status">${boardText(shown, darts, strings)}</p>`
+            : html`<p class="hsd-dt-words" role="status">${boardText(shown, strings)}</p>`
         }
+        ${hasRule ? this.rule(shown) : nothing}
         <div class=${isBeside ? "hsd-dt-beside" : nothing}>
-          ${boardPicture(shown, width, darts, strings.probability)} ${isBeside ? key : nothing}
+          ${boardPicture(shown, width, darts, strings.probability, this.flight)}
+          ${isBeside ? key : nothing}
         </div>
-        ${shown.board.left === null ? nothing : [this.rule(shown), this.form(shown)]}
+        ${hasRule && !shown.isWaiting ? this.form(shown) : nothing} ${shown.controls ?? nothing}
         ${isBeside ? nothing : key}
         ${valuesTable(shown, strings)}
       </div>`,
@@ -149,16 +195,16 @@ class Darts {
   /** The rule of the darts. */
   private rule({ board }: StageState) {
     const { isBroken, strings } = this;
-    const isWalk = board.rule === "walk";
-    const broken = isWalk ? strings.broken_walk : strings.broken_ratio;
-    const right = isWalk ? strings.rule_walk : strings.rule_ratio;
+    const broken = board.fault === "keep" ? strings.broken_keep : strings.broken_resample;
+    const right = board.rule === "walk" ? strings.rule_walk : strings.rule_ratio;
     return html`<p class="hsd-dt-words" role="status">${isBroken ? broken : right}</p>`;
   }
 
   /** The buttons, the next one first, and what the darts have made. */
   private form(shown: StageState) {
-    const { darts, isBroken, strings } = this;
+    const { darts, flight, isBroken, strings } = this;
     const hasPile = isPiled(darts);
+    const last = flight?.isJudged ? flight.dart : darts.at(-1);
     return html`<div class="hsd-dt-form">
         <button class=${hasPile ? nothing : "hsd-primary"} @click=${() => this.pour(MANY)}>
           ${strings.throw_many}
@@ -170,10 +216,16 @@ class Darts {
         >
           ${isBroken ? strings.mend : strings.break}
         </button>
-        <button @click=${() => this.throwMany(1)}>${strings.throw_one}</button>
+        <button @click=${() => this.throwSlowly(1)}>${strings.throw_one}</button>
         <button ?disabled=${!darts.length} @click=${() => this.clear()}>${strings.clear}</button>
       </div>
-      <div role="status">${outcomeText(shown, darts, isBroken, strings)}</div>`;
+      <div class="hsd-dt-outcome" role="status">
+        ${
+          hasPile
+            ? outcomeText(shown, darts, isBroken, strings)
+            : html`<p class="hsd-dt-words">${last ? lastText(shown, last, strings) : nothing}</p>`
+        }
+      </div>`;
   }
 }
 

@@ -1,18 +1,17 @@
 // Texts of a dart board: its two parts, the distribution of its darts, and its values as a table.
-import { html, nothing } from "lit-html";
+import { html } from "lit-html";
 import { say } from "../lib/say";
 import { folded, tableOf } from "../lib/table";
 import { figure } from "../lib/words";
-import { type Board, type Column, focusOf } from "./board";
-import { type BoardPicture, isOff, noiseOf, PILE, pileOf, pOf, type ThrownDart } from "./picture";
+import { type Board, type Column, type Dart, focusOf, pOf } from "./board";
+import { type BoardPicture, isOff, noiseOf, pileOf, type ThrownDart } from "./picture";
 import type { DartStrings } from "./strings";
 
+/** A count with a blank before its thousands. */
+const counted = (count: number): string => String(count).replace(/\B(?=\d{3}$)/, "\u00a0");
+
 /** Describe the parts of a board, or its one verdict if sums were not recorded. */
-export function boardText(
-  { board, recorded, names }: BoardPicture,
-  darts: readonly ThrownDart[],
-  strings: DartStrings,
-) {
+export function boardText({ board, recorded }: BoardPicture, strings: DartStrings) {
   if (board.left === null) {
     const [column] = board.columns;
     return say(strings.one_verdict, {
@@ -23,25 +22,27 @@ export function boardText(
   }
   const accepted = 1 - board.left;
   const parts = { accepted: figure(accepted), residual: figure(1 - accepted) };
-  return html`<strong>${say(strings.parts, parts)}</strong>${strings.parts_are}${
-    darts.length ? lastText(names, darts, strings) : nothing
-  }`;
+  return html`<strong>${say(strings.parts, parts)}</strong>${strings.parts_are}`;
 }
 
-/** Describe the token of the last dart, and whether it replaced a rejected one. */
-function lastText(
-  names: readonly string[],
-  darts: readonly ThrownDart[],
-  strings: DartStrings,
-): string {
-  const name = names[darts[darts.length - 1].column];
-  const isSecond = darts.at(-2)?.counts === false;
-  return say(isSecond ? strings.last_second : strings.last_dart, { name });
+/** Describe what the rule did with the proposal of a dart. */
+export function lastText({ board, names }: BoardPicture, dart: Dart, strings: DartStrings): string {
+  const { first, fate } = dart;
+  const name = names[dart.column];
+  if (board.rule === "walk" || fate === "wrong") return say(strings.last_dart, { name });
+  const column = board.columns[first.column];
+  const q = column.accepted + column.surplus;
+  return say(fate === "kept" ? strings.last_kept : strings.last_redrawn, {
+    proposed: names[first.column],
+    name,
+    u: (first.y / q).toFixed(2),
+    ratio: figure(Math.min(1, pOf(column) / q)),
+  });
 }
 
 /**
  * What the darts have made of the column that the broken rule changes most, and whether all shares
- * are within chance; nothing before there are enough darts.
+ * are within chance.
  */
 export function outcomeText(
   { board, names }: BoardPicture,
@@ -49,19 +50,18 @@ export function outcomeText(
   isBroken: boolean,
   strings: DartStrings,
 ) {
-  const counted = darts.filter((dart) => dart.counts).length;
-  if (counted < PILE.from) return nothing;
+  const count = darts.length;
   const pile = pileOf(board, darts);
   const focus = focusOf(board);
   const p = pOf(board.columns[focus]);
   const tally = say(strings.tally, {
-    darts: counted,
+    darts: counted(count),
     name: names[focus],
-    count: Math.round(counted * pile[focus]),
-    law: Math.round(counted * p),
-    noise: Math.round(counted * noiseOf(p, counted)),
+    count: Math.round(count * pile[focus]),
+    law: Math.round(count * p),
+    noise: Math.round(count * noiseOf(p, count)),
   });
-  const isOutside = board.columns.some((column, k) => isOff(pile[k], pOf(column), counted));
+  const isOutside = board.columns.some((column, k) => isOff(pile[k], pOf(column), count));
   const kind = isOutside ? "hsd-dt-outside" : "hsd-dt-within";
   return html`<p class="hsd-dt-words">
     <strong class=${kind}>${verdictOf(isOutside, isBroken, strings)}</strong> ${tally}

@@ -1,6 +1,6 @@
 // <hsd-darts p="0.6 0.3 0.1" q="0.2 0.7 0.1" names="cat dog ox">: sampling with a draft as a dart
 // board.
-import type { Board } from "../darts/board";
+import { type Board, columnOf } from "../darts/board";
 import { createDarts } from "../darts/stage";
 import { onResize } from "../lib/chart";
 import { followTheme, make } from "../lib/dom";
@@ -26,14 +26,9 @@ export function probabilitiesOf(name: string, text: string): number[] {
 export function boardOfRows(p: readonly number[], q: readonly number[]): Board {
   if (p.length !== q.length)
     throw new Error(`p has ${p.length} numbers and q has ${q.length}: use as many`);
-  const columns = p.map((own, id) => ({
-    id,
-    accepted: Math.min(own, q[id]),
-    residual: Math.max(0, own - q[id]),
-    surplus: Math.max(0, q[id] - own),
-    drafted: q[id] > 0,
-  }));
-  return { rule: "ratio", columns, left: columns.reduce((sum, { residual }) => sum + residual, 0) };
+  const columns = p.map((own, id) => columnOf(id, own, q[id], q[id] > 0));
+  const left = columns.reduce((sum, { residual }) => sum + residual, 0);
+  return { rule: "ratio", fault: "resample", columns, left };
 }
 
 export class HsdDarts extends HsdElement {

@@ -1,6 +1,7 @@
 // What the drawings of the game are given: its language and colours, and what the visitor can do.
 
 import type { Palette } from "../lib/palette";
+import type { Guess } from "./state";
 import type { Language, Strings } from "./strings";
 
 export interface Look {
@@ -28,6 +29,10 @@ export interface Actions {
   showTime(): void;
   showDarts(): void;
   setPrice(more: number): void;
+  guess(guess: Guess): void;
+  setCertainty(certainty: number): void;
+  /** Continue below the game with its text. */
+  goOn(): void;
   explore(): void;
   saveCard(): void;
   copyLink(): void;

@@ -27,7 +27,7 @@ test("a block is beside the riser of its pass, at the end of the step", () => {
   );
 });
 
-test("a cell for each token of the score says who wrote it", () => {
+test("a cell for each token of the score strings who wrote it", () => {
   assert.deepEqual(blocks(20)[0].cells, [
     { by: "you", foot: 200, top: 180 },
     { by: "you", foot: 180, top: 160 },

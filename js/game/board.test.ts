@@ -34,6 +34,18 @@ test("a word that was proposed has the model's probability, and the rest is left
   near(board.left, 0.7);
 });
 
+test("an unsure proposal shares the rest as the model does, so that more of it is kept", () => {
+  const top = [
+    [5, 0.6],
+    [7, 0.2],
+  ];
+  const run = { tokens: [{ top }], pieces: { 5: " cat", 7: " dog" } } as any;
+  const { board } = boardOf(run, { word: "dog", act: 0, place: 0 }, "others", 0.6);
+  const q = board.columns.map(({ accepted, surplus }) => accepted + surplus);
+  for (const [k, share] of [0.6, 0.3, 0.1].entries()) near(q[k], share);
+  near(board.left, 0.4);
+});
+
 test("a word that the model does not know has nothing on the board", () => {
   const run = { tokens: [{ top: [[5, 0.6]] }], pieces: { 5: " cat" } } as any;
   const { board } = boardOf(run, { word: "xyz", act: 0, place: 0 });

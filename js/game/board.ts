@@ -1,6 +1,6 @@
 // The dart board of a struck word: the model's own probabilities where the visitor wrote something
 // else. Pure.
-import type { Board, Column } from "../darts/board";
+import { type Board, columnOf } from "../darts/board";
 import type { Store } from "../lib/run";
 import type { Play } from "./play";
 import { bare } from "./words";
@@ -31,28 +31,25 @@ export function struckWords({ texts, passes }: Play): Struck[] {
 }
 
 /**
- * The board at temperature 1: a word that was proposed is accepted with the probability that the
- * model gives it, and every other token comes from the rest. Names are those of the columns;
- * `others` is that of the last one.
+ * The board at temperature 1. The proposed word has the probability q = `certainty`, and the other
+ * tokens share the rest as the model does. Names are those of the columns; `others` is that of the
+ * last one.
  */
 export function boardOf(
   run: Pick<Store, "tokens" | "pieces">,
   { word, place }: Struck,
   others = "others",
+  certainty = 1,
 ): { board: Board; names: string[] } {
   const top = run.tokens[place].top ?? [];
-  const columns: Column[] = [];
-  const names: string[] = [];
-  const add = (id: number | null, p: number, drafted: boolean, name: string) => {
-    columns.push({ id, accepted: drafted ? p : 0, residual: drafted ? 0 : p, surplus: 0, drafted });
-    names.push(name);
-  };
   const proposed = top.find(([id]) => bare(run.pieces[id] ?? "") === bare(word));
   const p = proposed?.[1] ?? 0;
-  add(proposed?.[0] ?? -1, p, true, word);
-  for (const [id, other] of top)
-    if (id !== proposed?.[0]) add(id, other, false, (run.pieces[id] ?? "").trim() || "↵");
-  const rest = Math.max(0, 1 - columns.reduce((sum, one) => sum + one.accepted + one.residual, 0));
-  add(null, rest, false, others);
-  return { board: { rule: "walk", columns, left: 1 - p }, names };
+  const known = top.filter(([id]) => id !== proposed?.[0]);
+  const rest = Math.max(0, 1 - p - known.reduce((sum, [, share]) => sum + share, 0));
+  const columns = [columnOf(proposed?.[0] ?? -1, p, certainty, true)];
+  for (const [id, share] of [...known, [null, rest] as const])
+    columns.push(columnOf(id, share, ((1 - certainty) * share) / (1 - p)));
+  const names = [word, ...known.map(([id]) => (run.pieces[id] ?? "").trim() || "↵"), others];
+  const left = columns.reduce((sum, { residual }) => sum + residual, 0);
+  return { board: { rule: "ratio", fault: "keep", columns, left }, names };
 }

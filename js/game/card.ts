@@ -28,7 +28,10 @@ const written = (
   text-anchor="${anchor}"
   >${escaped(words)}</text>`;
 
-/** The drawing as text. `colours` are those of the players in order. */
+/**
+ * The drawing as text. `colours` are those of the players in order. It is read by others, for whom
+ * the visitor is a friend; `link`: the address at which they can play, "": there is none.
+ */
 export function cardOf(
   players: readonly Player[],
   price: Price,
@@ -47,13 +50,15 @@ export function cardOf(
   const line = (player: Player, k: number) => {
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
-    const words = `${player.name} ${keptPerPass(player.passes).toFixed(1)}`;
+    const name = k ? player.name : strings.friend;
+    const words = `${name} ${keptPerPass(player.passes).toFixed(1)}`;
     const pen = WIDTHS[k] ?? 1.5;
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${pen}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
   const head = say(strings.card_head, { number: keptPerPass(players[0].passes).toFixed(1) });
   const line2 = say(strings.card_line, { passes: players[0].passes.length });
+  const call = link ? say(strings.card_call, { address: link }) : `hsd_viz: ${strings.title}`;
   const share = written(filledText(players[0], strings), SIZE.left, 101, 14, INK.muted);
   const band = bandOf(cornersOf(players[0].passes, price), ({ passes }) => x(passes), y);
   const lines = players.map(line);
@@ -68,6 +73,6 @@ ${written(strings.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
 ${written(`${width} ${strings.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
 <path d="${band}" fill="${INK.filled}"/>
 ${lines.join("\n")}
-${written(link, SIZE.left, 346, 13, INK.muted)}
+${written(call, SIZE.left, 346, 13, INK.muted)}
 </svg>`;
 }

@@ -8,12 +8,14 @@ import type { Strings } from "./strings";
 const WORDS = 4;
 const TOKENS = [...Array.from({ length: WORDS }, () => ["you", "filled"]).flat(), "own"];
 
-/** A line of the picture: its passes as boxes, with the tokens of each. */
+/** A line of the picture: its passes as boxes, one after another, with the tokens of each. */
 function line(words: string, passes: readonly string[][]) {
   const cell = (by: string) => html`<i class="hsd-gm-key-${by}"></i>`;
+  const box = (tokens: string[], place: number) =>
+    html`<b style=${`--place: ${place}`}>${tokens.map(cell)}</b>`;
   return html`<p>
     <span>${words}</span>
-    <span class="hsd-gm-passes">${passes.map((all) => html`<b>${all.map(cell)}</b>`)}</span>
+    <span class="hsd-gm-passes">${passes.map(box)}</span>
   </p>`;
 }
 
@@ -25,10 +27,10 @@ export function idea(strings: Strings) {
   </div>`;
 }
 
-/** Who wrote the tokens of a block. */
-export function keys(strings: Pick<Strings, "by_you" | "by_filling" | "by_model">) {
+type Kind = "you" | "filled" | "own";
+/** Who wrote the tokens that are drawn. */
+export function keys(strings: Strings, kinds: readonly Kind[] = ["you", "filled", "own"]) {
   const all = { you: strings.by_you, filled: strings.by_filling, own: strings.by_model };
-  const key = ([by, words]: string[]) =>
-    html`<span><i class="hsd-gm-key-${by}"></i>${words}</span>`;
-  return html`<p class="hsd-note hsd-gm-keys">${Object.entries(all).map(key)}</p>`;
+  const key = (by: Kind) => html`<span><i class="hsd-gm-key-${by}"></i>${all[by]}</span>`;
+  return html`<p class="hsd-note hsd-gm-keys">${kinds.map(key)}</p>`;
 }

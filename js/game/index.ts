@@ -14,9 +14,9 @@ import { type Actions, type Look, stringsOf } from "./actions";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
-import { type GameText, playersOf } from "./play";
+import { type GameText, hasBegun, playersOf } from "./play";
 import { playing } from "./playing";
-import { results } from "./results";
+import { certaintySlider, guesses, results } from "./results";
 import { playOf } from "./score";
 import { COPYING, named } from "./sentences";
 import { stairsOf } from "./stairs";
@@ -24,10 +24,13 @@ import {
   addWord,
   advance,
   type Game,
+  type Guess,
   isPlaying,
   propose,
   restart,
   runOfGame,
+  setCertainty,
+  setGuess,
   setNote,
   setPrice,
   settle,
@@ -59,6 +62,8 @@ export interface GameProps {
   recording(name: string): Promise<Snapshot>;
   /** Leave the game; with a run, show it. */
   leave(run?: Snapshot): void;
+  /** Continue below the game with its run, where the page does; else `leave` is the next step. */
+  goOn?(run: Snapshot): void;
   /** Save a drawing. */
   save(name: string, text: string): void;
   /** The address of this game; "": the page has none. */
@@ -75,10 +80,12 @@ export interface GameProps {
 }
 
 /**
- * Milliseconds, as in pass.css: the light over the sheet, the verdicts on all words, the model's
- * own word; and the axis from passes to time.
+ * Milliseconds, as in pass.css: the light over the words, the verdicts on all of them, with the
+ * fall of a rejected one, and the model's own word; and the axis from passes to time.
  */
-const PACE = { light: 650, verdicts: 600, own: 700, morph: 900 };
+const PACE = { light: 650, verdicts: 450, fall: 1100, own: 700, morph: 900 };
+/** Darts that are thrown one by one, after the guess. */
+const FIRST_DARTS = 10;
 /** Copying is what the context database does: it has its colour. */
 const SOURCES: Record<string, string> = { copying: COPYING, nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
@@ -87,8 +94,7 @@ const YOURS = "#c2185b";
 const LOCAL = /^\w+:\/\/(localhost|127\.|0\.|\[)/;
 /** Texts of a game where the seed has none. */
 const USUAL_TEXTS = 3;
-/** Pixels: the padding of the page around the stairs, and its width where it has none yet. */
-const PADDING = 32;
+/** Pixels: the width of the stairs where the page has none yet. */
 const USUAL_WIDTH = 640;
 
 async function textOf(game: GameData, recording: GameProps["recording"]): Promise<GameText> {
@@ -171,6 +177,15 @@ class GameView {
     showTime: () => this.showTime(),
     showDarts: () => this.showDarts(),
     setPrice: (more) => this.change((game) => setPrice(game, more)),
+    guess: (guess) => this.guess(guess),
+    setCertainty: (certainty) => {
+      this.change((game) => setCertainty(game, certainty));
+      this.showBoard();
+    },
+    goOn: () => {
+      const run = this.game && runOfGame(this.game);
+      if (run) this.props.goOn?.(run);
+    },
     explore: () => this.props.leave(this.game ? runOfGame(this.game) : undefined),
     saveCard: () => this.saveCard(),
     copyLink: () => this.copyLink(),
@@ -203,10 +218,11 @@ class GameView {
   private read() {
     if (this.game?.phase !== "write") return;
     this.game = propose(this.game);
-    const words = this.game.reading?.pass.words ?? [];
+    const fates = this.game.reading?.pass.fates ?? [];
     if (prefersStill()) return this.settle();
     this.paint();
-    const lasts = PACE.light + (words.length ? PACE.verdicts : 0) + PACE.own;
+    const verdicts = fates.includes("struck") ? PACE.fall : PACE.verdicts;
+    const lasts = PACE.light + (fates.length ? verdicts : 0) + PACE.own;
     this.timer = setTimeout(() => this.settle(), lasts) as unknown as number;
   }
 
@@ -243,13 +259,33 @@ class GameView {
     if (!this.game || !struck) return;
     const run = this.game.play.texts[struck.act].plain;
     const strings = stringsOf(this.look);
-    const { board, names } = boardOf(run, struck, strings.others);
-    // The visitor's colour is that of the game.
-    const families = board.columns.map(() => null);
-    const title = say(strings.board, { word: struck.word });
-    const shown = { board, names, families, recorded: null, key: struck.word, title };
+    const { guess, certainty } = this.game;
+    const { board, names } = boardOf(run, struck, strings.others, certainty);
     this.darts.setStrings(this.look.languages[this.look.tag].darts);
-    this.darts.show({ ...shown, isBrief: true });
+    this.darts.show({
+      board,
+      names,
+      // The visitor's colour is that of the game.
+      families: board.columns.map(() => null),
+      recorded: null,
+      key: struck.word,
+      title: say(strings.board, { word: struck.word }),
+      controls: guess
+        ? certaintySlider(struck.word, certainty, board, strings, this.actions)
+        : guesses(strings, this.actions),
+      q: certainty,
+      isBrief: true,
+      isWaiting: !guess,
+      isWhole: true,
+    });
+  }
+
+  /** Throw the first darts slowly after the visitor's guess. */
+  private guess(guess: Guess) {
+    this.change((game) => setGuess(game, guess));
+    this.showBoard();
+    this.darts.throwSlowly(FIRST_DARTS);
+    this.focus(".hsd-dt-form button");
   }
 
   /** Show the board, to which the visitor throws darts. */
@@ -258,7 +294,7 @@ class GameView {
     this.change(showDarts);
     this.showBoard();
     this.root.scrollIntoView?.({ block: "start" });
-    this.focus(".hsd-dt-form button");
+    this.focus(".hsd-gm-guesses button");
   }
 
   private saveCard() {
@@ -270,7 +306,7 @@ class GameView {
     const colours = players.map(({ source }, place) =>
       place ? palette.hues[this.look.family(source)]?.light : YOURS,
     );
-    const link = address && !LOCAL.test(address) ? address : `hsd_viz: ${strings.title}`;
+    const link = LOCAL.test(address) ? "" : address;
     save("beat-the-drafter.svg", cardOf(players, price, colours, link, strings));
   }
 
@@ -317,14 +353,16 @@ class GameView {
     root.dataset.phase = game.phase;
     root.lang = look.tag;
     root.setAttribute("aria-label", strings.title);
-    const room = plot.clientWidth || root.clientWidth - PADDING || USUAL_WIDTH;
-    render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
+    const room = plot.clientWidth || root.clientWidth || USUAL_WIDTH;
+    if (hasBegun(game.play))
+      render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
     const { address, skip } = this.props;
     const places = {
       stairs: plot,
       darts: this.dartHost,
       hasLink: Boolean(address),
       hasExplorer: skip !== null,
+      hasMore: Boolean(this.props.goOn),
     };
     const page = isPlaying(game)
       ? playing(game, look, actions, plot)

@@ -101,7 +101,7 @@ test("a pass is the sum of what the text has there", () => {
   const { tokens } = BEGUN.texts[0].plain;
   assert.equal(
     summaryOf(pass, tokens, ENGLISH),
-    "1 of 2 words accepted, “dog” rejected: 1 word + 1 comma filled in + the model’s “it”.",
+    "1 of 2 words accepted, “dog” rejected: 1 word + 1 filled in + the model’s “it”.",
   );
   assert.equal(
     gainText(pass, tokens, ENGLISH),

@@ -19,7 +19,7 @@ import {
 } from "./score";
 import type { Strings } from "./strings";
 
-const SIZE = { top: 26, bottom: 44, left: 34 };
+const SIZE = { top: 26, bottom: 44, left: 34, right: 8 };
 /** Room above the highest stair, as a share of it. */
 const HEADROOM = 0.15;
 /** Pixels of a line by its player: the visitor's is the widest and the lowest. */
@@ -32,6 +32,8 @@ export interface Stairs {
   players: Player[];
   price: Price;
   width: number;
+  /** Names are within the picture, which has no room beside it. */
+  isNarrow: boolean;
   height: number;
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
@@ -92,13 +94,19 @@ interface Point {
   x: number;
   y: number;
 }
+/** The place of a name, which begins or ends there. */
+interface NamePlace extends Point {
+  anchor: "start" | "end";
+}
 /** The scales of the picture, and the places of its lines and names by the players. */
 interface Layout {
   drawn: Drawn[];
   /** The scale of tokens; its x is 0 … 1. */
   frame: Frame;
-  /** The same with x in passes or in nanoseconds. */
+  /** The same with x in passes. */
   scale: Frame;
+  /** The time of the picture, in passes of plain decoding. */
+  plainPasses: number;
   isOverTime: boolean;
   /** The most tokens of a player, which all lines reach over time. */
   goal: number;
@@ -106,7 +114,7 @@ interface Layout {
   ends: Point[];
   /** Where each line reaches the goal at its own rate. */
   finishes: Point[];
-  names: Point[];
+  names: NamePlace[];
   /** What each pass of the visitor brought. */
   blocks: Block[];
 }
@@ -121,13 +129,15 @@ const drawnOf = ({ players, price, morph }: Stairs): Drawn[] =>
     return { ...player, corners };
   });
 
+/** Pixels of a name with its figure. */
+const widthOf = ({ name }: Pick<Player, "name">) => LETTER * columnsOfText(`${name} 0.00 ×`);
+
 /** The frame; each name has room for its figure from the start, so that the axis does not move. */
-function frameFor({ players, morph, width, height, room }: Stairs, goal: number): Frame {
-  const widest = Math.max(...players.map(({ name }) => columnsOfText(`${name} 0.00 ×`)));
+function frameFor({ players, morph, width, height, room, isNarrow }: Stairs, goal: number): Frame {
   const size = {
     ...SIZE,
     top: SIZE.top + morph * GAP * players.length,
-    right: LETTER * widest + 8,
+    right: SIZE.right + (isNarrow ? 0 : Math.max(...players.map(widthOf))),
     width,
     height,
   };
@@ -135,25 +145,37 @@ function frameFor({ players, morph, width, height, room }: Stairs, goal: number)
   return frameOf(size, 1, (1 - morph) * most + morph * goal);
 }
 
+/** A name that begins at a place, or ends there where it has no room to the right. */
+function nameAt(player: Player, frame: Frame, { x, y }: Point, gap: number): NamePlace {
+  const hasRoom = x + gap + widthOf(player) <= frame.width;
+  return hasRoom ? { x: x + gap, y, anchor: "start" } : { x: x - gap, y, anchor: "end" };
+}
+
 /**
- * Places of the names: over passes in a column on the right, over time above the ends of the
- * lines. The earlier an end, the higher its name: no leader crosses a name.
+ * Places of the names: over passes in a column on the right, or at the ends of the lines where the
+ * picture is narrow; over time above the ends of the lines. The earlier an end, the higher its
+ * name: no leader crosses a name.
  */
 function namePlaces(
-  { price }: Stairs,
+  { price, isNarrow }: Stairs,
   { drawn, frame, isOverTime, ends, finishes }: Omit<Layout, "names">,
-): Point[] {
-  if (!isOverTime) {
-    const rows = column(
-      ends.map(({ y }) => y + 4),
-      frame.foot + 4,
-    );
-    return rows.map((y) => ({ x: frame.end + 14, y }));
+): NamePlace[] {
+  if (isOverTime) {
+    const order = ranked(drawn, price);
+    return finishes.map(({ x, y }, k) => {
+      const row = drawn.length - 1 - order.indexOf(drawn[k]);
+      return nameAt(drawn[k], frame, { x, y: y - 8 - GAP * row }, 5);
+    });
   }
-  const order = ranked(drawn, price);
-  return finishes.map(({ x, y }, k) => {
-    const row = drawn.length - 1 - order.indexOf(drawn[k]);
-    return { x: x + 5, y: y - 8 - GAP * row };
+  const rows = column(
+    ends.map(({ y }) => y + 4),
+    frame.foot + 4,
+  );
+  return rows.map((y, k) => {
+    if (!isNarrow) return { x: frame.end + 14, y, anchor: "start" };
+    const name = nameAt(drawn[k], frame, { x: ends[k].x, y }, 8);
+    // On the line's last step, not through it.
+    return name.anchor === "end" ? { ...name, y: y - 9 } : name;
   });
 }
 
@@ -176,7 +198,8 @@ export function layoutOf(stairs: Stairs): Layout {
   const layout = {
     drawn,
     frame,
-    scale: frameOf(frame, isOverTime ? ns : passes, frame.mostY),
+    scale: frameOf(frame, passes, frame.mostY),
+    plainPasses: ns / price.one,
     isOverTime,
     goal,
     x,
@@ -193,12 +216,13 @@ export function layoutOf(stairs: Stairs): Layout {
 /** A player's name, with its tokens or its gain. */
 function nameOf({ name, corners, passes }: Drawn, price: Price, isOverTime: boolean) {
   if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
-  return `${name} ${corners.at(-1)?.high ?? 0}`;
+  return `${name} ${Math.round(corners.at(-1)?.high ?? 0)}`;
 }
 
 /** The line from the end of a player's stairs to its name. */
 function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: number): string {
   if (isOverTime) return `M${finishes[k].x} ${finishes[k].y}V${names[k].y - 10}`;
+  if (names[k].x < frame.end) return "";
   return `M${ends[k].x} ${ends[k].y}H${frame.end}L${names[k].x - 3} ${names[k].y - 4}`;
 }
 
@@ -216,7 +240,8 @@ function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: numb
     ><path d=${path(player.corners)}></path
     >${morph === 1 ? dashed : nothing}<path stroke-width="1" stroke-dasharray="1 2"
       d=${leaderOf(layout, k)}></path
-    ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, price, isOverTime)}</text></g>`;
+    ><text x=${names[k].x} y=${names[k].y} text-anchor=${names[k].anchor}
+    >${nameOf(player, price, isOverTime)}</text></g>`;
 }
 
 /** The places where texts begin and end, in passes. */
@@ -232,23 +257,17 @@ function bandTemplate({ drawn, x, frame }: Layout) {
     d=${bandOf(drawn[0].corners, x, frame.y)}></path>`;
 }
 
-/** The axis of passes, with numbers where texts end, or of time in plain passes. */
-function acrossTemplate(stairs: Stairs, { scale, isOverTime }: Layout) {
-  const { width, bands, morph, price, strings } = stairs;
+/** The axis of passes, with numbers where texts end, or of time in passes of plain decoding. */
+function acrossTemplate({ width, bands, strings }: Stairs, layout: Layout) {
+  const { frame, scale, plainPasses, isOverTime } = layout;
   const ends = endsOf(bands).map(
     (passes) =>
-      svg`<text class="hsd-tick" x=${scale.x(passes)} y=${scale.foot + 16}
+      svg`<text class="hsd-tick" x=${scale.x(passes)} y=${frame.foot + 16}
         text-anchor="middle">${passes}</text>`,
   );
-  // While the one becomes the other, there are no numbers.
-  if (morph > 0 && morph < 1) return nothing;
-  const inPasses = { ...scale, mostX: scale.mostX / price.one };
-  const parts = Math.max(2, width / 160);
-  const times = axisX({ ...inPasses, x: (value) => scale.x(value * price.one) }, parts, String);
-  const numbers = isOverTime ? times : ends;
-  return svg`${numbers}<text class="hsd-axis" x=${scale.end} y=${scale.foot + 36}
-    text-anchor="end"
-    >${isOverTime ? strings.time : strings.passes}</text>`;
+  const times = axisX(frameOf(frame, plainPasses, 1), Math.max(2, width / 160), String);
+  return svg`${isOverTime ? times : ends}<text class="hsd-axis" x=${frame.end} y=${frame.foot + 36}
+    text-anchor="end">${isOverTime ? strings.time : strings.passes}</text>`;
 }
 
 /** The bands of the texts behind the stairs over passes. */
@@ -269,28 +288,24 @@ function bandTemplates({ bands, strings }: Stairs, { scale }: Layout) {
 function goalTemplate({ width, strings }: Stairs, { frame, goal }: Layout) {
   const y = frame.y(goal);
   return svg`<path stroke="currentColor" d="M${frame.left} ${y}H${width}"></path
-    ><text class="hsd-axis" x=${width} y=${y + 15} text-anchor="end"
-    >${goal} ${strings.tokens}</text>`;
+    ><text class="hsd-axis" x=${frame.left + 6} y=${y + 17}>${goal} ${strings.tokens}</text>`;
 }
 
-/** What will be in the picture, before the first pass. */
-const emptyTemplate = ({ strings }: Stairs, { frame }: Layout) =>
-  svg`<text class="hsd-axis" x=${(frame.left + frame.end) / 2} y=${(frame.top + frame.foot) / 2}
-    text-anchor="middle">${strings.will_grow}</text>`;
-
 /**
- * The picture. Over passes, the names are in a column on the right. Over time, all lines continue
- * at their own rates to the most tokens of one, and the names are above their ends.
+ * The picture. Over passes, the names are on the right. Over time, all lines continue at their own
+ * rates to the most tokens of one, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
-  const { players, width, height, morph, strings } = stairs;
+  const { width, height, morph, strings, isNarrow } = stairs;
   const layout = layoutOf(stairs);
-  const isBegun = players[0].passes.length > 0;
-  // Over time no pass has room for its parts.
-  const hasParts = isBegun && !morph;
-  const lines = isBegun
-    ? layout.drawn.map((_, k) => stairTemplate(stairs, layout, k))
-    : emptyTemplate(stairs, layout);
+  const { frame, isOverTime } = layout;
+  // Over time, and where it is narrow, no pass has room for its parts.
+  const last = morph || isNarrow ? [] : layout.blocks.slice(-1);
+  // Figures give way to names within the picture.
+  const hasFigures = !morph && !(isNarrow && layout.names[0].anchor === "end");
+  // Where the name of the axis has no room beside those of the texts, it is below them.
+  const name = svg`<text class="hsd-axis" x=${frame.left + 6} y=${frame.top + 15}
+    >${strings.tokens}</text>`;
   return html`<svg
     class="hsd-gm-picture"
     width=${width}
@@ -299,15 +314,15 @@ export function stairsPicture(stairs: Stairs) {
     aria-hidden="true"
   >
     ${morph ? nothing : bandTemplates(stairs, layout)}${axisY(
-      layout.frame,
+      frame,
       4,
       String,
-      strings.tokens,
-    )}${acrossTemplate(stairs, layout)}${
-      layout.isOverTime ? goalTemplate(stairs, layout) : nothing
-    }${hasParts ? [bandTemplate(layout), blocksTemplate(layout.blocks)] : nothing}${lines}${
-      hasParts ? figuresTemplate(layout.blocks) : nothing
-    }
+      isNarrow ? "" : strings.tokens,
+    )}${isNarrow && !isOverTime ? name : nothing}${acrossTemplate(stairs, layout)}${
+      isOverTime ? goalTemplate(stairs, layout) : nothing
+    }${morph ? nothing : bandTemplate(layout)}${blocksTemplate(last)}${layout.drawn.map((_, k) =>
+      stairTemplate(stairs, layout, k),
+    )}${hasFigures ? figuresTemplate(layout.blocks) : nothing}
   </svg>
-    ${hasParts ? keys(strings) : nothing}`;
+    ${morph ? nothing : keys(strings, isNarrow ? ["filled"] : undefined)}`;
 }

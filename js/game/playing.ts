@@ -4,6 +4,7 @@ import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
+import { idea } from "./idea";
 import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
 import { keptOf } from "./score";
 import { fateText, filledText, mostTokens, named, rivalText, verdictOf } from "./sentences";
@@ -20,7 +21,8 @@ const textOf = ({ play }: Game) => play.texts[play.act];
 
 function form(game: Game, strings: Strings, actions: Actions) {
   const isBusy = game.phase === "reading";
-  const words = (game.reading?.pass.words ?? proposalOf(game)).length;
+  const proposal = game.reading?.pass.words ?? proposalOf(game);
+  const words = proposal.length;
   // The first pass is one with a guess.
   const isFirst = !words && !hasBegun(game.play) && !isBusy;
   const isSilent = !words && !isFirst;
@@ -38,12 +40,12 @@ function form(game: Game, strings: Strings, actions: Actions) {
       enterkeyhint="go"
       maxlength="120"
       aria-label=${strings.field}
-      placeholder=${strings.placeholder}
+      placeholder=${isBusy ? "" : strings.placeholder}
       ?readonly=${isBusy}
-      .value=${live(game.draft)}
+      .value=${live(isBusy ? proposal.join(" ") : game.draft)}
       @input=${(event: { target: HTMLInputElement }) => actions.write(event.target.value)}
     /><button
-      class=${`hsd-gm-go ${isSilent ? "hsd-gm-silent" : "hsd-primary"}`}
+      class=${isSilent ? "hsd-gm-go" : "hsd-gm-go hsd-primary"}
       ?disabled=${isBusy || isFirst}
     >
       ${isFirst ? strings.read_first : words ? say(strings.read, { words }) : strings.write}
@@ -55,11 +57,12 @@ function form(game: Game, strings: Strings, actions: Actions) {
 function choices(game: Game, strings: Strings, actions: Actions) {
   const { play, phase } = game;
   const { tokens, pieces } = textOf(game).plain;
-  const proposal = proposalOf(game);
+  // While the model reads, they remain where they are.
   const isBusy = phase === "reading";
-  const words = isBusy ? [] : choicesAfter(tokens, pieces, play.at, proposal);
+  const proposal = game.reading?.pass.words ?? proposalOf(game);
+  const words = choicesAfter(tokens, pieces, play.at, proposal);
   const copied = isBusy || proposal.length ? [] : copiedWords(play);
-  const isFull = proposal.length >= MAX_WORDS;
+  const isFull = isBusy || proposal.length >= MAX_WORDS;
   const head = html`<span class="hsd-note" aria-hidden="true">${strings.choose}</span>`;
   const choice = (word: string, k: number) =>
     html`<button
@@ -113,16 +116,29 @@ function lesson(game: Game, look: Look, actions: Actions) {
   </div>`;
 }
 
-/** The page of a text; `stairs` is their picture. */
+/** The rules. A phone shows one at a time: the next one after each of the first passes. */
+function rules({ play }: Game, strings: Strings) {
+  const passes = play.passes.flat().length;
+  const kind = (place: number) => (place === Math.min(passes, 2) ? "hsd-gm-now" : nothing);
+  return html`<div class="hsd-gm-rules">
+    <p class="hsd-gm-lead">
+      <span class=${kind(0)}>${strings.lead} <strong>${strings.promise}</strong></span>
+    </p>
+    <p class="hsd-gm-premise">
+      <span class=${kind(1)}>${strings.premise}</span> <span class=${kind(2)}>${strings.therefore}</span>
+    </p>
+  </div>`;
+}
+
+/** The page of a text; `stairs` is their picture, before the first pass the idea. */
 export function playing(game: Game, look: Look, actions: Actions, stairs: Element) {
   const strings = stringsOf(look);
+  const isBegun = hasBegun(game.play);
   const writing = html`${form(game, strings, actions)} ${choices(game, strings, actions)}`;
-  const turn = game.phase === "lesson" ? lesson(game, look, actions) : writing;
-  return html`<div class=${hasBegun(game.play) ? "hsd-gm-known" : nothing}>
-      <p class="hsd-gm-lead">${strings.lead} <strong>${strings.promise}</strong></p>
-      <p class="hsd-gm-premise">${strings.premise}</p>
-    </div>
-    ${sheet(game, strings)}
-    <div class="hsd-gm-turn">${turn}</div>
-    ${standings(game, strings, look.family)} ${stairs}`;
+  return html`${rules(game, strings)}
+    <div class=${isBegun ? "hsd-gm-page" : "hsd-gm-page hsd-gm-new"}>
+      ${sheet(game, strings)}
+      <div class="hsd-gm-turn">${game.phase === "lesson" ? lesson(game, look, actions) : writing}</div>
+      ${isBegun ? html`${standings(game, strings, look.family)} ${stairs}` : idea(strings)}
+    </div>`;
 }

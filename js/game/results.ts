@@ -1,23 +1,16 @@
 // The page after the last text: the result over passes, over time with a price for each token, and
 // the darts of a rejected word.
 import { html, nothing } from "lit-html";
+import type { Board } from "../darts/board";
 import { slider } from "../lib/fields";
 import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
-import { filledIn, GPU_PRICE, isSamePrice, keptPerPass, tokensOf } from "./score";
-import {
-  filledPerPass,
-  filledText,
-  named,
-  rivalText,
-  shownGain,
-  timeText,
-  verdictOf,
-} from "./sentences";
+import { filledIn, GPU_PRICE, gainOf, isSamePrice, keptPerPass, tokensOf } from "./score";
+import { filledPerPass, filledText, named, rivalText, timeText, verdictOf } from "./sentences";
 import { standings } from "./standings";
-import type { Game } from "./state";
+import { type Game, GUESSES, type Guess } from "./state";
 import type { Strings } from "./strings";
 
 interface Button {
@@ -33,6 +26,8 @@ interface Places {
   darts: Element;
   hasLink: boolean;
   hasExplorer: boolean;
+  /** Whether the page continues below the game. */
+  hasMore: boolean;
 }
 
 const percent = (share: number) => (100 * share).toFixed(0);
@@ -50,11 +45,13 @@ function labelOf({ play, phase, price, measured }: Game, strings: Strings) {
 
 /** The result in one number, and what it says. */
 function outcome(game: Game, strings: Strings) {
-  const { play, phase, price } = game;
+  const { play, phase, price, morph } = game;
   const isTimed = phase === "time";
   const players = named(playersOf(play), strings);
   const [you] = players;
-  const figure = isTimed ? `${shownGain(you, price)} ×` : keptPerPass(you.passes).toFixed(1);
+  // The figure grows while the stairs turn.
+  const turned = 1 + morph * (gainOf(you.passes, price) - 1);
+  const figure = isTimed ? `${turned.toFixed(2)} ×` : keptPerPass(you.passes).toFixed(1);
   const why = [filledText(you, strings), rivalText(players, strings)].join(" ");
   const words = isTimed
     ? timeText(players, price, strings)
@@ -101,21 +98,60 @@ function prices({ play, price, measured }: Game, strings: Strings, actions: Acti
   </div>`;
 }
 
-/** The next step; null: there is none but the explorer. */
-function nextStep({ phase, play }: Game, strings: Strings, actions: Actions): Button | null {
+/** The answers to choose from before the darts are thrown. */
+export function guesses(strings: Strings, actions: Actions) {
+  const answer = (guess: Guess) =>
+    html`<button type="button" @click=${() => actions.guess(guess)}>${strings[guess]}</button>`;
+  return html`<div class="hsd-gm-guesses" role="group" aria-label=${strings.guess}>
+    <strong>${strings.guess}</strong> ${GUESSES.map(answer)}
+  </div>`;
+}
+
+/** The slider for the probability q of the proposed word, and how many proposals are kept. */
+export function certaintySlider(
+  word: string,
+  certainty: number,
+  board: Board,
+  strings: Strings,
+  actions: Actions,
+) {
+  const kept = percent(1 - (board.left ?? 0));
+  return html`<label class="hsd-gm-price hsd-gm-certainty"
+    ><span>${say(strings.certainty, { word, q: certainty.toFixed(2), kept })}</span
+    >${slider(0, 1, 0.01, certainty, actions.setCertainty)}</label
+  >`;
+}
+
+/** The next step: over time, the darts, and then the page below or the explorer; null: none. */
+function nextStep(
+  { phase, play }: Game,
+  strings: Strings,
+  actions: Actions,
+  places: Places,
+): Button | null {
   if (phase === "result")
     return { kind: "hsd-gm-time", words: strings.with_time, act: actions.showTime };
   if (phase === "time" && struckWords(play).length)
     return { kind: "hsd-gm-exact", words: strings.same_text, act: actions.showDarts };
-  return null;
+  if (places.hasMore) return { kind: "", words: strings.go_on, act: actions.goOn };
+  return places.hasExplorer ? exploring(strings, actions) : null;
 }
 
+const exploring = (strings: Strings, actions: Actions): Button => ({
+  kind: "hsd-gm-explore",
+  words: strings.explore,
+  act: actions.explore,
+});
+
 /** Steps beside the next one: the game in the explorer, sharing it, and playing it again. */
-function sideSteps({ phase }: Game, strings: Strings, actions: Actions, places: Places): Button[] {
-  const { hasExplorer, hasLink } = places;
+function sideSteps(
+  { phase }: Game,
+  strings: Strings,
+  actions: Actions,
+  { hasExplorer, hasLink }: Places,
+): Button[] {
   const steps: Button[] = [];
-  if (hasExplorer)
-    steps.push({ kind: "hsd-gm-explore", words: strings.explore, act: actions.explore });
+  if (hasExplorer) steps.push(exploring(strings, actions));
   steps.push({ kind: "", words: strings.card, act: actions.saveCard });
   if (hasLink) steps.push({ kind: "", words: strings.link, act: actions.copyLink });
   steps.push({ kind: "", words: strings.again, act: actions.restart });
@@ -133,24 +169,17 @@ function buttonTemplate({ kind, words, act }: Button, isFirst: boolean) {
   </button>`;
 }
 
-/** The buttons: the next step, then those beside it; with the darts the next step is a throw. */
+/** The buttons: the next step, then those beside it. */
 function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
-  const first = nextStep(game, strings, actions);
-  const beside = sideSteps(game, strings, actions, places);
-  const isLast = !first && game.phase !== "exact";
+  const first = nextStep(game, strings, actions, places);
+  const beside = sideSteps(game, strings, actions, places).filter(
+    ({ kind }) => !kind || kind !== first?.kind,
+  );
   return html`<div class="hsd-gm-buttons">
       ${first ? buttonTemplate(first, true) : nothing}
-      ${beside.map((step, k) => buttonTemplate(step, isLast && k === 0))}
+      ${beside.map((step) => buttonTemplate(step, false))}
       <span class="hsd-note" role="status">${game.note}</span>
-    </div>
-    ${places.hasExplorer ? html`<p class="hsd-note">${strings.bridge}</p>` : nothing}`;
-}
-
-/** The stairs over time, as many tokens for all. */
-function caption({ play, morph }: Game, strings: Strings) {
-  if (!morph) return nothing;
-  const tokens = Math.max(...playersOf(play).map(({ passes }) => tokensOf(passes)));
-  return html`<p class="hsd-note hsd-gm-caption">${say(strings.same_stairs, { tokens })}</p>`;
+    </div>`;
 }
 
 /** The page of the results. */
@@ -164,7 +193,8 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
       ${places.darts} ${steps(game, strings, actions, places)}`;
   }
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}
-    ${caption(game, strings)} ${places.stairs}
+    ${game.morph ? html`<p class="hsd-note hsd-gm-caption">${strings.same_stairs}</p>` : nothing}
+    ${places.stairs}
     ${phase === "time" ? prices(game, strings, actions) : nothing}
     ${steps(game, strings, actions, places)}`;
 }

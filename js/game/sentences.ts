@@ -45,9 +45,8 @@ export function gainText(
   tokens: readonly Pick<Token, "token_id" | "text">[],
   strings: Strings,
 ): string {
-  const { words, pieces, commas, marks } = partsOf(tokens, pass.at, pass);
+  const { words, pieces, filled } = partsOf(tokens, pass.at, pass);
   if (pass.words.length && !words) return strings.none_right;
-  const filled = commas + marks;
   const more = filled ? ` ${say(strings.plus_filled, { filled })}` : "";
   const gained = say(strings.gained, { tokens: words + pieces + 1, more });
   return words ? `${gained} ${say(strings.instead, { passes: pass.accepted + 1 })}` : gained;
@@ -66,8 +65,7 @@ export function summaryOf(
   const terms = [
     [strings.sum_words, parts.words],
     [strings.sum_pieces, parts.pieces],
-    [strings.sum_commas, parts.commas],
-    [strings.sum_marks, parts.marks],
+    [strings.sum_filled, parts.filled],
   ] as const;
   const counted = terms
     .filter(([, count]) => count > 0)

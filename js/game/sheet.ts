@@ -2,9 +2,7 @@
 // pass.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
-import { idea } from "./idea";
 import { type Piece, piecesOf } from "./line";
-import { hasBegun } from "./play";
 import type { Played } from "./run";
 import { gainText, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
@@ -16,16 +14,9 @@ function head({ play, phase }: Game, strings: Strings) {
   const used = play.passes[play.act].length;
   const present = phase === "lesson" ? used : used + 1;
   const { asked, passes } = play.texts[play.act];
-  const pips = Array.from({ length: passes }, (_, k) => {
-    const kind = k < used ? "hsd-gm-used" : "";
-    return html`<i class=${k === used ? "hsd-gm-present" : kind}></i>`;
-  });
   return html`<div class="hsd-gm-sheet-head">
     <span>${strings.asked} <q lang="en">${asked}</q></span>
-    <span class="hsd-gm-place hsd-number"
-      ><span class="hsd-gm-wide">${say(strings.pass_of, { pass: present, passes })}</span>
-      <span class="hsd-gm-pips" aria-hidden="true">${pips}</span></span
-    >
+    <span class="hsd-gm-place hsd-number">${say(strings.pass_of, { pass: present, passes })}</span>
   </div>`;
 }
 
@@ -74,18 +65,16 @@ function status(game: Game, strings: Strings) {
     <span>${summaryOf(last, tokens, strings)}</span>`;
 }
 
+/** The sheet, and below it what is said of the last pass. */
 export function sheet(game: Game, strings: Strings) {
   const { isCut, pieces } = piecesOf(game.play);
-  const isReading = game.phase === "reading";
+  const text = html`${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}`;
+  const words = game.phase === "lesson" ? nothing : proposal(game);
   return html`<div class="hsd-gm-sheet">
-    ${head(game, strings)}
-    <div class="hsd-gm-text">
-      <p class="hsd-gm-line" lang="en"><span>${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}${
-        game.phase === "lesson" ? nothing : proposal(game)
-      }</span></p>
-      ${hasBegun(game.play) || isReading ? nothing : idea(strings)}
+      ${head(game, strings)}
+      <div class="hsd-gm-text">
+        <p class="hsd-gm-line" lang="en"><span>${text}${words}</span></p>
+      </div>
     </div>
-    <p class="hsd-gm-said" role="status">${status(game, strings)}</p>
-    ${isReading ? html`<div class="hsd-gm-light" aria-hidden="true"></div>` : nothing}
-  </div>`;
+    <p class="hsd-gm-said" role="status">${status(game, strings)}</p>`;
 }

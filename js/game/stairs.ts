@@ -28,7 +28,8 @@ export function stairsOf(
 ): Stairs {
   const { play, price, morph } = game;
   const width = Math.max(MIN_WIDTH, room);
-  const usual = width < NARROW ? HEIGHT.narrow : HEIGHT.wide;
+  const isNarrow = width < NARROW;
+  const usual = isNarrow ? HEIGHT.narrow : HEIGHT.wide;
   const isToCome = (act: number) =>
     isPlaying(game) && (act > play.act || (act === play.act && game.phase !== "lesson"));
   const bands = play.passes.map((passes, act) =>
@@ -41,6 +42,7 @@ export function stairsOf(
     room: Math.max(ROOM.least, ROOM.times * most),
     price,
     width,
+    isNarrow,
     height: isPlaying(game) ? usual : TALLER * usual,
     morph,
     family,

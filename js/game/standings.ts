@@ -2,7 +2,7 @@
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./actions";
-import { hasBegun, onText, type Play, playersOf } from "./play";
+import { onText, type Play, playersOf } from "./play";
 import { filledIn, keptOf, keptPerPass, type Pass, passCost, perPass } from "./score";
 import { filledPerPass, named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
@@ -31,16 +31,13 @@ function yourNote(passes: readonly Pass[], strings: Strings): string {
 const isBetween = ({ act, passes }: Play): boolean => act > 0 && !passes[act].length;
 
 /**
- * The scores on the present text so far, none before the first pass; between two texts those on all
- * texts, which the visitor's note has from the second text on.
+ * The scores on the present text so far; between two texts those on all texts, which the visitor's
+ * note has from the second text on.
  */
 function onPresentText({ play }: Game, strings: Strings): Standing[] {
   const all = playersOf(play);
   const players = playersOf(onText(play));
-  const figureOf = (place: number): string => {
-    if (!hasBegun(play)) return "";
-    return String(keptOf((isBetween(play) ? all : players)[place].passes));
-  };
+  const shown = isBetween(play) ? all : players;
   const noteFor = (place: number): string => {
     const { name, passes } = players[place];
     if (place) return noteOf(name, strings);
@@ -50,7 +47,7 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
   return named(players, strings).map(({ name, source }, place) => ({
     name,
     source,
-    figure: figureOf(place),
+    figure: String(keptOf(shown[place].passes)),
     note: noteFor(place),
   }));
 }
@@ -68,7 +65,7 @@ function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
       name: player.name,
       source: player.source,
       figure: isTimed ? `${shownGain(player, price)} ×` : keptPerPass(player.passes).toFixed(1),
-      note: isTimed ? say(strings.for_price, { tokens, cost }) : note,
+      note: isTimed ? `${tokens} ÷ ${cost}` : note,
     };
   });
 }
@@ -80,7 +77,6 @@ export const standingsOf = (game: Game, strings: Strings): Standing[] =>
 function headOf({ play, phase }: Game, strings: Strings): string {
   if (phase === "time") return strings.speeds;
   if (phase === "result") return strings.in_all;
-  if (!hasBegun(play)) return strings.to_come;
   if (isBetween(play)) return strings.so_far_all;
   const acts = play.texts.length;
   return say(strings.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });

@@ -12,6 +12,10 @@ import { bare, MAX_WORDS } from "./words";
  */
 export type Phase = "write" | "reading" | "lesson" | "result" | "time" | "exact";
 
+/** How often a proposed word comes, against the model alone. */
+export const GUESSES = ["less", "same", "more"] as const;
+export type Guess = (typeof GUESSES)[number];
+
 export interface Game {
   play: Play;
   phase: Phase;
@@ -26,6 +30,10 @@ export interface Game {
   morph: number;
   /** The outcome of copying the link. */
   note: string;
+  /** What the visitor expects of the darts; null: there is no guess yet. */
+  guess: Guess | null;
+  /** The probability q of the proposed word on the board of the darts. */
+  certainty: number;
 }
 
 export function start(texts: readonly GameText[]): Game {
@@ -40,6 +48,8 @@ export function start(texts: readonly GameText[]): Game {
     measured: price.more,
     morph: 0,
     note: "",
+    guess: null,
+    certainty: 1,
   };
 }
 
@@ -88,6 +98,9 @@ export const setPrice = (game: Game, more: number): Game => ({
   ...game,
   price: { ...game.price, more },
 });
+/** Guess what the darts will make, before they are thrown. */
+export const setGuess = (game: Game, guess: Guess): Game => ({ ...game, guess });
+export const setCertainty = (game: Game, certainty: number): Game => ({ ...game, certainty });
 export const setNote = (game: Game, note: string): Game => ({ ...game, note });
 
 /** Begin again with the same texts and the price as it was set. */
@@ -96,6 +109,8 @@ export const restart = (game: Game): Game => ({
   play: begin(game.play.texts),
   phase: "write",
   morph: 0,
+  guess: null,
+  certainty: 1,
 });
 
 /** The text with the most passes as a run, at the measured price; undefined without a pass. */

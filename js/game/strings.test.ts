@@ -7,10 +7,7 @@ import { ENGLISH, IN_ENGLISH, languageOf } from "./strings";
 test("a text is filled with values, and English counts in the plural", () => {
   assert.equal(say(ENGLISH.copy, { words: 1 }), "Copy 1 word from above");
   assert.equal(say(ENGLISH.copy, { words: 3 }), "Copy 3 words from above");
-  assert.equal(
-    say(ENGLISH.card_line, { passes: 2 }),
-    "in 2 passes of a language model. Can you beat me?",
-  );
+  assert.equal(say(ENGLISH.card_line, { passes: 2 }), "in 2 passes of a language model.");
   assert.equal(say("{a} of {a} {b}", { a: 2, b: "{a}" }), "2 of 2 {a}");
   assert.throws(() => say(ENGLISH.copy), /no value for words/);
 });

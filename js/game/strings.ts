@@ -11,8 +11,8 @@ export const ENGLISH = {
   promise: "One pass checks all your words at once.",
   premise:
     "A pass, the slow step, reads many words at once but writes one token: a word, a piece of " +
-    "one or a comma. So each right guess saves a pass, and the text stays the same: " +
-    "speculative decoding.",
+    "one or a comma.",
+  therefore: "So each right guess saves a pass, and the text stays the same: speculative decoding.",
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",
@@ -24,7 +24,7 @@ export const ENGLISH = {
   copy: "Copy {words:word} from above",
   hint:
     "Up to {words} words in a pass; a wrong one loses those after it. Commas and line breaks are " +
-    "filled in for you, and do not count.",
+    "filled in, and do not count.",
   reading: "One pass reads your {words:word} at once, and keeps the right ones.",
   reading_alone: "A pass without a guess writes one token.",
   gained: "{tokens:token} in one pass{more}.",
@@ -35,14 +35,12 @@ export const ENGLISH = {
   rejected: ", “{word}” rejected",
   sum_words: "{count:word}",
   sum_pieces: "{count:more word piece}",
-  sum_commas: "{count:comma} filled in",
-  sum_marks: "{count:other mark} filled in",
+  sum_filled: "{count} filled in",
   sum_own: "the model’s “{model}”",
   on_text: "Text {act} of {acts}: tokens after {passes:pass}",
-  to_come: "Who gets the most tokens in as many passes?",
   so_far_all: "Tokens so far, all texts",
   in_all: "Tokens per pass, all texts",
-  speeds: "Speed, plain decoding = 1",
+  speeds: "Speed = tokens per pass ÷ cost of a pass in plain ones",
   your_turn: "your turn",
   so_far: "after {passes:pass}",
   plus_filled: "+ {filled} filled in",
@@ -50,7 +48,6 @@ export const ENGLISH = {
   is_plain: "one token per pass",
   is_copying: "the context database",
   is_nano: "a tiny model",
-  for_price: "{tokens} tokens per pass; a pass takes {cost} × as long",
   win: "You win with {yours:token} in {passes:pass}. Second: {name} with {theirs}.",
   tie: "A tie of you and {name}: {yours:token} in {passes:pass}.",
   lose: "{name} wins with {theirs:token} in {passes:pass}. You have {yours}.",
@@ -70,7 +67,6 @@ export const ENGLISH = {
   by_you: "your words",
   by_filling: "filled in",
   by_model: "the model’s own",
-  will_grow: "Each pass adds a step here",
   passes: "passes of the model",
   time: "time, in plain passes",
   tokens: "tokens",
@@ -96,8 +92,7 @@ export const ENGLISH = {
   turns_at: "Above {share} %, {slow} would be slower than plain decoding, with fewer passes.",
   plain_decoding: "plain decoding",
   same_stairs:
-    "The same stairs over time, with what was filled in, to {tokens:token}. " +
-    "Dashed: projected, each at its own rate.",
+    "The same stairs over time, with what was filled in. Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
   if_price: "if one more token cost {share} % of a pass",
@@ -107,27 +102,31 @@ export const ENGLISH = {
   on_cpu: "As recorded on a CPU: {share} %",
   a_cpu: "a CPU",
   sources:
-    "GPU: the price of Llama with one billion weights on an H100; all other times are the CPU’s. " +
-    "CPU: medians of the recorded passes on {device}. Drafting takes its recorded time, your " +
-    "thinking none.",
+    "GPU: Llama with one billion weights on an H100; other times are the CPU’s. CPU: medians " +
+    "of recorded passes on {device}. Drafting takes its recorded time, your thinking none.",
   same_text: "But is it still the model’s text?",
-  is_same: "Does your wrong “{word}” come too often?",
+  is_same: "Does your proposal make “{word}” come more often?",
   exact:
     "Until now the model wrote its likeliest word: greedy decoding. Usually it draws one by " +
-    "chance: the bars are its chances, and each dart is one draw.",
-  board: "Where you wrote “{word}”: the model’s chances (temperature 1)",
+    "chance: bars are its chances p, dashed is your proposal q.",
+  board: "Where you wrote “{word}” (temperature 1)",
+  guess: "Your guess:",
+  less: "Less often",
+  same: "Just as often",
+  more: "More often",
+  certainty: "Your q for “{word}”: {q}. Kept: {kept} % of proposals",
   others: "others",
+  go_on: "Next: your text in the article",
   explore: "Explore your game",
   card: "Save a card",
   link: "Copy the link",
   copied: "Copied.",
   again: "Play again",
-  bridge:
-    "The explorer shows each pass of your game, and those of real drafters: there, Copying is " +
-    "the context database, and the model is the target.",
   cannot_start: "The game cannot start",
-  card_head: "{number} tokens per pass",
-  card_line: "in {passes:pass} of a language model. Can you beat me?",
+  card_head: "A friend played: {number} tokens per pass",
+  card_line: "in {passes:pass} of a language model.",
+  card_call: "Can you beat that? {address}",
+  friend: "A friend",
   you: "You",
   plain: "Plain",
   copying: "Copying",

@@ -103,16 +103,14 @@ test("accepted tokens of a pass are words, further pieces, commas and other mark
   assert.deepEqual(parts(2, ["February", "March", "April"]), {
     words: 3,
     pieces: 1,
-    commas: 3,
-    marks: 0,
+    filled: 3,
   });
-  assert.deepEqual(parts(2, ["zzz"]), { words: 0, pieces: 0, commas: 0, marks: 0 });
+  assert.deepEqual(parts(2, ["zzz"]), { words: 0, pieces: 0, filled: 0 });
   const list = tokensOf("1|.| Mon|day|\n|2|.| Tuesday|\n|3|.| Wednesday");
   assert.deepEqual(parts(2, ["Monday", "Tuesday"], list), {
     words: 2,
     pieces: 1,
-    commas: 0,
-    marks: 6,
+    filled: 6,
   });
   const { accepted } = readWords(list, 2, ["Monday", "Tuesday"]);
   assert.equal(accepted, 2 + 1 + 6);

@@ -24,7 +24,7 @@ export interface VerifiedPass {
 
 const END = /<\|[^|]*\|>/g;
 /** Text of the model as it is shown: its sign for the end is not text. */
-export const shownText = (text: string) => text.replace(END, " ∎").replace(/\n{2,}/g, "\n");
+export const shownText = (text: string) => text.replace(END, " [end]").replace(/\n{2,}/g, "\n");
 
 /** The letters of a text, for comparison. */
 export const bare = (text: string) => text.toLowerCase().replace(/[^\p{L}]/gu, "");
@@ -104,14 +104,13 @@ export function wordAt(tokens: readonly Text[], at: number): string {
 }
 
 /**
- * What the accepted tokens of a pass are: whole words, further pieces of them, commas, and other
- * marks that are filled in.
+ * What the accepted tokens of a pass are: whole words, further pieces of them, and what is filled
+ * in.
  */
 export interface Parts {
   words: number;
   pieces: number;
-  commas: number;
-  marks: number;
+  filled: number;
 }
 export function partsOf(
   tokens: readonly Text[],
@@ -119,15 +118,9 @@ export function partsOf(
   { own, fates }: Pick<VerifiedPass, "own" | "fates">,
 ): Parts {
   const read = tokens.slice(at, own);
-  const filled = read.filter(isFilled);
+  const filled = read.filter(isFilled).length;
   const words = fates.filter((fate) => fate === "accepted").length;
-  const commas = filled.filter(({ text }) => text.trim() === ",").length;
-  return {
-    words,
-    pieces: read.length - filled.length - words,
-    commas,
-    marks: filled.length - commas,
-  };
+  return { words, pieces: read.length - filled - words, filled };
 }
 
 /**

@@ -105,6 +105,7 @@ function game({ keepRun, openGame }: typeof Page, data: SiteData, seed: number) 
       keepRun(run);
       location.href = "explore.html?trace=here";
     },
+    goOn: () => document.getElementById("s1")?.scrollIntoView(),
     save: saveDrawing,
     address: here.href,
     alone: false,
