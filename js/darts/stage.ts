@@ -49,8 +49,9 @@ function keyTemplate(
     entry("k6", strings.key_off),
   ];
   return html`<p class="hsd-dt-key" aria-hidden="true">
-    ${recorded ? entry("k4", strings.key_recorded) : nothing}<span data-family=${accepted ?? nothing}
-      ><i class="hsd-dt-k1"></i><span>${isRatio ? strings.key_accepted : strings.key_drawn}</span></span
+    ${recorded ? entry("k4", strings.key_recorded) : nothing}<span
+      data-family=${accepted ?? nothing}
+      ><i class="hsd-dt-k1"></i>${isRatio ? strings.key_accepted : strings.key_drawn}</span
     >${entry("k2", isRatio ? strings.key_residual : strings.key_other)}${
       isRatio ? entry("k3", strings.key_surplus) : nothing
     }${darts.some(({ fate }) => fate === "wrong") ? entry("k8", strings.key_wrong) : nothing}${

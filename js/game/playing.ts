@@ -120,12 +120,11 @@ function lesson(game: Game, look: Look, actions: Actions) {
 function rules({ play }: Game, strings: Strings) {
   const passes = play.passes.flat().length;
   const kind = (place: number) => (place === Math.min(passes, 2) ? "hsd-gm-now" : nothing);
+  const { lead, promise, premise, therefore } = strings;
   return html`<div class="hsd-gm-rules">
-    <p class="hsd-gm-lead">
-      <span class=${kind(0)}>${strings.lead} <strong>${strings.promise}</strong></span>
-    </p>
+    <p class="hsd-gm-lead"><span class=${kind(0)}>${lead} <strong>${promise}</strong></span></p>
     <p class="hsd-gm-premise">
-      <span class=${kind(1)}>${strings.premise}</span> <span class=${kind(2)}>${strings.therefore}</span>
+      <span class=${kind(1)}>${premise}</span> <span class=${kind(2)}>${therefore}</span>
     </p>
   </div>`;
 }
@@ -134,11 +133,14 @@ function rules({ play }: Game, strings: Strings) {
 export function playing(game: Game, look: Look, actions: Actions, stairs: Element) {
   const strings = stringsOf(look);
   const isBegun = hasBegun(game.play);
-  const writing = html`${form(game, strings, actions)} ${choices(game, strings, actions)}`;
+  const turn =
+    game.phase === "lesson"
+      ? lesson(game, look, actions)
+      : html`${form(game, strings, actions)} ${choices(game, strings, actions)}`;
   return html`${rules(game, strings)}
     <div class=${isBegun ? "hsd-gm-page" : "hsd-gm-page hsd-gm-new"}>
       ${sheet(game, strings)}
-      <div class="hsd-gm-turn">${game.phase === "lesson" ? lesson(game, look, actions) : writing}</div>
+      <div class="hsd-gm-turn">${turn}</div>
       ${isBegun ? html`${standings(game, strings, look.family)} ${stairs}` : idea(strings)}
     </div>`;
 }
