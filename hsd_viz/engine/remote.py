@@ -102,7 +102,7 @@ class RemoteEngine(Engine):
                 again may help.
             UserError: if an option is not supported.
         """
-        settings = {one.name: getattr(options, one.name) for one in fields(options)}
+        settings = {field.name: getattr(options, field.name) for field in fields(options)}
         for name in ("memory", "budget"):
             if settings.pop(name) is not None:
                 raise UserError(

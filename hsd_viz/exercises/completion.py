@@ -14,7 +14,7 @@ from hsd_viz.exercises.check import TEXTS, name_of
 from hsd_viz.exercises.editions import solutions
 
 #: The most wrong lines that are offered.
-_MOST_WRONG = 3
+_MAX_WRONG = 3
 
 
 class Choice(NamedTuple):
@@ -57,7 +57,7 @@ def completion_of(number: str) -> Completion | None:
         return None
     place = max(wrong, key=lambda candidate: len(wrong[candidate]))
     right = lines[place].strip()
-    choices = [Choice(right, ""), *wrong[place][:_MOST_WRONG]]
+    choices = [Choice(right, ""), *wrong[place][:_MAX_WRONG]]
     # In the same order each time, and the right line is not always in the same place.
     Random(number).shuffle(choices)
     indent = lines[place].removesuffix(right)

@@ -240,7 +240,7 @@ def family_form(family: Family) -> dict[str, Any]:
 def about() -> dict[str, Any]:
     """Return the initial data of the page."""
     form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0]}
-    form |= {one.name: one.default for one in fields_of(DecodingOptions)}
+    form |= {field.name: field.default for field in fields_of(DecodingOptions)}
     form["temperature"] = TEMPERATURE
     facts = {
         "palette": page_palette(),

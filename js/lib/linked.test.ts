@@ -8,7 +8,7 @@ import { createStore } from "./run";
 import { draft, RECORDED, round, small, snapshot, tables, token } from "./testing";
 import { duration, eventText, figure, glyphs, visible } from "./words";
 
-const told = (store) =>
+const eventsOf = (store) =>
   store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
 const group = (data = small()) => {
   const made = createGroup();
@@ -23,7 +23,7 @@ const key = (g, name, more = {}) => {
 test("a round is its draft, the verdicts by depth, and its own token", () => {
   const store = createStore();
   store.adopt(small());
-  assert.deepEqual(told(store), [
+  assert.deepEqual(eventsOf(store), [
     "2 draft 0/0",
     "2 verdict 0/1",
     "2 verdict 1/1",
@@ -67,7 +67,12 @@ test("rejected tokens of a tree precede the accepted one of their depth, or are 
       tokens: [token(5, "accepted", { depth: 1 })],
     }),
   );
-  assert.deepEqual(told(store), ["5 draft 0/0", "5 verdict 0/0", "5 verdict 0/1", "5 verdict 0/1"]);
+  assert.deepEqual(eventsOf(store), [
+    "5 draft 0/0",
+    "5 verdict 0/0",
+    "5 verdict 0/1",
+    "5 verdict 0/1",
+  ]);
 });
 
 test("steps extend the run once, in order; a gap wants a snapshot; an older one is ignored", () => {

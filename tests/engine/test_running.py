@@ -28,7 +28,8 @@ from tests.rows import column
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
 def test_the_options_are_typed_and_have_defaults(engine):
-    assert {one.name for one in fields(DecodingOptions)} == set(DecodingKeywords.__annotations__)
+    names = {field.name for field in fields(DecodingOptions)}
+    assert names == set(DecodingKeywords.__annotations__)
     for method in (engine.decode, engine.run, engine.run_many):
         kind = inspect.signature(method).parameters["options"]
         assert kind.kind is kind.VAR_KEYWORD
