@@ -7,15 +7,13 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli.shared import Json, print_paths
-from hsd_viz.decoding.options import MAX_NEW_TOKENS, DecodingOptions
+from hsd_viz.decoding.options import DEFAULT_NEW_TOKENS, MAX_NEW_TOKENS
 from hsd_viz.disk import followed
 from hsd_viz.errors import UserError
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_KEY_LENGTH, Range
 from hsd_viz.stack import TARGET
 from hsd_viz.terminal import show_share, status
-
-_NEW_TOKENS = DecodingOptions().max_new_tokens
 
 
 def inspect(
@@ -91,7 +89,7 @@ def build(
     max_new_tokens: A[
         int | None,
         Setting(
-            f"token limit for each prompt (default {_NEW_TOKENS})",
+            f"token limit for each prompt (default {DEFAULT_NEW_TOKENS})",
             CliOption("N"),
             Range(1, MAX_NEW_TOKENS),
         ),
@@ -165,7 +163,7 @@ def build(
                 pruning=pruning,
                 longest=max_key_length,
                 progress=show_share,
-                max_new_tokens=max_new_tokens or _NEW_TOKENS,
+                max_new_tokens=max_new_tokens or DEFAULT_NEW_TOKENS,
                 stack=stack or TARGET,
             )
     finally:

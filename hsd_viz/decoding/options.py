@@ -31,6 +31,8 @@ from hsd_viz.settings.ranges import Range, check_budget, plain_numbers
 DEFAULT_RULE = "block"
 #: The largest number of tokens in an output.
 MAX_NEW_TOKENS = 100_000
+#: The default of that number.
+DEFAULT_NEW_TOKENS = 128
 
 
 def _rule_help() -> str:
@@ -169,7 +171,7 @@ class DecodingOptions(Sampling):
         UserError: if a value is out of range.
     """
 
-    max_new_tokens: MaxNewTokens = 128
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS
     record: bool = True
     chat: bool = False
     budget: int | None = None

@@ -53,7 +53,7 @@ class Range:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if is_number and self.low < value and (self.high is None or value <= self.high):
             return
-        shown = f"{value:g}" if is_number else f"{value!r:.40}"
+        shown = f"{value:g}" if is_number else f"{value!s:.40}"
         wrong = "out of range" if is_number and value == value else "not valid"
         raise UserError(f"{noun} {shown} is {wrong}: expected {self._allowed()}")
 
@@ -93,7 +93,7 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
     if right_type and low <= value and (high is None or value <= high):
         return
     limits = f"of at least {low}" if high is None else f"from {low} to {high}"
-    shown = value if right_type else f"{value!r:.40}"
+    shown = value if right_type else f"{value!s:.40}"
     wrong = "out of range" if right_type and value == value else "not valid"
     raise UserError(
         f"{name} {shown} is {wrong}: expected a {'whole ' if whole else ''}number {limits}"

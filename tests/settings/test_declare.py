@@ -88,5 +88,5 @@ def test_no_budget(budget):
     for good in (None, 1, MAX_BUDGET):
         assert check_budget(good) is None
     wrong = "out of range" if type(budget) is int else "not valid"
-    with pytest.raises(ValueError, match=f"the budget {budget!r} is {wrong}"):
+    with pytest.raises(ValueError, match=f"the budget {budget} is {wrong}"):
         check_budget(budget)

@@ -243,7 +243,7 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
         ({"stack": "nano >"}, "part 2 of the stack"),
         ({"stack": "\ud800"}, "?"),  # half a character cannot be sent
         ({"temperature": [1]}, "the temperature [1] is not valid: expected a number"),
-        ({"top_p": "0.5"}, "top-p '0.5' is not valid: expected a number"),
+        ({"top_p": "0.5"}, "top-p 0.5 is not valid: expected a number"),
         ({"target": "../b"}, "'../b' is not allowed here"),
     ],
 )

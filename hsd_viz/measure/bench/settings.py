@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.decoding.options import MaxNewTokens, Sampling
+from hsd_viz.decoding.options import DEFAULT_NEW_TOKENS, MaxNewTokens, Sampling
 from hsd_viz.measure.shared_settings import Repeats
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import MAX_BUDGET, Range
@@ -44,4 +44,4 @@ class BenchSettings(Sampling):
     ] = None
     repeats: Repeats = 3
     profile: A[bool, Setting("show where the time of a round goes (our own loop)")] = False
-    max_new_tokens: MaxNewTokens = 128
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS

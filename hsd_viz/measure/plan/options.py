@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.decoding.options import MaxNewTokens, Sampling
+from hsd_viz.decoding.options import DEFAULT_NEW_TOKENS, MaxNewTokens, Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.measure.shared_settings import MeasuringEngine, Repeats
@@ -66,7 +66,7 @@ class PlanOptions(Sampling):
     repeats: Repeats = 3
     fresh: A[bool, Setting("calibrate again, even if a stored calibration fits")] = False
     engine: MeasuringEngine = None
-    max_new_tokens: MaxNewTokens = 128
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS
 
     def __post_init__(self) -> None:
         Sampling.__post_init__(self)

@@ -122,6 +122,7 @@ def test_sampling_and_budget_reach_the_engine():
         "seed": 11,
         "rule": "token",
         "budget": 7,
+        "memory": None,
     }
     for option in engine.options:
         assert option == wanted | {"max_new_tokens": 4, "record": False}
@@ -247,7 +248,7 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     )
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     for option in engine.options[:3]:
-        assert "memory" not in option
+        assert option["memory"] is None
     pairs = [*zip(engine.asked, engine.options, strict=True)]
     measured = []
     for (_, stack), options in pairs:
