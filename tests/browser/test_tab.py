@@ -236,7 +236,7 @@ def test_every_scene_opens_on_a_recorded_run(chromium, address):
     expect(page.get_by_label("Write what comes next")).to_be_visible()
     assert page.evaluate("document.activeElement === document.body")
     page.get_by_role("button", name="Skip to the article").click()
-    expect(page.locator("#s1 h2")).to_be_in_viewport()
+    expect(page.locator("#s1 > h2")).to_be_in_viewport()
     page.close()
 
 
