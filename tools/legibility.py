@@ -16,11 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Parts of the project in Python. Ruff limits their lines.
+#: Parts of the project in Python. Ruff limits the longest of their lines.
 PARTS = ("hsd_viz", "tests", "benchmarks", "tools", "training")
 #: Parts in other languages, with their files; only their lines are measured.
 OTHER_PARTS = {"js": "*.ts", "hsd_viz/native/src": "*.hpp"}
 COLUMNS = 100
+#: The most characters of a line of a part, on average of those that are not blank.
+MAX_MEAN_LINE = 46.0
+#: The most comprehensions in a part, per 100 statements.
+MAX_COMPREHENSIONS = 4.0
 #: The most assignments of tuples in a part, as a share of all assignments.
 MAX_TUPLES = 0.01
 #: The most calls with ``**values`` in a part.
@@ -34,12 +38,20 @@ class Counts:
     """What was counted in a text.
 
     Attributes:
+        lines: the number of lines that are not blank.
+        characters: the number of characters of those lines.
+        statements: the number of statements.
+        comprehensions: the number of comprehensions and generator expressions.
         assignments: the number of assignments.
         tuples: the lines of ``a, b = x, y``; an exchange of two names does not count.
         splats: the lines of calls with ``**values``.
         nested: the lines of conditional expressions, and of comprehensions, inside another.
     """
 
+    lines: int = 0
+    characters: int = 0
+    statements: int = 0
+    comprehensions: int = 0
     assignments: int = 0
     tuples: list[int] = field(default_factory=list)
     splats: list[int] = field(default_factory=list)
@@ -47,16 +59,45 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Add the counts of another text."""
+        self.lines += other.lines
+        self.characters += other.characters
+        self.statements += other.statements
+        self.comprehensions += other.comprehensions
         self.assignments += other.assignments
         self.tuples += other.tuples
         self.splats += other.splats
         self.nested += other.nested
 
+    @property
+    def mean_line(self) -> float:
+        """The characters of a line that is not blank, on average."""
+        return self.characters / max(1, self.lines)
+
+    @property
+    def tuple_share(self) -> float:
+        """The assignments of tuples as a share of all assignments."""
+        return len(self.tuples) / max(1, self.assignments)
+
+    @property
+    def comprehension_rate(self) -> float:
+        """The comprehensions per 100 statements."""
+        return 100 * self.comprehensions / max(1, self.statements)
+
+
+def line_counts(text: str) -> Counts:
+    """Count the lines of a text of any language."""
+    lengths = [len(line) for line in text.splitlines() if line.strip()]
+    return Counts(lines=len(lengths), characters=sum(lengths))
+
 
 def counts_of(text: str) -> Counts:
     """Count in a text of Python."""
-    counts = Counts()
+    counts = line_counts(text)
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt):
+            counts.statements += 1
+        if isinstance(node, _COMPREHENSIONS):
+            counts.comprehensions += 1
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             counts.assignments += 1
         if isinstance(node, ast.Assign) and _assigns_tuple(node):
@@ -101,9 +142,19 @@ def files_of(path: Path, pattern: str = "*.py") -> Iterator[Path]:
 def excesses(part: str, counts: Counts) -> list[str]:
     """Return a line for each limit that a part exceeds."""
     problems = []
-    share = len(counts.tuples) / max(1, counts.assignments)
-    if share > MAX_TUPLES:
-        problems.append(f"{part}: {share:.2%} of the assignments are of tuples ({MAX_TUPLES:.0%})")
+    if counts.mean_line > MAX_MEAN_LINE:
+        problems.append(
+            f"{part}: a line has {counts.mean_line:.1f} characters on average ({MAX_MEAN_LINE:g})"
+        )
+    if counts.comprehension_rate > MAX_COMPREHENSIONS:
+        problems.append(
+            f"{part}: {counts.comprehension_rate:.2f} comprehensions per 100 statements"
+            f" ({MAX_COMPREHENSIONS:g})"
+        )
+    if counts.tuple_share > MAX_TUPLES:
+        problems.append(
+            f"{part}: {counts.tuple_share:.2%} of the assignments are of tuples ({MAX_TUPLES:.0%})"
+        )
     if len(counts.splats) > MAX_SPLATS:
         problems.append(f"{part}: {len(counts.splats)} calls with **values ({MAX_SPLATS})")
     if counts.nested:
@@ -127,16 +178,23 @@ def long_lines(path: Path, pattern: str) -> list[str]:
 def check() -> list[str]:
     """Print the counts of each part, and return what exceeds a limit."""
     problems = []
-    print(f"{'':12}{'assignments':>12}{'of tuples':>12}{'**values':>12}{'nested':>12}")
+    heads = ("lines", "mean line", "tuples", "**values", "compr./100", "nested")
+    print(f"{'':20}" + "".join(f"{head:>12}" for head in heads))
     for part in PARTS:
         total = Counts()
         for file in files_of(ROOT / part):
             total.add(counts_of(file.read_text(encoding="utf-8")))
-        columns = (total.assignments, len(total.tuples), len(total.splats), len(total.nested))
-        print(f"{part:12}" + "".join(f"{column:12}" for column in columns))
+        print(
+            f"{part:20}{total.lines:12}{total.mean_line:12.1f}{total.tuple_share:12.2%}"
+            f"{len(total.splats):12}{total.comprehension_rate:12.2f}{len(total.nested):12}"
+        )
         problems += excesses(part, total)
     for part, pattern in OTHER_PARTS.items():
-        problems += long_lines(ROOT / part, pattern)
+        total = Counts()
+        for file in files_of(ROOT / part, pattern):
+            total.add(line_counts(file.read_text(encoding="utf-8")))
+        print(f"{part:20}{total.lines:12}{total.mean_line:12.1f}")
+        problems += excesses(part, total) + long_lines(ROOT / part, pattern)
     return problems
 
 

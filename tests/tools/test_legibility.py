@@ -46,6 +46,14 @@ def test_nested_expressions(source, counted):
     assert len(counts_of(source).nested) == counted
 
 
+def test_lines_statements_and_comprehensions_are_counted():
+    counts = counts_of("a = [x for x in b]\n\nif a:\n    c = 1\n")
+    assert counts.lines == 3
+    assert counts.mean_line == (18 + 5 + 9) / 3
+    assert counts.statements == 3
+    assert counts.comprehensions == 1
+
+
 def test_a_count_has_its_line():
     assert counts_of("a = 1\n\nf(**x)").splats == [3]
 
@@ -53,12 +61,31 @@ def test_a_count_has_its_line():
 @pytest.mark.parametrize(
     ("counts", "problems"),
     [
-        (Counts(100, [1], [1] * 20), []),
-        (Counts(100, [1, 2]), ["part: 2.00% of the assignments are of tuples (1%)"]),
+        (Counts(assignments=100, tuples=[1], splats=[1] * 20), []),
+        (
+            Counts(assignments=100, tuples=[1, 2]),
+            ["part: 2.00% of the assignments are of tuples (1%)"],
+        ),
+        (Counts(lines=2, characters=92), []),
+        (Counts(lines=2, characters=93), ["part: a line has 46.5 characters on average (46)"]),
+        (Counts(statements=50, comprehensions=2), []),
+        (
+            Counts(statements=50, comprehensions=3),
+            ["part: 6.00 comprehensions per 100 statements (4)"],
+        ),
         (Counts(splats=[1] * 21), ["part: 21 calls with **values (20)"]),
         (Counts(nested=[7]), ["part: 1 nested expressions (0)"]),
     ],
-    ids=["within the limits", "tuples", "splats", "nested"],
+    ids=[
+        "within the limits",
+        "tuples",
+        "a line within the limit",
+        "line",
+        "comprehensions within the limit",
+        "comprehensions",
+        "splats",
+        "nested",
+    ],
 )
 def test_a_part_is_limited_as_a_whole(counts, problems):
     assert excesses("part", counts) == problems
@@ -80,19 +107,18 @@ def project(tmp_path, monkeypatch):
 
 def test_a_project_within_its_limits(project, capsys):
     assert legibility.main([]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "tools                  1           0           0           0"
-    ]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["tools", "1", "5.0", "0.00%", "0", "0.00", "0"], ["js", "1", "12.0"]]
 
 
 def test_what_exceeds_a_limit_is_printed(project, capsys):
     (project / "tools" / "b.py").write_text("c = 1 if a else 2 if b else 3\n")
-    (project / "js" / "view.ts").write_text(f"\n// {'a' * 98}\n")
+    (project / "js" / "view.ts").write_text("a;\n" * 9 + "// " + "a" * 98)
 
     assert legibility.main([]) == 1
-    assert capsys.readouterr().out.splitlines()[2:] == [
+    assert capsys.readouterr().out.splitlines()[3:] == [
         "tools: 1 nested expressions (0)",
-        "js/view.ts:2: over 100 columns",
+        "js/view.ts:10: over 100 columns",
     ]
 
 
