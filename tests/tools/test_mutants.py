@@ -23,7 +23,7 @@ from tools.mutants.lists import (
 
 def test_every_fault_is_in_the_list_of_its_package_once():
     mutants = read_mutants()
-    assert len(set(mutants)) == len(mutants)
+    assert len(set(mutants)) == len(mutants) >= 600
     for path in FAULTS.iterdir():
         faults = tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
         assert {f"{Mutant(**fault).package}.toml" for fault in faults} == {path.name}
@@ -159,9 +159,11 @@ def test_a_package_without_faults_is_refused_in_one_line(package, capsys):
     assert err.count("\n") == 1
 
 
-def test_what_decides_about_tokens_and_predicts_speeds_has_faults():
+def test_every_package_has_faults():
     with_faults = set(column(read_mutants(), "package"))
-    assert with_faults >= {"decoding", "drafting", "latency", "native", "torch_models"}
+    packages = {path.parent.name for path in (ROOT / "hsd_viz").glob("*/__init__.py")}
+    assert packages <= with_faults
+    assert {"js", "stack"} <= with_faults
 
 
 @pytest.mark.parametrize(
