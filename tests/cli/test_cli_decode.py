@@ -73,7 +73,7 @@ def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, caps
 def after_three(monkeypatch):
     """Ctrl-C after the third step, of one round each: a call of the loop ends as soon as it can."""
     monkeypatch.setattr("hsd_viz.native.loop.CALL_NS", 0)
-    whole = LocalEngine.decode
+    whole = LocalEngine.events
 
     def interrupted(self, *args, **kwargs):
         steps = 0
@@ -83,7 +83,7 @@ def after_three(monkeypatch):
             if steps == 3:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalEngine, "decode", interrupted)
+    monkeypatch.setattr(LocalEngine, "events", interrupted)
 
 
 def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
@@ -114,7 +114,7 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
         raise KeyboardInterrupt
         yield Started({}, {})
 
-    monkeypatch.setattr(LocalEngine, "decode", interrupted)
+    monkeypatch.setattr(LocalEngine, "events", interrupted)
     path = tmp_path / "run.json.gz"
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--save", str(path)]) == 130
     assert not path.exists()

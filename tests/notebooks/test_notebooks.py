@@ -14,11 +14,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 #: Lessons run in the tests of the exercises, without a kernel; one of them runs here.
 LESSONS = sorted(FOLDER.glob("course/student/*.ipynb"))
 RUN = [*sorted(FOLDER.glob("*.ipynb")), LESSONS[0]]
+#: Matches the line of a cell that draws a figure.
+DRAWS = re.compile(r"^(hsd\.views\.show_figure|intervals|lines|with_slider)\(", re.M)
+
 
 def stem(path):
     return path.stem
-
-
 
 
 @pytest.mark.parametrize("path", [*RUN, *LESSONS[1:]], ids=stem)
@@ -30,8 +31,8 @@ def test_is_committed_without_outputs_or_state(path):
         assert cell.execution_count is None
         # The figures of the lessons, for pages that show files only.
         for output in cell.outputs:
-            assert (set(output["data"]) == {"image/svg+xml", "text/plain"})
-        drawn = re.search(r"^(hsd\.views\.show_figure|lines|intervals)\(", cell.source, re.M)
+            assert set(output["data"]) == {"image/svg+xml", "text/plain"}
+        drawn = DRAWS.search(cell.source)
         assert not cell.outputs or (path in LESSONS and drawn)
 
 
