@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -10,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated as A
 from typing import Any
 
@@ -218,29 +221,60 @@ def _function(text: str) -> Any:
         raise UserError(
             f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION"
         )
-    folder, module = (
-        (Path(where).resolve().parent, Path(where).stem)
-        if where.endswith(".py")
-        else (Path.cwd(), where)
-    )
-    sys.path.insert(0, str(folder))
-    try:
-        function = getattr(importlib.import_module(module), name, None)
-    except ImportError as error:
-        raise UserError(f"cannot import {where}: {error}") from None
-    finally:
-        # The module may have inserted other folders before this one.
-        with suppress(ValueError):
-            sys.path.remove(str(folder))
+    function = getattr(_module(where), name, None)
     if not callable(function):
         raise UserError(f"{where} has no function {name}")
 
     def called(task: Any) -> Any:
         try:
             return function(task)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UserError(
                 f"{text} failed: {type(error).__name__}: {first_line(error)}"
             ) from error
 
     return called
+
+
+def _module(where: str) -> ModuleType:
+    """Return the module of a name or a file. It finds modules of its folder, a named one those of
+    the working directory.
+
+    Raises:
+        UserError: if it cannot be imported, or fails or exits while it is.
+    """
+    file = Path(where).resolve() if where.endswith(".py") else None
+    folder = str(Path.cwd() if file is None else file.parent)
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(where) if file is None else _module_of_file(file)
+    except (ImportError, FileNotFoundError) as error:
+        raise UserError(f"cannot import {where}: {error}") from error
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise UserError(f"cannot import {where}: {reason}") from error
+    finally:
+        # The module may have inserted other folders before this one.
+        with suppress(ValueError):
+            sys.path.remove(folder)
+
+
+def _module_of_file(file: Path) -> ModuleType:
+    """Return the module of a file, under a name of its own: files of two folders may have the same
+    name, or that of an imported module.
+    """
+    digest = hashlib.sha256(os.fsencode(file)).hexdigest()[:16]
+    name = f"{file.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None  # the name of the file ends with .py
+    module = importlib.util.module_from_spec(spec)
+    # Registered first, because dataclasses look up the module that they belong to.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
