@@ -84,9 +84,7 @@ def decode(
         events = decode_beside_plain(engine, text, stack, options, least=PLAIN_TOKENS)
     trace, stopped = _follow(events, is_shown=json_ != STDOUT)
     if trace is None:
-        # Nothing was decoded: standard output was closed, or Ctrl-C was pressed, too early.
-        if stopped == _CLOSED:
-            return 1
+        # Interrupted before the first token: until then, nothing is printed.
         raise KeyboardInterrupt
     if save is not None:
         with writing(save):
@@ -103,10 +101,6 @@ def _messages(file: Path, text: str) -> Any:
         return json.loads(text)
     except INVALID_JSON:
         raise UserError(f"{file} is not JSON: a conversation is a list of messages") from None
-
-
-#: Reason for which a decode stops when the reader of its output ends.
-_CLOSED = "standard output was closed"
 
 
 def _follow(
@@ -144,5 +138,5 @@ def _follow(
             print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
         drop_stdout()
-        stopped = _CLOSED
+        stopped = "standard output was closed"
     return trace, stopped
