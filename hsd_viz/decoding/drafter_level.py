@@ -81,10 +81,10 @@ class DrafterLevel:
         tree = level_round.draft.tree
         observed = level_round.verdict.observed
         if observed is not None:
-            if isinstance(drafter, Observer):
-                drafter.observe(text, tree, observed.tokens)
-            elif isinstance(drafter, LogitsObserver):
+            if isinstance(drafter, LogitsObserver):
                 drafter.observe_probabilities(text, tree, observed.tokens, observed.values)
+            elif isinstance(drafter, Observer):
+                drafter.observe(text, tree, observed.tokens)
         drafter.extend(level_round.tokens)
 
     def record_options(self, sampling: Sampling, details: int) -> RecordOptions:

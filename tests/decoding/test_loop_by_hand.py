@@ -38,7 +38,12 @@ class ProbabilityWatcher(Watcher):
         self.probabilities = probabilities
 
 
-@pytest.mark.parametrize("watcher", [TopWatcher, ProbabilityWatcher])
+class BothWatcher(ProbabilityWatcher):
+    def observe(self, text, tree, top):
+        raise AssertionError("the probabilities, which have the tokens, are asked for")
+
+
+@pytest.mark.parametrize("watcher", [TopWatcher, ProbabilityWatcher, BothWatcher])
 def test_an_observer_is_shown_the_text_that_was_verified_not_what_followed(watcher):
     drafter = watcher()
     loop = loop_of([ROWS], [], Sampling(temperature=1.0, seed=3), 12, drafter)
