@@ -31,7 +31,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from hsd_viz import disk
-from hsd_viz.errors import UserError
+from hsd_viz.errors import UserError, fault_message
 from hsd_viz.native.library import Library
 from hsd_viz.native.own_files import is_out_of_reach, own_folder
 
@@ -173,6 +173,8 @@ class Build:
             except OSError as error:
                 where = error.filename or tempfile.gettempdir()
                 reasons.append(f"{where} cannot be written: {error.strerror or error}")
+            except Exception as error:  # the thread ends without a caller that could report it
+                reasons.append(fault_message(error))
         self.reason = reasons[0]
 
     def _compiled(self, command: Sequence[str], name: Path) -> Path:
@@ -312,17 +314,14 @@ def into_cache(command: Sequence[str], name: Path, temporary: Path) -> Path:
         UserError: if the compiler fails, with the first line of its error.
     """
     own_folder(name.parent)
-    lock = name.with_suffix(".lock")
-    with disk.locked(lock):
-        try:
-            if (path := cached(name)) is None:
-                compile_library(command, SOURCES, temporary)
-                library = temporary.read_bytes()
-                file = f"{name.name}-{_digest(library)}.so"
-                path = disk.write_inside(name.parent, file, library, mode=0o755)
-            return path
-        finally:
-            lock.unlink(missing_ok=True)
+    # The lock file stays: another process may be waiting for it.
+    with disk.locked(name.with_suffix(".lock")):
+        if (path := cached(name)) is None:
+            compile_library(command, SOURCES, temporary)
+            library = temporary.read_bytes()
+            file = f"{name.name}-{_digest(library)}.so"
+            path = disk.write_inside(name.parent, file, library, mode=0o755)
+        return path
 
 
 def compile_library(

@@ -67,7 +67,14 @@ def test_a_compiler_that_fails(body, said, compiler, tmp_path):
     build = compiler(f'[ -n "$out" ] || exit 0\n{body}')
     assert not build.wait(30)
     assert build.reason == f"{tmp_path}/c++ failed: {said}"
-    assert not [path for path in (tmp_path / "cache").glob("*") if path.suffix != ".so"]
+    assert {path.suffix for path in (tmp_path / "cache").iterdir()} <= {".so", ".lock"}
+
+
+def test_a_fault_of_the_thread_that_compiles_is_the_reason(compiler, monkeypatch):
+    build = compiler("exit 0")
+    monkeypatch.setattr(build_module, "into_cache", lambda *_: {}["lost"])
+    assert not build.wait(30)
+    assert "KeyError: 'lost'" in build.reason
 
 
 @needs_library
@@ -99,7 +106,7 @@ def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
         assert build.wait(30)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     assert build.path.read_bytes() == whole
-    assert not list((tmp_path / "cache").iterdir())
+    assert {path.suffix for path in (tmp_path / "cache").iterdir()} == {".lock"}
 
 
 @needs_library
@@ -173,7 +180,9 @@ def test_several_may_build_at_once(compiler, tmp_path):
     for build in builds:
         assert build.wait(0)
     assert (tmp_path / "c++.count").read_text().count("x") == 1, "one compiles, the others wait"
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(list((tmp_path / "cache").glob("*.so"))) == 1
+    (lock,) = set((tmp_path / "cache").iterdir()) - set((tmp_path / "cache").glob("*.so"))
+    assert lock.suffix == ".lock", "others may wait for it, so it stays"
 
 
 @needs_library
