@@ -174,8 +174,8 @@ class LocalEngine(Engine):
             costs=costs,
             temperature=temperature,
         )
-        if models.build and models.build.wait():
-            drafter = native_drafter(drafter, models.build.library) or drafter
+        if models.build and models.build.wait() and drafter is not None:
+            drafter = native_drafter(drafter, models.build.library)
         return drafter, eos
 
     # --- internals --------------------------------------------------------------------------------

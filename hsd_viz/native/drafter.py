@@ -61,7 +61,7 @@ def semantic_settings(database: type[SemanticDatabase]) -> SemanticSettings:
     )
 
 
-def native_drafter(drafter: Drafter | None, library: Library) -> Drafter | None:
+def native_drafter(drafter: Drafter, library: Library) -> Drafter:
     """Return the native equivalent of a drafter that has not begun a run, or the drafter itself if
     there is none.
     """

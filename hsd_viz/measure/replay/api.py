@@ -166,5 +166,5 @@ def _replayed(
     """Replay a request, with the native drafter if there is one."""
     build = default_build()
     if build.wait():
-        drafter = native_drafter(drafter, build.library) or drafter
+        drafter = native_drafter(drafter, build.library)
     return replay_text(drafter, request.text, budget or drafter.nodes, eos, request.limit)
