@@ -27,7 +27,7 @@ class BrokenEntry:
     """An unusable entry.
 
     Attributes:
-        number: the number of the entry in the file, from 1.
+        number: the line of the entry, or its number in a JSON array, from 1.
         why: the reason.
     """
 
@@ -95,6 +95,8 @@ class EntryReader:
             self._file = io.BufferedReader(Unpacked(fileobj=self._raw))
         else:
             self._file = self._raw
+        #: The number of line ends that :meth:`first_character` skipped.
+        self._skipped_lines = 0
 
     @property
     def done(self) -> int:
@@ -105,10 +107,16 @@ class EntryReader:
         """Close the file."""
         self._raw.close()
 
+    @property
+    def first_line(self) -> int:
+        """The line of :meth:`first_character`, from 1."""
+        return 1 + self._skipped_lines
+
     def first_character(self) -> bytes:
         """Read and return the first byte that is neither white space nor a byte order mark."""
         start = self._file.read(1)
         while start in _BEFORE:
+            self._skipped_lines += start == b"\n"
             start = self._file.read(1)
         return start
 
@@ -122,10 +130,10 @@ class EntryReader:
             yield number, line if isinstance(line, BrokenEntry) else _parse(number, line)
 
     def lines(self, start: bytes = b"") -> Iterator[tuple[int, bytes | BrokenEntry]]:
-        """Yield (number, line or broken entry) of the non-empty lines, the first after
+        """Yield (line number, line or broken entry) of the non-empty lines, the first after
         ``start``.
         """
-        number = 0
+        number = self._skipped_lines
         while line := start + self._file.readline(MAX_BYTES):
             number += 1
             start = b""

@@ -25,6 +25,8 @@ MAX_OTHERS = 10_000
 #: Fluent Bit, Google Cloud, journald, structlog.
 TEXT_FIELDS = ("log", "message", "msg", "line", "textPayload", "MESSAGE", "event", "body", "text")
 TIME_FIELDS = ("time", "timestamp", "ts", "@timestamp", "date")
+#: Fields by which an entry is a response.
+RESPONSE_FIELDS = ("choices", "meta_info", "timings", "metrics")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]")
 #: Matches the rest of colour codes whose escape character was dropped by a viewer.
 _BARE_COLOURS = re.compile(r"(?<!\w)\[(?:\d{1,3}(?:;\d{1,3})*)m")
@@ -92,7 +94,7 @@ def documents(path: str | Path) -> Iterator[Document | BrokenEntry]:
             content = start + reader.rest(MAX_OBJECT)
             whole = _whole_object(content)
             if whole is not None:
-                yield Document(1, value=whole)
+                yield Document(reader.first_line, value=whole)
                 return
             reader.put_back(content)
             start = b""
@@ -168,7 +170,7 @@ def unwrapped(number: int, value: Mapping[str, Any], event: bool = False) -> Doc
     """Return the line that a container log wraps, or the JSON value itself."""
     fields = [value.get(name) for name in TEXT_FIELDS]
     texts = [field for field in fields if isinstance(field, str)]
-    is_response = any(name in value for name in ("choices", "meta_info", "timings", "metrics"))
+    is_response = any(name in value for name in RESPONSE_FIELDS)
     if not texts or is_response or event:
         return Document(number, value=value, event=event)
     clock = ""

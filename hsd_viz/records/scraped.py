@@ -33,7 +33,7 @@ def keep_scrapes(collected: Collected, scrapes: Scrapes, before: Scrapes | None)
         earlier = None
         if before is not None:
             values = prometheus.of_model(before.scrapes[-1], model)
-            earlier = _ScrapeOfModel(0, values)
+            earlier = _ScrapeOfModel(0, 0, values)
         of_model = _ScrapesOfModel(collected, model, _of_model(scrapes, model), earlier)
         for reads in GAUGES:
             of_model.keep_gauges(reads)
@@ -45,10 +45,12 @@ class _ScrapeOfModel(NamedTuple):
     """The metrics of one model in one scrape.
 
     Attributes:
+        number: the number of the scrape in the file, from 1; 0: the scrape is of another file.
         line: the first line of the scrape; 0: the scrape is of another file.
         values: the metrics.
     """
 
+    number: int
     line: int
     values: Values
 
@@ -56,10 +58,10 @@ class _ScrapeOfModel(NamedTuple):
 def _of_model(scrapes: Scrapes, model: str) -> list[_ScrapeOfModel]:
     """Return the scrapes that have metrics of a model."""
     scrapes_of_model = []
-    for scrape in scrapes.scrapes:
+    for number, scrape in enumerate(scrapes.scrapes, start=1):
         values = prometheus.of_model(scrape, model)
         if values:
-            scrapes_of_model.append(_ScrapeOfModel(scrape.first_line, values))
+            scrapes_of_model.append(_ScrapeOfModel(number, scrape.first_line, values))
     return scrapes_of_model
 
 
@@ -136,20 +138,20 @@ class _ScrapesOfModel:
         """
         form: Form | None = None
         remarks = []
-        for number, (previous, later) in enumerate(itertools.pairwise(chain)):
+        for previous, later in itertools.pairwise(chain):
             counters, reset = prometheus.difference(
                 _counters_of(previous.values), _counters_of(later.values)
             )
-            added = _ScrapeOfModel(later.line, {**later.values, **counters})
+            added = later._replace(values={**later.values, **counters})
             sample_and_form = self._read(reads, added)
             if reset:
                 remarks.append(
-                    f"the counters were reset before scrape {number + 2}: the server restarted, "
+                    f"the counters were reset before scrape {later.number}: the server restarted, "
                     "and the later counts are those since then"
                 )
             if sample_and_form is not None:
                 sample, form = sample_and_form
-                self._keep(sample, form)
+                self._keep(replace(sample, line=later.line), form)
         if form is None:
             return
         if self.earlier is None:

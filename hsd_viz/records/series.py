@@ -106,7 +106,8 @@ def pooled(samples: Sequence[Sample]) -> Sample:
 
     Counts are added where all samples have them. Acceptance by position is added over the samples
     that report it, each position over the drafts that reached it. Lengths without counts are
-    averaged by the requests that were running.
+    averaged by the requests that were running, and printed acceptance rates by the draft tokens,
+    if these are known, or else by the requests. Speeds are averaged over the intervals.
     """
     if len(samples) == 1:
         return samples[0]
@@ -124,11 +125,11 @@ def pooled(samples: Sequence[Sample]) -> Sample:
         length=_mean_length(samples),
         prefill_seconds=_sum(samples, "prefill_seconds"),
         seconds=_sum(samples, "seconds"),
-        speed=_weighted(samples, "speed"),
-        running=_weighted(samples, "running"),
+        speed=_mean(samples, "speed"),
+        running=_mean(samples, "running"),
         draft_length=_same([sample.draft_length for sample in samples]),
-        draft_ms=_weighted(samples, "draft_ms"),
-        engine_rate=_weighted(samples, "engine_rate"),
+        draft_ms=_mean(samples, "draft_ms"),
+        engine_rate=_mean_engine_rate(samples),
         derived=frozenset().union(*(sample.derived for sample in samples)),
     )
 
@@ -171,12 +172,35 @@ def _mean_length(samples: Sequence[Sample]) -> float | None:
     """Return the mean of reported lengths, weighted by running requests; ``None``: counts exist."""
     if any(sample.length is None for sample in samples):
         return None
-    weights = [sample.running or 1.0 for sample in samples]
     lengths = [sample.length or 0.0 for sample in samples]
-    return sum(w * x for w, x in zip(weights, lengths, strict=True)) / sum(weights)
+    return _weighted_mean(lengths, _requests(samples))
 
 
-def _weighted(samples: Sequence[Sample], name: str) -> float | None:
+def _mean_engine_rate(samples: Sequence[Sample]) -> float | None:
+    """Return the mean of printed acceptance rates, weighted by draft tokens if all samples that
+    have a rate have them, else by running requests; ``None``: no sample has a rate.
+    """
+    rated = [sample for sample in samples if sample.engine_rate is not None]
+    if not rated:
+        return None
+    rates = [sample.engine_rate or 0.0 for sample in rated]
+    weights = _requests(rated)
+    if _sum(rated, "drafted"):
+        weights = [sample.drafted or 0.0 for sample in rated]
+    return _weighted_mean(rates, weights)
+
+
+def _requests(samples: Sequence[Sample]) -> list[float]:
+    """Return the running requests of each sample, 1 where they are not known."""
+    return [sample.running or 1.0 for sample in samples]
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    pairs = zip(values, weights, strict=True)
+    return sum(weight * value for value, weight in pairs) / sum(weights)
+
+
+def _mean(samples: Sequence[Sample], name: str) -> float | None:
     """Return the mean of a field over the samples that have it."""
     values = [getattr(sample, name) for sample in samples]
     reported = [value for value in values if value is not None]

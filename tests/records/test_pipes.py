@@ -14,6 +14,7 @@ import pytest
 from hsd_viz import doctor, load_bundled
 from hsd_viz.errors import UserError
 from hsd_viz.records.entries import EntryReader
+from hsd_viz.records.lines import documents
 from hsd_viz.records.read import read
 
 FILES = Path(__file__).resolve().parents[1] / "fixtures" / "records"
@@ -62,6 +63,26 @@ def test_the_message_of_a_pipe_without_a_record_names_the_pipe(piped):
     pipe = piped(b"hello")
     with pytest.raises(UserError, match=f"^{pipe} is not a trace or a record of another engine"):
         doctor(pipe)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"\n\xef\xbb\xbf \r\n{}\n\n{}", [3, 5]),
+        (b'{"a": 1}\n{"a": 2}', [1, 2]),
+        (b"\n\n[INFO] one\n[INFO] two", [3, 4]),
+        (b'\n{\n"a": 1}', [2]),
+    ],
+)
+def test_blank_lines_before_the_first_are_counted(content, lines, piped):
+    assert [document.line for document in documents(piped(content))] == lines
+
+
+def test_entries_after_blank_lines_have_their_line_numbers(piped):
+    assert list(EntryReader(piped(b'\n\n{"a": 1}\n{"a": 2}')).entries()) == [
+        (3, {"a": 1}),
+        (4, {"a": 2}),
+    ]
 
 
 def test_lines_after_a_json_object_that_is_not_the_whole_file_are_read(piped):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hsd_viz.records.read import read
+from hsd_viz.records.sample import Sample
+from hsd_viz.records.series import pooled
 
 LENGTH = 'sglang:spec_accept_length{{model_name="{model}"}} {length}\n'
 
@@ -47,3 +49,32 @@ def test_an_earlier_copy_alone_is_nothing_that_was_counted_since(tmp_path):
     after.write_text(counters(20, 40, 50) + LENGTH.format(model="m", length=2.5))
     reading = read(after, since=before)
     assert [series.engine for series in reading.series] == ["sglang"]
+
+
+def test_counts_between_scrapes_have_the_line_of_the_later_one(tmp_path):
+    path = tmp_path / "metrics.txt"
+    path.write_text(counters(10, 20, 5) + counters(20, 40, 15) + counters(30, 60, 20))
+    (series,) = read(path).series
+    assert [sample.line for sample in series.samples] == [4, 7]
+
+
+def test_a_restart_is_named_by_the_scrape_of_the_file(tmp_path):
+    """The earlier copy is of another file, and the second scrape lacks the counters."""
+    before = tmp_path / "before.txt"
+    before.write_text(counters(10, 20, 5))
+    after = tmp_path / "after.txt"
+    other = LENGTH.format(model="other", length=2.5)
+    after.write_text(counters(20, 40, 15) + other * 3 + counters(5, 10, 5))
+    scrapes = "the counters were reset before scrape 3: the server restarted"
+    (series,) = [series for series in read(after, since=before).series if series.engine == "vllm"]
+    assert scrapes in " ".join(series.remarks)
+
+
+def test_printed_rates_are_averaged_by_draft_tokens_or_by_requests():
+    few = Sample(engine_rate=0.2, drafted=10, running=9, speed=100.0)
+    many = Sample(engine_rate=0.8, drafted=30, running=1, speed=300.0)
+    whole = pooled([few, many, Sample()])
+    assert whole.engine_rate == (0.2 * 10 + 0.8 * 30) / 40
+    assert whole.speed == 200.0
+    uncounted = Sample(engine_rate=0.8, running=1)
+    assert pooled([few, uncounted]).engine_rate == (0.2 * 9 + 0.8) / 10
