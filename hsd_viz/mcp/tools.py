@@ -21,6 +21,7 @@ from hsd_viz.mcp.schemas import Limits, tool_of
 from hsd_viz.measure.doctor.options import DoctorOptions, Hardware, Known
 from hsd_viz.measure.shared_settings import Tp, WeightsFormat
 from hsd_viz.models.families import CODE, FAMILIES, Family, find_family
+from hsd_viz.records.lines import RESPONSE_FIELDS
 from hsd_viz.results.result import Result
 from hsd_viz.settings.declare import Setting, settings_of
 from hsd_viz.settings.ranges import MAX_BATCH, MAX_CONTEXT, Range
@@ -285,7 +286,9 @@ def is_log_of_texts(path: Path) -> bool:
         return False
     if not isinstance(entry, dict):
         return False
-    return {"prompt", "output"} == entry.keys() or {"prompt_ids", "output_ids"} == entry.keys()
+    if "response" in entry or any(name in entry for name in RESPONSE_FIELDS):
+        return False
+    return {"prompt", "output"} <= entry.keys() or {"prompt_ids", "output_ids"} <= entry.keys()
 
 
 def _answer(result: Result) -> ToolAnswer:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.mcp.protocol import MAX_LINE, VERSIONS
-from hsd_viz.mcp.tools import make_server
+from hsd_viz.mcp.tools import is_log_of_texts, make_server
 from hsd_viz.version import __version__
 from tests.rows import column
 
@@ -107,6 +107,22 @@ def test_predict_gives_rows(server):
 def test_replay_counts_on_a_log_of_the_folder(server):
     answer = call(server, "replay", file="log.jsonl", drafters=["lookup"])
     assert column(answer["structuredContent"]["drafters"], "name") == ["lookup"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_text"),
+    [
+        ({"prompt": "a", "output": "b"}, True),
+        ({"id": 1, "prompt_ids": [1], "output_ids": [2]}, True),
+        ({"prompt": "a", "output": "b", "meta_info": {}}, False),
+        ({"prompt": "a"}, False),
+        (["prompt", "output"], False),
+    ],
+)
+def test_a_log_of_texts_may_have_other_fields_but_no_figures(entry, is_text, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(entry))
+    assert is_log_of_texts(path) is is_text
 
 
 def test_the_files_are_listed(server):
