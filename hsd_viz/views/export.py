@@ -149,7 +149,8 @@ def document(
     """Return a page with ``content`` for the bundle. ``body`` is HTML."""
     styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
     # Only these sequences could end the script element early or keep it open.
-    assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
+    if re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE):
+        raise ValueError("the bundle of the page would end its own script element")
     packed = ""  # a page without views needs no script
     if content.get("views") or content.get("about"):
         # Nine significant digits represent a probability (float32) exactly.

@@ -131,10 +131,20 @@ def build(
         index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)
         write_whole(draft / "index.html", index)
         write_whole(draft / MARK, "")
-        if out.exists():
-            out.rename(Path(folder) / "old")
-        draft.rename(out)
+        _replace(out, draft, Path(folder) / "old")
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+
+
+def _replace(out: Path, draft: Path, old: Path) -> None:
+    """Move ``draft`` to ``out``, and what was there to ``old``; if interrupted, move it back."""
+    try:
+        if out.exists():
+            out.rename(old)
+        draft.rename(out)
+    except BaseException:
+        if old.exists() and not out.exists():
+            old.rename(out)
+        raise
 
 
 def build_explorer(out: Path, progress: Status = ignore_status) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,24 @@ def test_a_site_is_replaced_and_nothing_else(site, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="is not a site made by this command"):
         build(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "x"
+
+
+def test_an_interrupt_between_the_renames_leaves_the_site(tmp_path, monkeypatch):
+    monkeypatch.setattr("hsd_viz.views.site.sections", list)
+    site = tmp_path / "site"
+    build(site)
+    (site / "mine.txt").write_text("x")
+    rename = Path.rename
+
+    def interrupted(self, target):
+        if self.name == "new":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build(site)
+    assert (site / "mine.txt").read_text() == "x"
 
 
 def test_a_link_still_leads_to_the_site_that_is_built_again(tmp_path, monkeypatch):
