@@ -13,6 +13,7 @@ import torch
 
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
+from hsd_viz.errors import UserError
 from hsd_viz.models import files as files_module
 from hsd_viz.models.files import open_model
 from hsd_viz.native.model import NativeModel
@@ -128,6 +129,11 @@ def test_a_run_goes_on_with_the_batch_that_comes_next(begin):
     rest = column(islice(endless(given, 40, begin=begin), 3), "tokens")
     for one, other in zip(whole[begin:], rest, strict=True):
         assert torch.equal(one, other)
+
+
+def test_batches_of_no_lessons_are_refused():
+    with pytest.raises(UserError, match="there are no lessons"):
+        next(endless([], 40))
 
 
 def test_a_twentieth_is_measured_and_never_learned_or_counted():

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hsd_viz.errors import UserError
 from training.smollm2.rows import load_rows, rows_path
 from training.smollm2.text import is_kept_aside, load, shards
 
@@ -156,7 +157,12 @@ def endless(
 ) -> Iterator[LessonBatch]:
     """Yield batches without end, all lessons once before any comes again; ``begin``: skip so
     many.
+
+    Raises:
+        UserError: if there are no lessons.
     """
+    if not lessons:
+        raise UserError("there are no lessons: are the rows those of the data?")
     skipped = begin
     for epoch in count(seed):
         of_epoch = groups(lessons, most_tokens, epoch)
