@@ -25,24 +25,24 @@ _ALLOWED_NAMES = {
     "terminal": "",
     "machine": "disk",
     "records": "disk results stack trace",
-    "drafting": "disk stack terminal trace",
+    "drafting": "disk stack terminal",
     "latency": "disk drafting stack trace results",
-    "decoding": "drafting latency stack terminal trace",
+    "decoding": "drafting stack terminal trace",
     "ladder": "models stack torch_models",
     "prompts": "disk",
-    "models": "disk decoding prompts stack trace",
+    "models": "disk stack",
     "native": "decoding disk drafting machine models stack trace",
-    "torch_models": "decoding drafting machine models native trace",
+    "torch_models": "decoding drafting machine models trace",
     "engine": "decoding disk drafting latency machine models native prompts stack terminal "
     "torch_models trace",
-    "figures": "disk drafting engine latency measure records stack trace results",
+    "figures": "disk drafting latency measure records stack trace results",
     "measure": "decoding disk drafting engine latency machine models native prompts "
     "records stack terminal trace results",
     "views": "decoding records disk drafting engine exercises figures latency machine measure "
-    "models prompts stack terminal trace results",
-    "exercises": "decoding disk drafting engine latency measure models prompts stack trace results",
+    "models stack terminal trace results",
+    "exercises": "decoding disk engine measure models prompts stack trace results",
     "serve": "decoding engine machine models stack trace",
-    "mcp": "engine measure models results stack trace",
+    "mcp": "engine measure models records results stack trace",
     "quick": "decoding engine results stack terminal trace",
 }
 ALLOWED = {part: set(names.split()) for part, names in _ALLOWED_NAMES.items()}
@@ -123,6 +123,16 @@ def test_imports_have_one_direction(path):
         return
     allowed = ALLOWED.get(part, set()) | (set() if part in BASE else BASE) | {part}
     assert {n.split(".")[1] for n in names if n.startswith("hsd_viz.")} <= allowed
+
+
+def test_every_allowed_import_is_used():
+    imported = {}
+    for path in FILES:
+        part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        names = {name.split(".")[1] for name in import_names(path) if name.startswith("hsd_viz.")}
+        imported.setdefault(part, set()).update(names)
+    unused = {part: allowed - imported[part] for part, allowed in ALLOWED.items()}
+    assert {part: names for part, names in unused.items() if names} == {}
 
 
 def test_files_have_no_import_cycle():

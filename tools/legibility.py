@@ -164,15 +164,15 @@ def excesses(part: str, counts: Counts) -> list[str]:
 
 def long_lines(path: Path, pattern: str) -> list[str]:
     """Return the places of lines that are too long."""
-    found = []
+    places = []
     for file in files_of(path, pattern):
         lines = file.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             if len(line) > COLUMNS:
-                found.append(
+                places.append(
                     f"{file.relative_to(ROOT).as_posix()}:{number}: over {COLUMNS} columns"
                 )
-    return found
+    return places
 
 
 def check() -> list[str]:
