@@ -210,7 +210,7 @@ function flightTemplate({ families }: BoardPicture, scale: Scale, { dart, isJudg
   const [x, y] = placeOf(scale, dart.x, isJudged ? dart : dart.first);
   const kind = isJudged ? `hsd-dt-flight hsd-dt-is-${dart.fate}` : "hsd-dt-flight";
   return svg`<g data-family=${families[dart.first.column] ?? nothing}
-    ><circle class=${kind} r="6" style=${`transform: translate(${x}px, ${y}px)`}></circle></g>`;
+    ><circle class=${kind} r="6" .style=${`transform: translate(${x}px, ${y}px)`}></circle></g>`;
 }
 
 function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {

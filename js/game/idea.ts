@@ -12,7 +12,7 @@ const TOKENS = [...Array.from({ length: WORDS }, () => ["you", "filled"]).flat()
 function line(words: string, passes: readonly string[][]) {
   const cell = (by: string) => html`<i class="hsd-gm-key-${by}"></i>`;
   const box = (tokens: string[], place: number) =>
-    html`<b style=${`--place: ${place}`}>${tokens.map(cell)}</b>`;
+    html`<b .style=${`--place: ${place}`}>${tokens.map(cell)}</b>`;
   return html`<p>
     <span>${words}</span>
     <span class="hsd-gm-passes">${passes.map(box)}</span>

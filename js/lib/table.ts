@@ -20,7 +20,7 @@ export const tableOf = (
     <table>
       <thead>
         <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+          ${heads.map((head) => (head ? html`<th scope="col">${head}</th>` : html`<td></td>`))}
         </tr>
       </thead>
       <tbody>

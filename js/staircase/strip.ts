@@ -71,7 +71,7 @@ export function stripOf(store: Store, palette: Palette, width: number, height: n
     const at = isThere ? xOf(step) : 0;
     const isOver = hover !== null && hover.step !== step;
     return svg`<svg class="hsd-stairs hsd-rounds" viewBox="0 0 ${width} ${height}"
-      style="--wide: ${wide}px" aria-hidden="true">
+      .style=${`--wide: ${wide}px`} aria-hidden="true">
       ${
         place === undefined
           ? nothing

@@ -22,8 +22,11 @@ LINK_ENDS = """() => {
     const x = point.x + origin.left;
     const y = point.y + origin.top;
     const boxes = [...document.querySelectorAll(selector)].flatMap((e) => [...e.getClientRects()]);
+    // A line of several rows of text ends in the margin, beside the row.
+    const margin = Math.min(Math.abs(x - origin.left), Math.abs(x - origin.right));
     return Math.min(...boxes.map((box) => Math.hypot(
-      Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom))));
+      Math.min(Math.max(box.left - x, 0, x - box.right), margin),
+      Math.max(box.top - y, 0, y - box.bottom))));
   };
   const whole = path.getTotalLength();
   return {
