@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.harness import arguments, command, write
+from hsd_viz.errors import UserError
 from hsd_viz.machine import describe
 from hsd_viz.models.families import CODE
 from hsd_viz.native.build import find_compiler
@@ -143,7 +144,7 @@ def version(tree: Path) -> Iterator[Callable[[str, int, int], list[int]]]:
             child.stdin.write(json.dumps(what) + "\n")
             child.stdin.flush()
             if not (answer := child.stdout.readline()):
-                raise ValueError(f"the version in {tree} stopped")
+                raise UserError(f"the version in {tree} stopped")
             return json.loads(answer)
 
         try:

@@ -27,6 +27,7 @@ from benchmarks.gguf_files import requantize
 from benchmarks.harness import arguments, command, positive, write
 from benchmarks.memory import read_bandwidth
 from hsd_viz import machine
+from hsd_viz.errors import UserError
 from hsd_viz.models.files import ModelFiles, open_model
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
@@ -106,7 +107,7 @@ class Binding:
         self._child.stdin.flush()
         answer = self._child.stdout.readline()
         if not answer:
-            raise ValueError("the binding stopped: does its environment have llama-cpp-python?")
+            raise UserError("the binding stopped: does its environment have llama-cpp-python?")
         clock, spent = json.loads(answer)
         return clock, spent
 
@@ -124,7 +125,7 @@ def binding(python: str, gguf: Path, threads: int) -> Iterator[Binding]:
         try:
             assert child.stdout is not None
             if child.stdout.readline().strip() != "ready":
-                raise ValueError(f"{python} has no llama-cpp-python that reads {gguf}")
+                raise UserError(f"{python} has no llama-cpp-python that reads {gguf}")
             yield Binding(child)
         finally:
             child.kill()

@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, write
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
+from hsd_viz.errors import UserError
 from hsd_viz.measure.bench.report import LOW_REPETITION
 from hsd_viz.measure.replay.text_replay import Replayed, Text, can_replay, replay_text
 from hsd_viz.prompts.suites import Suite
@@ -210,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work(options) -> None:
         family = options.family
         if family not in TARGETS:
-            raise ValueError(f"unknown family '{family}': expected {' or '.join(TARGETS)}")
+            raise UserError(f"unknown family '{family}': expected {' or '.join(TARGETS)}")
         chat = family in CHAT
         suite = prompts_of(options.suite, options.prompts, chat=chat)
         budgets = [budget for budget in BUDGETS if budget <= MAX_FAMILY_BUDGET[family]]

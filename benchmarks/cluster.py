@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.errors import UserError
 from hsd_viz.machine import describe
 from hsd_viz.serve import start
 
@@ -49,13 +50,13 @@ def sweep(
     is lost is run again elsewhere.
 
     Raises:
-        ValueError: if Ray does not start, no node has the GPUs, or a part raises one or is lost too
+        UserError: if Ray does not start, no node has the GPUs, or a part raises one or is lost too
             often.
     """
     ray = start(address, int(cpus))
     try:
         if gpus > ray.cluster_resources().get("GPU", 0):
-            raise ValueError(
+            raise UserError(
                 f"the cluster has no {gpus:g} GPUs for a part: use --device cpu, or add nodes "
                 "with GPUs"
             )
@@ -80,7 +81,7 @@ def _result(ray: Any, reference: Any) -> tuple[Any, str, str | None]:
     except ray.exceptions.RayTaskError as failed:
         raise failed.as_instanceof_cause() from None
     except ray.exceptions.RayError as lost:
-        raise ValueError(
+        raise UserError(
             f"a part of the work was lost {RETRIES + 1} times: {str(lost).splitlines()[0]}"
         ) from None
 

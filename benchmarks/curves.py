@@ -21,6 +21,7 @@ import torch
 from benchmarks.harness import arguments, command, write
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import CODE, FAMILIES, find_family
 from hsd_viz.models.files import GGUF, open_model
@@ -157,7 +158,7 @@ def main(argv: list[str] | None = None) -> int:
         native = native_model(place, args.dtype)
         longest = max(args.context + max(*WIDTHS, _DRAFT), args.prefill)
         if longest > native.positions:
-            raise ValueError(
+            raise UserError(
                 f"{args.model} has a context of {native.positions} tokens, but {longest} are needed"
             )
         models: dict[str, Model] = {"native": native}

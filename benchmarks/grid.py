@@ -34,7 +34,7 @@ from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.errors import INTERRUPTED
+from hsd_viz.errors import INTERRUPTED, UserError
 from hsd_viz.machine import describe
 from hsd_viz.measure.plan.search import split
 from hsd_viz.models.families import CODE
@@ -84,7 +84,7 @@ def run(
     """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused;
     ``save`` gets each intermediate report.
 
-    After an interrupt it contains the finished points, and ``complete`` is False. Raises ValueError
+    After an interrupt it contains the finished points, and ``complete`` is False. Raises UserError
     for unusable settings.
     """
     texts, other_texts = split(load_suite(settings["suite"]), settings["prompts"])
@@ -258,7 +258,7 @@ _SIZES = {
 
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the checked settings of a grid. Raises ValueError if one is out of range."""
+    """Return the checked settings of a grid. Raises UserError if one is out of range."""
     layers = numbers(args.pad_layers, int, "--pad-layers")
     noise = numbers(args.noise, float, "--noise")
     for padding in layers:
@@ -267,7 +267,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
         check_padding(padding, per_layer)
     drafts = list(filter(None, map(str.strip, args.drafts.split(","))))
     if not drafts or len(set(drafts)) < len(drafts):
-        raise ValueError(
+        raise UserError(
             "--drafts lists one or more draft models, smallest first, each once: "
             "such as nano,small,base"
         )
@@ -327,7 +327,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = settings_of(args)
         done = []
         if args.json is None:
-            raise ValueError("--json is required: the report is written after every point")
+            raise UserError("--json is required: the report is written after every point")
         earlier = None
         if args.resume:
             earlier = resumed(args.json, FORMAT, settings, free=("layers", "noise"))

@@ -19,6 +19,7 @@ import psutil
 
 from benchmarks.harness import interleave
 from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.hierarchies import join
 from hsd_viz.latency.inputs import Calibration
@@ -158,7 +159,7 @@ def measure_point(
     )
     for runs in outputs.values():
         if not any(output.timed_tokens for output in runs):
-            raise ValueError("nothing was decoded on the prompts: every text ended at once")
+            raise UserError("nothing was decoded on the prompts: every text ended at once")
     rows = []
     ms = {}
     for prediction in predicted.values():

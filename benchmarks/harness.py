@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hsd_viz.disk import check_writable, write_whole
-from hsd_viz.errors import INTERRUPTED
+from hsd_viz.errors import INTERRUPTED, UserError
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import print_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
+        raise UserError(message)
 
 
 def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.ArgumentParser:
@@ -78,7 +78,7 @@ def numbers(text: str, kind: Callable[[str], Any], option: str) -> tuple:
         message = (
             f"{option} '{text}' is not readable: expected comma-separated numbers, such as 0,12,48"
         )
-        raise ValueError(message) from None
+        raise UserError(message) from None
 
 
 def command(
@@ -98,7 +98,7 @@ def command(
         return stop.code if isinstance(stop.code, int) else 2
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (ValueError, OSError) as error:
+    except (UserError, OSError) as error:
         print_line(f"{parser.prog.removeprefix('python -m ')}: {error}")
         return 2
 
@@ -109,7 +109,7 @@ def prompts_of(name: str, limit: int | None = None, chat: bool = False) -> Suite
     """
     suite = load_suite(name).limited(limit) if limit else load_suite(name)
     if not chat and any(p.turns for p in suite.prompts):
-        raise ValueError(
+        raise UserError(
             f"the suite {suite.name} contains questions to chat models: use one with plain texts"
         )
     return suite
@@ -163,7 +163,7 @@ def resumed(
     """Return the report at ``path`` of an interrupted run, or None if there is none.
 
     Raises:
-        ValueError: if it is not a report of format ``kind``, was measured on another machine, or
+        UserError: if it is not a report of format ``kind``, was measured on another machine, or
         its settings differ in anything but ``free``.
     """
     try:
@@ -177,11 +177,11 @@ def resumed(
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(
+        raise UserError(
             f"{path} is not a report of this benchmark: omit --resume to overwrite it"
         ) from None
     if not same:
-        raise ValueError(
+        raise UserError(
             f"{path} was measured with other settings or on another machine: "
             "omit --resume to overwrite it"
         )

@@ -25,6 +25,7 @@ from typing import Any
 
 from benchmarks.gguf_files import DTYPES, write_gguf
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, write
+from hsd_viz.errors import UserError
 from hsd_viz.machine import describe, free_port
 from hsd_viz.models.families import CODE
 from hsd_viz.native.model import NativeModel
@@ -91,7 +92,7 @@ def worker(
             child.stdin.write(text + "\n")
             child.stdin.flush()
             if not (answer := child.stdout.readline()):
-                raise ValueError(f"the binding of {python} stopped: does it have llama-cpp-python?")
+                raise UserError(f"the binding of {python} stopped: does it have llama-cpp-python?")
             return answer
 
         try:
@@ -161,7 +162,7 @@ def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[i
         try:
             for _ in range(600):
                 if child.poll() is not None:
-                    raise ValueError(f"{words[0]} stopped with exit code {child.returncode}")
+                    raise UserError(f"{words[0]} stopped with exit code {child.returncode}")
                 try:
                     urllib.request.urlopen(f"{address}/health", timeout=1).close()
                     break

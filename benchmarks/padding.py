@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hsd_viz.errors import UserError
 from hsd_viz.ladder.torch_modules import load_model
 from hsd_viz.models.families import CODE
 
@@ -34,12 +35,12 @@ def check_padding(layers: int, noise: float = 0.0) -> None:
     """Check the arguments of :func:`pad`.
 
     Raises:
-        ValueError: if ``layers`` or ``noise`` is out of range.
+        UserError: if ``layers`` or ``noise`` is out of range.
     """
     if not 0 <= layers <= 10_000:
-        raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")
+        raise UserError(f"{layers} layers is out of range: choose 0 to 10000")
     if not 0 <= noise <= 10:
-        raise ValueError(f"noise {noise} is out of range: choose 0 (the same model) to 10")
+        raise UserError(f"noise {noise} is out of range: choose 0 (the same model) to 10")
 
 
 def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn.Module:
@@ -51,7 +52,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
     logits are those of ``module``. The same ``seed`` gives the same model.
 
     Raises:
-        ValueError: for other architectures and for numbers out of range.
+        UserError: for other architectures and for numbers out of range.
     """
     import torch
 
@@ -62,7 +63,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
         hasattr(getattr(last, part, None), name)
         for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))
     ):
-        raise ValueError(
+        raise UserError(
             f"{module.config.model_type} cannot be padded: its layers are not Llama layers"
         )
     padded = copy.copy(module)

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.harness import arguments, command, write
 from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.errors import UserError
 from hsd_viz.measure.replay.text_replay import Replayed, Text, replay_text
 from hsd_viz.models.families import CODE, LADDER
 from hsd_viz.prompts.suites import load_suite
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in options.stacks:
             drafter = parse(name).bottom
             if drafter is None:
-                raise ValueError(f"the stack '{name}' has no database or baseline at its bottom")
+                raise UserError(f"the stack '{name}' has no database or baseline at its bottom")
             replayed: dict[str, Replayed] = defaultdict(Replayed)
             for prompt in suite.prompts:
                 source = make_drafter(drafter, databases=shared, eos=frozenset())

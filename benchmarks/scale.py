@@ -30,6 +30,7 @@ from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import spell
+from hsd_viz.errors import UserError
 from hsd_viz.machine import describe
 from hsd_viz.terminal import Status, ignore_status, print_line
 
@@ -40,7 +41,7 @@ _SAMPLED_EVERY = 0.02
 
 
 def measure_scale(sizes: list[int], progress: Status = ignore_status) -> dict[str, Any]:
-    """Build and query a statistics database of each of ``sizes`` tokens. Raises ValueError if the
+    """Build and query a statistics database of each of ``sizes`` tokens. Raises UserError if the
     corpus is too small.
     """
     from tokenizers import Tokenizer
@@ -63,9 +64,7 @@ def measure_scale(sizes: list[int], progress: Status = ignore_status) -> dict[st
         seconds = time.perf_counter() - begin
         tokens = len(np.load(Path(folder) / "train.npy", mmap_mode="r"))
         if max(sizes) > tokens:
-            raise ValueError(
-                f"the corpus of this environment has {tokens} tokens, not {max(sizes)}"
-            )
+            raise UserError(f"the corpus of this environment has {tokens} tokens, not {max(sizes)}")
         rows = []
         for size in sizes:
             progress(f"{size} tokens")
@@ -76,7 +75,7 @@ def measure_scale(sizes: list[int], progress: Status = ignore_status) -> dict[st
                 text=True,
             )
             if ran.returncode:
-                raise ValueError(
+                raise UserError(
                     f"counting {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}"
                 )
             rows.append(json.loads(ran.stdout))
@@ -171,7 +170,7 @@ def _status(name: str) -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise ValueError(f"this system does not report {name}: this benchmark needs Linux")
+    raise UserError(f"this system does not report {name}: this benchmark needs Linux")
 
 
 class _Anonymous:

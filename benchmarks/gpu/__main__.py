@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.gpu.parts import ScriptReport, check_files, supervise, work_off
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.harness import arguments, command
+from hsd_viz.errors import UserError
 from hsd_viz.terminal import print_line
 
 #: Where the CPU takes the place of a GPU: one thread, no helpers that each import torch, and
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cpu" and not args.tiny:
-            raise ValueError(
+            raise UserError(
                 "no CUDA device: these figures need a GPU (--tiny runs the same code on the CPU)"
             )
         if device == "cpu":

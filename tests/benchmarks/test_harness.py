@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.harness import arguments, command, resumed, write
+from hsd_viz.errors import UserError
 from hsd_viz.machine import describe
 
 
@@ -25,7 +26,7 @@ def test_arguments_have_defaults_and_check_integers(parser, capsys):
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(ValueError("bad"), 2), (OSError("gone"), 2), (KeyboardInterrupt(), 130)]
+    ("error", "code"), [(UserError("bad"), 2), (OSError("gone"), 2), (KeyboardInterrupt(), 130)]
 )
 def test_errors_become_exit_codes(parser, capsys, error, code):
     def work(options):
@@ -33,6 +34,11 @@ def test_errors_become_exit_codes(parser, capsys, error, code):
 
     assert command(parser, [], work) == code
     assert capsys.readouterr().err == ("" if code == 130 else f"benchmarks.example: {error}\n")
+
+
+def test_a_fault_of_an_experiment_keeps_its_traceback(parser):
+    with pytest.raises(ValueError, match="a fault"):
+        command(parser, [], lambda options: exec('raise ValueError("a fault")'))
 
 
 def test_a_report_that_cannot_be_written_is_rejected_first(parser, tmp_path, capsys):
