@@ -10,9 +10,10 @@ they determine them, and writes in another.
 1.2326
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 from hsd_viz.errors import UserError
@@ -36,6 +37,8 @@ QUANTITIES = {
     "length_forwards": "tokens / forwards",
     "length_tokens": "tokens / verifications",
 }
+#: Quantities that are lists.
+_LISTS = {"by_position", "histogram", "emitted", "emitted_less_one", "position_rate"}
 #: Metrics of each engine, with the quantity that each denotes.
 VOCABULARIES: dict[str, dict[str, str]] = {
     name: own["metrics"] for name, own in ENGINES.items() if "metrics" in own
@@ -104,7 +107,8 @@ def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> 
     """Convert metrics of the vocabulary ``source`` to that of ``target``; ``None``: not determined.
 
     Raises:
-        UserError: for an unknown vocabulary or metric.
+        UserError: for an unknown vocabulary or metric, or a value that is not a number or, where
+            the metric has several, a list of numbers.
     """
     for name in (source, target):
         if name not in VOCABULARIES:
@@ -115,5 +119,19 @@ def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> 
     if unknown:
         hint = did_you_mean(unknown[0], names)
         raise UserError(f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}")
+    for name, value in values.items():
+        if value is not None:
+            _check_value(name, value, is_list=names[name] in _LISTS)
     quantities = complete({names[name]: value for name, value in values.items()})
     return {name: quantities.get(quantity) for name, quantity in VOCABULARIES[target].items()}
+
+
+def _check_value(name: str, value: Any, is_list: bool) -> None:
+    """Raise ``UserError`` unless a value is a number, or a list of numbers."""
+    expected = "a number"
+    numbers = [value]
+    if is_list:
+        expected = "a list of numbers"
+        numbers = list(value) if isinstance(value, Iterable) else [None]
+    if not all(isinstance(number, Real) for number in numbers):
+        raise UserError(f"'{name}' is {value!r:.40}: expected {expected}")

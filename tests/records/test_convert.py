@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hsd_viz as hsd
+from hsd_viz.errors import UserError
 from hsd_viz.records.convert import QUANTITIES, VOCABULARIES, complete, convert
 from hsd_viz.records.engine_settings import ENGINES
 
@@ -92,3 +93,22 @@ def test_it_is_public_and_every_name_has_a_quantity():
     used = set(chain(*(names.values() for names in VOCABULARIES.values())))
     assert used - {"emitted_less_one"} <= set(QUANTITIES)
     assert complete({"accepted": None}) == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"acceptance_histogram": 39}, "'acceptance_histogram' is 39: expected a list of numbers"),
+        ({"acceptance_histogram": ["39"]}, "expected a list of numbers"),
+        ({"num_draft_tokens": [129]}, r"'num_draft_tokens' is \[129\]: expected a number"),
+        ({"num_draft_tokens": "129"}, "'num_draft_tokens' is '129': expected a number"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(values, reason):
+    with pytest.raises(UserError, match=reason):
+        convert(values, "vllm")
+
+
+def test_unknown_values_are_left_out():
+    values = {"acceptance_histogram": None, "num_draft_tokens": 4, "num_accepted_draft_tokens": 1}
+    assert convert(values, "vllm", "hsd_viz")["acceptance_rate"] == 0.25
