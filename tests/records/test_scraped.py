@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hsd_viz.records.read import read
 from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import pooled
@@ -58,16 +60,22 @@ def test_counts_between_scrapes_have_the_line_of_the_later_one(tmp_path):
     assert [sample.line for sample in series.samples] == [4, 7]
 
 
-def test_a_restart_is_named_by_the_scrape_of_the_file(tmp_path):
-    """The earlier copy is of another file, and the second scrape lacks the counters."""
+@pytest.mark.parametrize(
+    ("is_counted_since", "between", "number"),
+    [
+        pytest.param(True, 0, 2, id="the earlier copy is of another file"),
+        pytest.param(False, 3, 3, id="the second scrape lacks the counters"),
+    ],
+)
+def test_a_restart_is_named_by_the_scrape_of_the_file(is_counted_since, between, number, tmp_path):
     before = tmp_path / "before.txt"
     before.write_text(counters(10, 20, 5))
     after = tmp_path / "after.txt"
-    other = LENGTH.format(model="other", length=2.5)
-    after.write_text(counters(20, 40, 15) + other * 3 + counters(5, 10, 5))
-    scrapes = "the counters were reset before scrape 3: the server restarted"
-    (series,) = [series for series in read(after, since=before).series if series.engine == "vllm"]
-    assert scrapes in " ".join(series.remarks)
+    other = LENGTH.format(model="other", length=2.5) * between
+    after.write_text(counters(20, 40, 15) + other + counters(5, 10, 5))
+    reading = read(after, since=before if is_counted_since else None)
+    (series,) = [series for series in reading.series if series.engine == "vllm"]
+    assert f"the counters were reset before scrape {number}: " in " ".join(series.remarks)
 
 
 def test_printed_rates_are_averaged_by_draft_tokens_or_by_requests():
