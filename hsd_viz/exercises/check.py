@@ -222,24 +222,35 @@ def check(number: str, answer: Submission) -> CheckResult:
         raise UserError(_unknown(number))
     exercise = EXERCISES[number]
     cases = exercise.cases()
+    try:
+        with _limited(SECONDS):
+            return _result(exercise, cases, answer)
+    except OutOfTime:  # the time was over just as the answer ended
+        return CheckResult(exercise, False, _late())
+
+
+def _result(exercise: Exercise, cases: Sequence[ExerciseCase], answer: Submission) -> CheckResult:
+    """Return the result of an answer up to the first case that differs."""
     agreed = 0
-    with _limited(SECONDS):
-        try:
-            for case in cases:
-                if not equal(got := case.got(answer), case.expected):
-                    wrong = f"{case.description}: {_difference(case, got)}"
-                    break
-                agreed += 1
-            else:
-                return CheckResult(exercise, True, f"all {agreed} cases agree")
-        except NotImplementedError:
-            return CheckResult(exercise, False, "nothing is written yet")
-        except OutOfTime:
-            late = f"no value after {SECONDS:g} seconds: a loop may never end"
-            return CheckResult(exercise, False, f"{case.description}: {late}")
-        except (Exception, SystemExit) as error:  # an answer may fail in any way
-            wrong = f"{case.description}: the answer raised {type(error).__name__}: {error}"
-        return CheckResult(exercise, False, wrong + _known_mistake(exercise, answer))
+    try:
+        for case in cases:
+            if not equal(got := case.got(answer), case.expected):
+                wrong = f"{case.description}: {_difference(case, got)}"
+                break
+            agreed += 1
+        else:
+            return CheckResult(exercise, True, f"all {agreed} cases agree")
+    except NotImplementedError:
+        return CheckResult(exercise, False, "nothing is written yet")
+    except OutOfTime:
+        return CheckResult(exercise, False, f"{case.description}: {_late()}")
+    except (Exception, SystemExit) as error:  # an answer may fail in any way
+        wrong = f"{case.description}: the answer raised {type(error).__name__}: {error}"
+    return CheckResult(exercise, False, wrong + _known_mistake(exercise, answer))
+
+
+def _late() -> str:
+    return f"no value after {SECONDS:g} seconds: a loop may never end"
 
 
 def _unknown(number: str) -> str:

@@ -191,6 +191,21 @@ def test_a_law_of_too_many_outcomes_is_refused_in_words(monkeypatch):
     assert ".hint() to the check for a hint." in repr(result)
 
 
+def test_an_answer_that_ends_as_the_time_is_over_was_too_slow(monkeypatch):
+    module = sys.modules[check.__module__]
+
+    @contextlib.contextmanager
+    def over_at_the_end(seconds):
+        yield
+        raise module.OutOfTime
+
+    monkeypatch.setattr(module, "_limited", over_at_the_end)
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    result = check(*RIGHT[0])
+    assert not result.passed
+    assert result.message == "no value after 0.3 seconds: a loop may never end"
+
+
 def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     def endless(alpha, gamma):
         while gamma > 2:
