@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.harness import arguments, command, write
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.errors import UserError
 from hsd_viz.ladder.torch_modules import load_model

@@ -33,7 +33,7 @@ from benchmarks.grid_point import measure_point
 from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, write
 from benchmarks.padding import check_padding, padded_name, save_padded
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.errors import INTERRUPTED, UserError
 from hsd_viz.machine import describe
 from hsd_viz.measure.plan.search import split

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from benchmarks.harness import interleave
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.hierarchies import join

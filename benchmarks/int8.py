@@ -19,7 +19,8 @@ import torch
 
 from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
-from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.machine import describe

@@ -136,7 +136,8 @@ def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], tempera
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``,
     nothing described.
     """
-    from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers
+    from hsd_viz.decoding.options import Sampling
+    from hsd_viz.decoding.sampling import Draws, UniformNumbers
 
     session = engine.model().session()
     sampling = Sampling(temperature=temperature)

@@ -25,7 +25,7 @@ from benchmarks.harness import arguments, command
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
 from hsd_viz.torch_models import graphs

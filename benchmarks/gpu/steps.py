@@ -20,7 +20,7 @@ from benchmarks.gpu.tools import MANY, DeviceTools
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.device_loop import DeviceLoop, can_decode

@@ -15,7 +15,7 @@ from typing import Any
 from hsd_viz.decoding.drafter_level import DrafterLevel
 from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.levels import Level
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.trace.tables import Columns
 

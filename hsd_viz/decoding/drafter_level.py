@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.levels import LevelRound
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import StateSource
 from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer

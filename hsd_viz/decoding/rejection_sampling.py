@@ -11,15 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from hsd_viz.decoding.draft import Draft
-from hsd_viz.decoding.sampling import (
-    Sampling,
-    UniformNumbers,
-    describe,
-    distribution,
-    draw,
-    likeliest,
-    total,
-)
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers, describe, distribution, draw, likeliest, total
 from hsd_viz.decoding.verdict import Correction, LikeliestByRow, RecordOptions, Verdict
 from hsd_viz.decoding.verify import decide_chain, walk
 from hsd_viz.drafting.tree import DraftTree

@@ -14,8 +14,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from hsd_viz.decoding.draft import Draft, SampledChain
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.rejection_sampling import judge
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers, chance_of, distribution, draw
+from hsd_viz.decoding.sampling import UniformNumbers, chance_of, distribution, draw
 from hsd_viz.decoding.verdict import RecordOptions, Verdict
 
 

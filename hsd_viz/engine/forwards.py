@@ -24,7 +24,7 @@ import numpy as np
 
 from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.decoding.draft import Draft
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.disk import read_json
 from hsd_viz.drafting.costs import CostCurve, cost_curve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import DraftModel
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.errors import PromptError, PromptTooLong, UserError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import DraftModel, Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine.result_cache import ResultCache, ResultKind, once

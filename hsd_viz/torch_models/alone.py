@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import torch
 
 from hsd_viz.decoding.draft import Draft
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers
 from hsd_viz.decoding.verdict import RecordOptions, Verdict
 from hsd_viz.torch_models import layout
 from hsd_viz.torch_models.cache import StaticCache

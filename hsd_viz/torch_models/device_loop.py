@@ -23,7 +23,8 @@ from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.draft import Draft, SampledChain
 from hsd_viz.decoding.hooks import LoopHooks
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers
 from hsd_viz.decoding.session import DraftModel, VerifySession
 from hsd_viz.decoding.verdict import RecordOptions, Verdict
 from hsd_viz.decoding.verify import RULES

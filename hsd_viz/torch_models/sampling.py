@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.sampling import BLOCK, Sampling
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import BLOCK
 
 #: The number of bits in a digit of :func:`largest_reaching`.
 _DIGIT = 11

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from tests.lossless.toys import Guesser, V, loop_of, models
 
 #: After any token, token 0 is four times as likely as tokens 2 to 5, token 1 twice.

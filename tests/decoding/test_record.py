@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from hsd_viz.decoding.event_stream import decode
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.torch_modules import load_tokenizer
 from hsd_viz.trace import Step

@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling, describe, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import describe, distribution
 
 #: Logits of 0.4, 0.3, 0.2 and 0.1.
 SCORES = np.log([0.4, 0.3, 0.2, 0.1])

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.rejection_sampling import judge
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers, describe, distribution, likeliest
+from hsd_viz.decoding.sampling import UniformNumbers, describe, distribution, likeliest
 from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.decoding.verify import block_rule, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree

@@ -10,7 +10,7 @@ import pytest
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.semantic_database import (
     Copy,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.models import EngineModels
 from hsd_viz.engine.options import EngineOptions

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.models import EngineModels

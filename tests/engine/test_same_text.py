@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 import torch
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.latency import stored as store
 from hsd_viz.measure.plan.calibrate import Workload, calibrate

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding import rejection_sampling, sampling, session
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 
 #: The largest vocabulary of a table.
 SMALL = 8

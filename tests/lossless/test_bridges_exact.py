@@ -10,7 +10,8 @@ import pytest
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.measure.audit.exact import exact
 from hsd_viz.measure.audit.stacks import loop_decoder
 from hsd_viz.settings.engine_choices import BRIDGES

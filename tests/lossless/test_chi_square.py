@@ -15,7 +15,8 @@ from scipy.stats import chi2
 
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution
 from tests.lossless import mutants
 from tests.lossless.toys import Guesser, V, loop_of, models, sample
 

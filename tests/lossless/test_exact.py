@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding.draft import Draft
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.rejection_sampling import judge
-from hsd_viz.decoding.sampling import Draws, Sampling, UniformNumbers, distribution, draw
+from hsd_viz.decoding.sampling import Draws, UniformNumbers, distribution, draw
 from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.measure.audit import enumeration

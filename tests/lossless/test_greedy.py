@@ -15,7 +15,7 @@ import torch
 
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
 from tests.lossless.ladders import (

@@ -16,7 +16,8 @@ import torch
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.draft import SampledChain
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.session import VerifySession
 from hsd_viz.ladder.torch_modules import load_tokenizer
 from hsd_viz.measure.audit import enumeration

@@ -17,7 +17,8 @@ import pytest
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.verify import RuleDecision
 from hsd_viz.measure.audit import enumeration
 from hsd_viz.measure.audit.exact import exact

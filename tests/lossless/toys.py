@@ -9,7 +9,7 @@ import numpy as np
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.tree import Drafter, DraftTree
 

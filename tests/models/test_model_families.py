@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.databases import find_tokenizer
 from hsd_viz.engine.options import EngineOptions

@@ -14,7 +14,7 @@ import torch
 from hsd_viz.decoding.base_loop import BaseLoop, LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.tree import Drafter

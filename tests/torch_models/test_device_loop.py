@@ -12,7 +12,7 @@ import pytest
 from hsd_viz.decoding.draft import Draft
 from hsd_viz.decoding.level_stack import LevelStack
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.verdict import RecordOptions
 from hsd_viz.decoding.verify import RULES

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.sampling import Sampling, distribution, draw, total
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import distribution, draw, total
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models import rules
 from hsd_viz.torch_models import sampling as device

@@ -11,7 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from hsd_viz.decoding.base_loop import LoopInputs
 from hsd_viz.decoding.levels import Level
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.device_loop import BoardSession, DeviceLoop
 from hsd_viz.torch_models.graphs import Graph

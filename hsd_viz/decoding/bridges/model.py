@@ -6,7 +6,7 @@ from hsd_viz.decoding.bridges.slem import SlemSession
 from hsd_viz.decoding.bridges.tli import TliSession
 from hsd_viz.decoding.bridges.translated import TranslatedSession
 from hsd_viz.decoding.bridges.translator import Translator
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.errors import UserError
 

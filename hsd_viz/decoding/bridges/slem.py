@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hsd_viz.decoding.bridges.translated import TranslatedSession
 from hsd_viz.decoding.draft import SampledChain
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers, chance_of
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers, chance_of
 
 #: The largest number of forward passes for each token that a draft may have.
 _STEPS = 2

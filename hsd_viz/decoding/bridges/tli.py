@@ -9,7 +9,8 @@ import numpy as np
 from hsd_viz.decoding.bridges.translated import TranslatedSession
 from hsd_viz.decoding.bridges.translator import Translator
 from hsd_viz.decoding.draft import SampledChain
-from hsd_viz.decoding.sampling import Sampling, UniformNumbers
+from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.sampling import UniformNumbers
 from hsd_viz.decoding.session import Model, sample_chain
 
 

@@ -18,7 +18,7 @@ from transformers import GenerationConfig
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.errors import PromptTooLong, UserError
 from hsd_viz.stack import TARGET, HFStack
 

@@ -24,7 +24,7 @@ from itertools import combinations
 from typing import Any
 
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import PromptError, UserError
 from hsd_viz.latency.stored import StoredCalibration, identity, newest, save

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.errors import UserError
 from hsd_viz.latency.basis import rate
 from hsd_viz.latency.law import Prediction

@@ -5,7 +5,7 @@ weights.
 import pytest
 import torch
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import describe
 from hsd_viz.measure.bench.figures import build_report

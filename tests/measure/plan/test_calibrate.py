@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.engine.forwards import fit_curve
 from hsd_viz.latency import stored as store
 from hsd_viz.latency.law import Law

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.options import Sampling
 from hsd_viz.measure.plan.options import PlanOptions
 from hsd_viz.measure.plan.result import PlanResult
 from hsd_viz.measure.plan.search import make_plan, split
