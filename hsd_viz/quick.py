@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Unpack, overload
 
-from hsd_viz.decoding.engine import Engine, trace_of
+from hsd_viz.decoding.engine import Engine, trace_of_events
 from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.errors import UserError
@@ -50,7 +50,7 @@ def run(
 ) -> Trace:
     """Decode a prompt with the shipped models, or with ``engine``, and return the trace."""
     decoding = DecodingOptions.of(options)
-    return trace_of((engine or default_engine()).events(prompt, stack, decoding))
+    return trace_of_events((engine or default_engine()).events(prompt, stack, decoding))
 
 
 def compare(
@@ -76,7 +76,7 @@ def compare(
     with progress_bar() as update:
         for place, stack in enumerate(chosen):
             update(place, len(chosen), str(stack))
-            traces.append(trace_of(decoder.events(prompt, stack, decoding)))
+            traces.append(trace_of_events(decoder.events(prompt, stack, decoding)))
     return Comparison(traces)
 
 

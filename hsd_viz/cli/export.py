@@ -81,9 +81,9 @@ def export(
     if costs:
         write_text(costs, _costs(runs) + "\n")
     if html:
-        from hsd_viz.views.export import MAX_RUNS, run_page
+        from hsd_viz.views.export import MAX_COMPARED_RUNS, run_page
 
-        if len({run.prompt for run in runs}) > 1 and len(runs) <= MAX_RUNS:
+        if len({run.prompt for run in runs}) > 1 and len(runs) <= MAX_COMPARED_RUNS:
             raise UserError("these runs have different prompts: compare runs of the same prompt")
         write_text(html, run_page(*runs))
     if perfetto:

@@ -39,13 +39,13 @@ def import_(
 ) -> int:
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM and others to traces."""
     from hsd_viz.records.imported import import_records
-    from hsd_viz.records.traces import trace_of
+    from hsd_viz.records.traces import trace_of_series
     from hsd_viz.results.result import print_result
 
     imported = import_records(record, engine, since)
     code = print_result(imported, json=json_)
     if save is not None:
-        trace = trace_of(imported.reading.one(model))
+        trace = trace_of_series(imported.reading.one(model))
         with writing(save):
             path = trace.save(save)
         if json_ != STDOUT:

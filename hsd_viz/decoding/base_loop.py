@@ -21,8 +21,8 @@ from hsd_viz.trace.tables import Columns
 
 #: The largest number of prompt tokens in a forward pass of the prefill.
 PREFILL_CHUNK = 512
-#: The number of most likely tokens that a trace records for each row.
-LIKELIEST = 5
+#: The number of likeliest tokens that a trace records for each row.
+RECORDED_TOP = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class LoopInputs:
         eos: the tokens that end the text.
         budget: the largest number of nodes in a draft of the drafter; ``None`` means the default
             of the drafter.
-        details: the number of most likely tokens that are recorded for each row of the target;
+        details: the number of likeliest tokens that are recorded for each row of the target;
             0 records none.
     """
 
@@ -67,7 +67,7 @@ class BaseLoop(ABC):
         text: the tokens of the prompt and the emitted tokens.
         limit: the largest length of the text in tokens.
         eos: the tokens that end the text.
-        details: the number of most likely tokens that are recorded for each row of the target.
+        details: the number of likeliest tokens that are recorded for each row of the target.
         written: the levels of all models in the stack, the target last.
         levels: the levels that take part.
     """

@@ -9,7 +9,14 @@ from hsd_viz.decoding.levels import LevelRound
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.session import StateSource
 from hsd_viz.decoding.verdict import RecordOptions
-from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting.tree import (
+    MIN_TEMPERATURE,
+    OBSERVED_TOP,
+    Drafter,
+    DraftTree,
+    LogitsObserver,
+    Observer,
+)
 from hsd_viz.errors import Unsupported, UserError
 from hsd_viz.settings.spelling import spelled
 
@@ -71,7 +78,7 @@ class DrafterLevel:
             self.drafter.observe_states(self._states.states(places))
 
     def update(self, text: Sequence[int], level_round: LevelRound) -> None:
-        """Learn from a round of the target that follows ``text``: from its states, its most likely
+        """Learn from a round of the target that follows ``text``: from its states, its likeliest
         tokens and the emitted tokens.
         """
         # The positions in the forward pass: pending tokens first, then the accepted nodes.
@@ -92,9 +99,9 @@ class DrafterLevel:
         from.
         """
         if isinstance(self.drafter, LogitsObserver):
-            return RecordOptions(details, TOP, max(sampling.temperature, MIN_TEMPERATURE))
+            return RecordOptions(details, OBSERVED_TOP, max(sampling.temperature, MIN_TEMPERATURE))
         if isinstance(self.drafter, Observer):
-            return RecordOptions(details, TOP)
+            return RecordOptions(details, OBSERVED_TOP)
         return RecordOptions(details)
 
 

@@ -16,7 +16,7 @@ from hsd_viz.terminal import Status, ignore_status, progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 
 
-def trace_of(events: Iterable[Event]) -> Trace:
+def trace_of_events(events: Iterable[Event]) -> Trace:
     """Consume the events of a decode, and return its trace."""
     for event in events:
         if isinstance(event, Finished):
@@ -85,7 +85,7 @@ class Engine:
         self, prompt: Prompt, stack: str | Stack = TARGET, **options: Unpack[DecodingKeywords]
     ) -> Trace:
         """Decode to the end and return the trace."""
-        return trace_of(self.events(prompt, stack, DecodingOptions.of(options)))
+        return trace_of_events(self.events(prompt, stack, DecodingOptions.of(options)))
 
     def run_many(
         self,
@@ -99,7 +99,7 @@ class Engine:
         with progress_bar() as update:
             for n, prompt in enumerate(prompts):
                 update(n, len(prompts), f"prompt {n + 1}")
-                traces.append(trace_of(self.events(prompt, stack, decoding)))
+                traces.append(trace_of_events(self.events(prompt, stack, decoding)))
         return traces
 
     def wait_ready(self, progress: Status = ignore_status) -> None:

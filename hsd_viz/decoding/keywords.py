@@ -21,9 +21,9 @@ class DecodingKeywords(TypedDict, total=False):
         memory: the memory that drafters keep between runs. Pass the same memory to each run of a
             stack for warm runs; by default a run is cold.
         temperature: the sampling temperature; 0 is greedy decoding.
-        top_k: the number of most likely tokens to sample from; 0 samples from all.
-        top_p: the total probability of the most likely tokens to sample from; 1 samples from all.
-        min_p: the minimum probability of a token relative to that of the most likely one; 0 samples
+        top_k: the number of likeliest tokens to sample from; 0 samples from all.
+        top_p: the total probability of the likeliest tokens to sample from; 1 samples from all.
+        min_p: the minimum probability of a token relative to that of the likeliest one; 0 samples
             from all.
         seed: the seed of the random numbers; the same seed gives the same text.
         rule: the verification rule for drafts that a draft model sampled at a temperature above 0.

@@ -52,9 +52,9 @@ class Sampling:
 
     Attributes:
         temperature: the sampling temperature; 0 is greedy decoding.
-        top_k: the number of most likely tokens to sample from; 0 samples from all.
-        top_p: the total probability of the most likely tokens to sample from; 1 samples from all.
-        min_p: the minimum probability of a token relative to that of the most likely one; 0 samples
+        top_k: the number of likeliest tokens to sample from; 0 samples from all.
+        top_p: the total probability of the likeliest tokens to sample from; 1 samples from all.
+        min_p: the minimum probability of a token relative to that of the likeliest one; 0 samples
             from all.
         seed: the seed of the random numbers; the same seed gives the same text.
         rule: the verification rule for drafts that a draft model sampled at a temperature above 0.
@@ -131,7 +131,7 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether decoding is greedy: each token is the most likely one."""
+        """Whether decoding is greedy: each token is the likeliest one."""
         return self.temperature == 0
 
     @property

@@ -51,7 +51,7 @@ def _describe(
 ) -> None:
     """Add details of the emitted tokens and of a sampled correction to a verdict.
 
-    They include the ``count`` most likely tokens of each row.
+    They include the ``count`` likeliest tokens of each row.
     """
     tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
     places = [0, *(node + 1 for node in verdict.accepted)]
@@ -70,7 +70,7 @@ def _describe(
 
 
 def _observe(scores: np.ndarray, record: RecordOptions) -> LikeliestByRow:
-    """Return the most likely tokens of every row, from which a drafter learns."""
+    """Return the likeliest tokens of every row, from which a drafter learns."""
     rows = scores
     if record.temperature is not None:
         rows = distribution(scores, Sampling(temperature=record.temperature))
@@ -183,5 +183,5 @@ def resample(residual: np.ndarray, p: np.ndarray, r: float) -> tuple[int, np.nda
 
 
 def _top(weights: np.ndarray, count: int) -> Top:
-    """Return up to ``count`` of the most likely tokens, without those of probability 0."""
+    """Return up to ``count`` of the likeliest tokens, without those of probability 0."""
     return [[token, p] for token, p in likeliest(weights, count) if p > 0]

@@ -173,14 +173,14 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     p *= 1 / lane_sums(p)
     if sampling.top_p < 1:
         ordered = np.sort(p)[..., ::-1]
-        # The nucleus: the most likely tokens up to and including the one that reaches top_p.
+        # The nucleus: the likeliest tokens up to and including the one that reaches top_p.
         kept = (ordered[..., :-1].cumsum(-1, dtype=np.float64) < sampling.top_p).sum(
             -1, keepdims=True
         )
         p[p < np.take_along_axis(ordered, kept, -1)] = 0
         p *= 1 / lane_sums(p)
     if sampling.min_p > 0:
-        # Keep tokens at least min_p times as likely as the most likely one (arXiv 2407.01082).
+        # Keep tokens at least min_p times as likely as the likeliest one (arXiv 2407.01082).
         least = p.max(-1, keepdims=True) * p.dtype.type(sampling.min_p)
         p[p < least] = 0
         p *= 1 / lane_sums(p)
@@ -257,7 +257,7 @@ def describe(scores: np.ndarray, token: int, count: int) -> tuple[float, float, 
     entropy is log Z - sum w x / Z.
 
     Returns:
-        The probability of ``token``, the entropy in nats, and the ``count`` most likely tokens with
+        The probability of ``token``, the entropy in nats, and the ``count`` likeliest tokens with
         their probabilities.
     """
     x = scores - scores.max()

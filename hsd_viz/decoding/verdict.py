@@ -13,9 +13,9 @@ class RecordOptions(NamedTuple):
     """What a verification reports beside its decision.
 
     Attributes:
-        details: the number of most likely tokens to report for each emitted token and for a
+        details: the number of likeliest tokens to report for each emitted token and for a
             correction; 0 reports none.
-        observe: the number of most likely tokens to report for *every* row, from which a drafter
+        observe: the number of likeliest tokens to report for *every* row, from which a drafter
             learns; 0 reports none.
         temperature: the temperature of the probabilities for ``observe``; ``None`` if only the
             order of the tokens matters.
@@ -30,8 +30,8 @@ class Correction(NamedTuple):
     """The residual distribution from which a correction was sampled.
 
     Attributes:
-        residual_top: its most likely tokens with their normalized probabilities.
-        q_top: the most likely tokens of the drafter's row; ``None`` for point masses.
+        residual_top: its likeliest tokens with their normalized probabilities.
+        q_top: the likeliest tokens of the drafter's row; ``None`` for point masses.
         residual_sum: the sum of its weights before normalization.
     """
 
@@ -41,10 +41,10 @@ class Correction(NamedTuple):
 
 
 class LikeliestByRow(NamedTuple):
-    """The most likely tokens of every row of a verification.
+    """The likeliest tokens of every row of a verification.
 
     Attributes:
-        tokens: the tokens of each row, the most likely first.
+        tokens: the tokens of each row, the likeliest first.
         values: the probabilities of these tokens, or their logits if only the order matters.
     """
 
@@ -75,9 +75,9 @@ class Verdict:
         rule: the name of the rule that decided.
         rows: the rows ``[k + 1, V]``; ``None`` for greedy decoding.
         details: for each row at temperature 1, the probability of the emitted token, the entropy
-            in nats, and the most likely tokens.
+            in nats, and the likeliest tokens.
         correction: the residual distribution of a sampled correction, if details are reported.
-        observed: the most likely tokens of every row, if they are reported.
+        observed: the likeliest tokens of every row, if they are reported.
     """
 
     accepted: list[int]

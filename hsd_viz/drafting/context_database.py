@@ -133,10 +133,10 @@ _count_of = attrgetter("count")
 
 
 class LogitsDatabase:
-    """The database ``logits``: the target's most probable tokens after the last 1 to 3 tokens.
+    """The database ``logits``: the target's likeliest tokens after the last 1 to 3 tokens.
 
     It stores the latest row of each key. Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696)
-    stores the most probable successors of each token, also at rejected nodes, and LogitSpec (arXiv
+    stores the likeliest successors of each token, also at rejected nodes, and LogitSpec (arXiv
     2507.01449) looks up what may follow them. Here they form a database, with the target's own
     probabilities as shares. Beyond ``most`` keys, the oldest are removed.
     """
@@ -155,7 +155,7 @@ class LogitsDatabase:
 
         Args:
             tail: the tokens before the row (spelled).
-            ids: the most probable tokens, highest probability first.
+            ids: the likeliest tokens, highest probability first.
             probabilities: the probabilities of these tokens.
         """
         row = []

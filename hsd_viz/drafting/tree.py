@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-#: The number of most probable tokens that an observer receives for each verified row.
-TOP = 8
+#: The number of likeliest tokens that an observer receives for each verified row.
+OBSERVED_TOP = 8
 #: The lowest temperature of the probabilities for a :class:`LogitsObserver`. They are not too
 #: peaked, because in a similar context greedy decoding may accept a less probable token.
 MIN_TEMPERATURE = 0.5
 
-#: The token ids of each row, most probable first.
+#: The token ids of each row, likeliest first.
 Ids = Sequence[Sequence[int]]
 #: The probabilities of these tokens.
 Probabilities = Sequence[Sequence[float]]
@@ -225,7 +225,7 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class Observer(Drafter, Protocol):
-    """A drafter that learns from the target's most probable tokens, such as Token Recycling."""
+    """A drafter that learns from the target's likeliest tokens, such as Token Recycling."""
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Ids) -> None:
         """Process a verification by the target, before :meth:`extend` is called.
@@ -234,8 +234,8 @@ class Observer(Drafter, Protocol):
             text: the text before the draft.
             tree: the verified tree, which may be a truncated draft, or a draft of a middle level of
                 the stack.
-            top: ``1 + len(tree)`` rows of up to :data:`TOP` token ids, most probable first: row 0
-                after ``text``, row 1 + i after node i.
+            top: ``1 + len(tree)`` rows of up to :data:`OBSERVED_TOP` token ids, likeliest first:
+                row 0 after ``text``, row 1 + i after node i.
         """
 
 

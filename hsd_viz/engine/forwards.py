@@ -68,7 +68,7 @@ def time_forwards(
     """Time forward passes by width.
 
     The models take turns, as in a stack. A forward pass returns a row for each token fed, and ends
-    when the most likely token of each row is known to the host, which is what a round waits for.
+    when the likeliest token of each row is known to the host, which is what a round waits for.
 
     Args:
         models: the models by name.

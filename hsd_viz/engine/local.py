@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hsd_viz.decoding.base_loop import LIKELIEST, LoopInputs
+from hsd_viz.decoding.base_loop import RECORDED_TOP, LoopInputs
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.event_stream import decode
 from hsd_viz.decoding.options import DecodingOptions
@@ -226,7 +226,7 @@ class LocalEngine(Engine):
             positions=level_models[-1].positions,
             eos=models.opened.eos(target),
             budget=options.budget,
-            details=LIKELIEST if options.record else 0,
+            details=RECORDED_TOP if options.record else 0,
         )
         loop = make_loop(inputs)
         meta = self._facts(resolved, level_models, loaded.bridges).to_dict()

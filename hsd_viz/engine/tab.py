@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.base_loop import LIKELIEST
+from hsd_viz.decoding.base_loop import RECORDED_TOP
 from hsd_viz.decoding.options import DEFAULT_RULE
 from hsd_viz.drafting.db import DISCOUNTS, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.semantic_database import DEPTH, SemanticDatabase
@@ -91,7 +91,7 @@ def common() -> dict[str, Any]:
         "structures": {kind.__name__: _fields(kind) for kind in structures.STRUCTURES},
         "slots": SLOTS,
         "tables": tables,
-        "top": LIKELIEST,
+        "top": RECORDED_TOP,
         "rules": OWN_RULES,
         "stacks": {
             "sources": dict(draft_sources()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Unpack
 
-from hsd_viz.decoding.engine import Engine, trace_of
+from hsd_viz.decoding.engine import Engine, trace_of_events
 from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine.local import load_engine
@@ -64,7 +64,7 @@ class LiveModel:
         """Decode the prompt ``n`` of a kind with a stack, and return the trace."""
         options["chat"] = self.family.is_chat
         decoding = DecodingOptions.of(options)
-        return trace_of(self.engine.events(self.prompt(kind, n), stack, decoding))
+        return trace_of_events(self.engine.events(self.prompt(kind, n), stack, decoding))
 
 
 def live_model() -> LiveModel:

@@ -17,7 +17,7 @@ from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
 from hsd_viz.figures.palette import HUES
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.latency import basis as calibrated
 from hsd_viz.latency.basis import Basis, basis_of, read_json
 from hsd_viz.latency.law import Law
@@ -186,7 +186,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     by the law. Without ``basis`` the law uses this trace's acceptance and costs, so that
     differences are errors of the law.
     """
-    trace = trace_of(trace)
+    trace = as_trace(trace)
     if not len(trace):
         raise UserError("the trace has no emitted tokens")
     basis = basis_of(basis or Basis(estimate([trace]), "estimated from this run"))

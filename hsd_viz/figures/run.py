@@ -9,13 +9,13 @@ import plotly.graph_objects as go
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, Figure, finish
 from hsd_viz.figures.palette import label, pale
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.trace import Trace
 
 
 def acceptance(trace: Given, dark: bool = False) -> Figure:
     """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
-    trace = trace_of(trace)
+    trace = as_trace(trace)
     rounds = trace.rounds[trace.rounds["parent"].isna()].reset_index(drop=True)
     emitted = rounds["id"].map(trace.tokens.groupby("round").size()).fillna(0).astype(int)
     number = np.arange(1, len(rounds) + 1)
@@ -83,7 +83,7 @@ def rates(trace: Trace) -> str:
 
 def by_source(trace: Given, dark: bool = False) -> Figure:
     """Plot emitted tokens by source."""
-    trace = trace_of(trace)
+    trace = as_trace(trace)
     counts = trace.tokens.groupby("source").size().sort_values(ascending=False)
     share = [f"{n} ({n / len(trace):.0%})" for n in counts]
     rows = pd.DataFrame({"source": [label(s) for s in counts.index], "tokens": share})

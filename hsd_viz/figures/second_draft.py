@@ -13,7 +13,7 @@ from hsd_viz.latency.cards import gpu_of
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.latency.hardware import Machine
 from hsd_viz.latency.inputs import Edge, LevelCost
-from hsd_viz.latency.law import LevelRound, draft, repeat, verify
+from hsd_viz.latency.law import ExpectedRound, draft, repeat, verify
 from hsd_viz.measure.predict.api import predict
 from hsd_viz.stack import parse
 
@@ -63,7 +63,7 @@ def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.n
 
 
 def _fastest(
-    calls: Sequence[LevelRound], cost: np.ndarray, rate: ArrayLike, upper: LevelCost
+    calls: Sequence[ExpectedRound], cost: np.ndarray, rate: ArrayLike, upper: LevelCost
 ) -> np.ndarray:
     """Return the least time per token with a draft from one of ``calls``.
 

@@ -11,7 +11,7 @@ from hsd_viz.drafting.tree import spell
 from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import Figure
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.trace import Trace
 
 BOTH = "by tokens and by state"
@@ -72,7 +72,7 @@ def findable(trace: Given, dark: bool = False) -> Figure:
     Raises:
         UserError: if the run drafted nothing by states.
     """
-    trace = trace_of(trace)
+    trace = as_trace(trace)
     ways = ways_to_find(trace)
     rounds = ways.total()
     rows = pd.DataFrame(

@@ -38,7 +38,7 @@ ENDINGS = (".html", ".svg", ".png", ".pdf")
 Given = Trace | str | Path
 
 
-def trace_of(trace: Given) -> Trace:
+def as_trace(trace: Given) -> Trace:
     """Return a trace, loaded if ``trace`` is a path; of an imported one the run of its rounds.
 
     Raises:

@@ -61,8 +61,8 @@ MAX_PLANNED_LOOKAHEAD = 16
 Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
-class LevelRound(NamedTuple):
-    """A round of a level, or a call of the level by the one above.
+class ExpectedRound(NamedTuple):
+    """The expected course of a round of a level, or of a call of the level by the one above.
 
     Attributes:
         tokens: ``tokens[n]`` is the probability that n tokens are gained or returned.
@@ -83,18 +83,18 @@ class LevelRound(NamedTuple):
 
 
 #: The call that a level without a drafter verifies: an empty draft.
-NOTHING = LevelRound((1.0,), reached=(1.0,))
+NOTHING = ExpectedRound((1.0,), reached=(1.0,))
 
 
-def draft(lookahead: int, cost: LevelCost) -> LevelRound:
+def draft(lookahead: int, cost: LevelCost) -> ExpectedRound:
     """Return a call of the lowest model, which drafts ``lookahead`` tokens, a forward pass each."""
     catch_up = cost.drafting(2) - cost.drafting(1)
-    return LevelRound(
+    return ExpectedRound(
         (*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), catch_up
     )
 
 
-def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRound:
+def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> ExpectedRound:
     """Return a call of the lowest model, which drafts up to ``lookahead`` tokens and stops by
     confidence.
     """
@@ -110,15 +110,15 @@ def unsure_draft(lookahead: int, cost: LevelCost, stop: UnsureStop) -> LevelRoun
             reached[k] += chance
     times = sum(p * cost.alone(n) for n, p in enumerate(tokens) if n)
     catch_up = cost.drafting(2) - cost.drafting(1)
-    return LevelRound(tuple(tokens), (times,), (mean(tokens),), catch_up, tuple(reached), full)
+    return ExpectedRound(tuple(tokens), (times,), (mean(tokens),), catch_up, tuple(reached), full)
 
 
-def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
+def look_up(tier: Tier, cost: LookupCost) -> ExpectedRound:
     """Return a call of a database: a look-up, whose draft may be empty."""
-    return LevelRound(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
+    return ExpectedRound(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
 
 
-def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
+def verify(call: ExpectedRound, edge: Edge | None, cost: LevelCost) -> ExpectedRound:
     """Return a round of the level above ``call``: a forward pass over the draft.
 
     Args:
@@ -138,7 +138,7 @@ def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
     if full:
         times[-2] += full * call.catch_up
     gained = (0.0, *(a - b for a, b in pairwise((*reached, 0.0))))
-    return LevelRound(
+    return ExpectedRound(
         gained,
         tuple(times),
         (*call.forwards, 1.0),
@@ -147,8 +147,8 @@ def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
 
 
 def repeat(
-    level_round: LevelRound, lookahead: int, rates: OverDatabase | None = None
-) -> LevelRound:
+    level_round: ExpectedRound, lookahead: int, rates: OverDatabase | None = None
+) -> ExpectedRound:
     """Return a call of a level: rounds until it has at least ``lookahead`` tokens.
 
     Args:
@@ -168,7 +168,7 @@ def repeat(
     rounds = sum(visits)
     times = tuple(rounds * time for time in level_round.times)
     forwards = tuple(rounds * passes for passes in level_round.forwards)
-    call = LevelRound(tuple(returned), times, forwards, level_round.catch_up)
+    call = ExpectedRound(tuple(returned), times, forwards, level_round.catch_up)
     if rates is None:
         return call
     reached = [1.0] + [0.0] * (len(returned) - 1)
@@ -190,8 +190,8 @@ def repeat(
 
 
 def repeat_until_unsure(
-    level_round: LevelRound, lookahead: int, stop: UnsureStop, edge: Edge
-) -> LevelRound:
+    level_round: ExpectedRound, lookahead: int, stop: UnsureStop, edge: Edge
+) -> ExpectedRound:
     """Return a call of a level that verifies and also stops by confidence.
 
     Each measured draft determines where the call stops and how many tokens the level above accepts.
@@ -217,7 +217,7 @@ def repeat_until_unsure(
             reached[n] += chance * longer * survives
             full += chance * p * survives
             longer -= p
-    return LevelRound(
+    return ExpectedRound(
         tuple(tokens), tuple(times), tuple(forwards), level_round.catch_up, tuple(reached), full
     )
 
@@ -276,8 +276,8 @@ class Law:
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self._rounds: dict[tuple[str | None, tuple[ModelPart, ...], str], LevelRound] = {}
-        self._calls: dict[tuple[str | None, tuple[ModelPart, ...], str], LevelRound] = {}
+        self._rounds: dict[tuple[str | None, tuple[ModelPart, ...], str], ExpectedRound] = {}
+        self._calls: dict[tuple[str | None, tuple[ModelPart, ...], str], ExpectedRound] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``.
@@ -326,7 +326,7 @@ class Law:
 
     def _round(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
-    ) -> LevelRound:
+    ) -> ExpectedRound:
         """Return a round of ``verifier`` above ``drafts``, from the cache if possible."""
         key = (database, drafts, verifier)
         if key not in self._rounds:
@@ -335,7 +335,7 @@ class Law:
 
     def _call(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
-    ) -> LevelRound:
+    ) -> ExpectedRound:
         """Return a call of the last of ``drafts`` by ``verifier``, from the cache if possible."""
         key = (database, drafts, verifier)
         if key not in self._calls:
@@ -344,7 +344,7 @@ class Law:
 
     def _new_round(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
-    ) -> LevelRound:
+    ) -> ExpectedRound:
         calibration = self.calibration
         call = NOTHING
         edge = None
@@ -359,7 +359,7 @@ class Law:
 
     def _new_call(
         self, database: str | None, drafts: tuple[ModelPart, ...], verifier: str
-    ) -> LevelRound:
+    ) -> ExpectedRound:
         calibration = self.calibration
         *lower, model = drafts
         name = model.name

@@ -163,9 +163,8 @@ class Functions(Protocol):
         """
 
     @_quick
-    def hsd_session_keep(
-        self, session: SessionHandle, base: Int, places: Integers, n: Int
-    ) -> Nothing:
+    @_fails_with(0)
+    def hsd_session_keep(self, session: SessionHandle, base: Int, places: Integers, n: Int) -> Int:
         """Move the cache entries of n positions to the n positions from ``base`` on."""
 
     @_quick
@@ -174,7 +173,8 @@ class Functions(Protocol):
         """Keep the input states of a layer, from the next forward pass on."""
 
     @_quick
-    def hsd_session_states(self, session: ConstSession, n: Int, numbers: Bytes8Out) -> Nothing:
+    @_fails_with(0)
+    def hsd_session_states(self, session: ConstSession, n: Int, numbers: Bytes8Out) -> Int:
         """Write the states [n][width] of the first n tokens of the last forward pass."""
 
     def hsd_session_free(self, session: SessionHandle) -> Nothing:
@@ -202,7 +202,8 @@ class Functions(Protocol):
         """Add the semantic database. ``priors`` has a rate per band of cosines."""
 
     @_quick
-    def hsd_drafter_watch(self, drafter: DrafterHandle, layer: Int) -> Nothing:
+    @_fails_with(0)
+    def hsd_drafter_watch(self, drafter: DrafterHandle, layer: Int) -> Int:
         """Set the layer of the target whose states a decode passes to the drafter."""
 
     @_quick

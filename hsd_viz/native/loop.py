@@ -13,7 +13,7 @@ from ctypes import byref
 
 import numpy as np
 
-from hsd_viz.decoding.base_loop import LIKELIEST, BaseLoop
+from hsd_viz.decoding.base_loop import RECORDED_TOP, BaseLoop
 from hsd_viz.decoding.levels import Level
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.model import NativeModel, NativeSession, integers, owned
@@ -89,7 +89,7 @@ class NativeLoop(BaseLoop):
             assert isinstance(level.session, NativeSession)
             sessions.append(level.session)
         target = sessions[-1].model
-        assert self.details <= LIKELIEST
+        assert self.details <= RECORDED_TOP
         assert can_compile([session.model for session in sessions], drafter)
         self._next = PREFILL
         self._names = self._names_of_numbers()

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.base_loop import LIKELIEST
+from hsd_viz.decoding.base_loop import RECORDED_TOP
 from hsd_viz.trace.tables import TABLES, Column, Columns, TableColumns
 
 
@@ -30,11 +30,11 @@ class Paths:
 def _row_type(table: TableColumns) -> np.dtype:
     """Return the dtype of the library's rows of a table.
 
-    A row has a number per column, and :data:`LIKELIEST` pairs for a list of most likely tokens.
+    A row has a number per column, and :data:`RECORDED_TOP` pairs for a list of likeliest tokens.
     """
     fields: list[Any] = []
     for column in table.columns.values():
-        shape = (LIKELIEST, 2) if column.kind == "top" else ()
+        shape = (RECORDED_TOP, 2) if column.kind == "top" else ()
         fields.append((column.name, "f8", shape))
     return np.dtype(fields)
 

@@ -77,7 +77,7 @@ class SamplingSettings(Structure):
         temperature: the temperature; 0 for greedy decoding.
         top_p: the total probability of the nucleus; 1 for all tokens.
         min_p: the least probability relative to the largest; 0 for all tokens.
-        top_k: the number of most likely tokens; 0 for all.
+        top_k: the number of likeliest tokens; 0 for all.
     """
 
     temperature: Double
@@ -123,7 +123,7 @@ class DecodeSettings(Structure):
         vocab: the number of tokens in the vocabulary.
         limit: the largest number of tokens in the text, including the prompt.
         budget: the largest number of nodes in a draft of the drafter.
-        details: the number of most likely tokens recorded per emitted token; 0 for no details.
+        details: the number of likeliest tokens recorded per emitted token; 0 for no details.
     """
 
     sampling: SamplingSettings

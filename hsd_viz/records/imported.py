@@ -9,7 +9,7 @@ from typing import Any, overload
 from hsd_viz.records.read import read
 from hsd_viz.records.reading import Reading
 from hsd_viz.records.series import Series
-from hsd_viz.records.traces import series_lines, trace_of, traces_of
+from hsd_viz.records.traces import series_lines, trace_of_series, traces_of
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import NumberFormat, Table, Value
 from hsd_viz.trace import Trace
@@ -86,7 +86,7 @@ class ImportResult(Result, Sequence[Trace]):
 
 
 def _row(series: Series) -> list[Value]:
-    figures = trace_of(series).metrics()
+    figures = trace_of_series(series).metrics()
     whole = series.pooled()
     length = figures["mean_acceptance_length"]
     rate = figures["acceptance_rate"]

@@ -39,11 +39,11 @@ _QUANTITIES = {
 def traces_of(series: Series) -> list[Trace]:
     """Return a trace per request of a series, or one trace of all samples."""
     if not series.single:
-        return [trace_of(series)]
-    return [trace_of(replace(series, samples=(sample,))) for sample in series.samples]
+        return [trace_of_series(series)]
+    return [trace_of_series(replace(series, samples=(sample,))) for sample in series.samples]
 
 
-def trace_of(series: Series) -> Trace:
+def trace_of_series(series: Series) -> Trace:
     """Return the trace of all samples of a series."""
     whole = series.pooled()
     quantities = known_quantities(whole)
@@ -161,7 +161,7 @@ def series_of(traces: Sequence[Trace]) -> Series:
 
 def series_lines(series: Series) -> list[str]:
     """Return lines on a series and its figures."""
-    trace = trace_of(series)
+    trace = trace_of_series(series)
     about = trace.meta["imported"]
     model = f", model {series.model}" if series.model else ""
     records = counted(len(series.samples), "record")

@@ -65,9 +65,9 @@ class StackPlan:
         drafter: the largest number of nodes in a drafter's draft; 0 if level 0 is a model.
         shaping: the operations that convert logits to probabilities.
         rule: the rule for chains that were sampled from rows.
-        details: the number of most likely tokens to report for the rows of the target; 0 for no
+        details: the number of likeliest tokens to report for the rows of the target; 0 for no
             details.
-        observe: the number of most likely tokens to report for every row.
+        observe: the number of likeliest tokens to report for every row.
         warm: whether these are reported with probabilities at the temperature ``WARM``; otherwise
             only their order matters.
     """

@@ -34,7 +34,7 @@ class Shaping:
         greedy: whether tokens are the arg-max, without probabilities.
         top_k: whether tokens below the k-th largest score are removed.
         top_p: whether tokens outside the nucleus are removed.
-        min_p: whether tokens much less likely than the most likely one are removed.
+        min_p: whether tokens much less likely than the likeliest one are removed.
     """
 
     greedy: bool
@@ -229,7 +229,7 @@ def describe(scores: Tensor, tokens: Tensor, count: int) -> Tensor:
 
     Returns:
         Float64 ``[n, 2 + 2 * count]``: the probability of ``tokens`` ``[n]``, the entropy in nats,
-        the most likely tokens, and their probabilities.
+        the likeliest tokens, and their probabilities.
     """
     x = scores - scores.amax(-1, keepdim=True)
     w = torch.where(x < _MIN_EXPONENT[x.dtype], 0, x.exp())

@@ -92,7 +92,7 @@ def write_line(
 
 
 def _top_of(weights: Tensor, count: int) -> list[Tensor]:
-    """Return the most likely tokens of ``weights`` ``[V]`` and their values, each ``[count]`` in
+    """Return the likeliest tokens of ``weights`` ``[V]`` and their values, each ``[count]`` in
     float64.
     """
     places, values = likeliest(weights[None], count)

@@ -3,7 +3,7 @@
 - Numbers: ``{"i4": base64}`` of little-endian 32-bit integers, where the smallest integer is null,
   or ``{"f8": base64}`` of doubles, where NaN is null. Numbers that fit neither form stay a list.
 - Texts and lists: ``{"of": distinct values, "at": packed indices into them}``.
-- Lists of the most probable tokens: ``{"n": packed lengths, "ids": packed ids, "shares": packed
+- Lists of the likeliest tokens: ``{"n": packed lengths, "ids": packed ids, "shares": packed
   probabilities}``, with the length -1 for null.
 
 A value takes at least five bytes, so that a small file cannot expand to many values.

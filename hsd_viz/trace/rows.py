@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The most probable tokens of a distribution, [token id, probability], most probable first.
+#: The likeliest tokens of a distribution, [token id, probability], likeliest first.
 Top = list[list[float]]
 
 
@@ -26,9 +26,9 @@ class TokenRow(NamedTuple):
         depth: place in the draft that the target verified, from 1; 0 for the target's own tokens.
         p: the target's probability at temperature 1.
         entropy: entropy of the target's distribution at temperature 1, in nats.
-        top: the five most probable tokens of that distribution.
-        residual_top: of a correction: the five most probable tokens of what it was drawn from.
-        q_top: of a correction: the five most probable tokens of the draft's q.
+        top: the five likeliest tokens of that distribution.
+        residual_top: of a correction: the five likeliest tokens of what it was drawn from.
+        q_top: of a correction: the five likeliest tokens of the draft's q.
         residual_sum: of a correction: mass of its distribution before normalization: of max(0, p -
             q), under block verification of max(0, w p - q), in a tree of point masses of p without
             the draft tokens.

@@ -21,14 +21,14 @@ import ipywidgets as widgets
 from hsd_viz.disk import write_whole
 from hsd_viz.errors import UserError
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, check_drawn, picture, script
-from hsd_viz.figures.theme import Given, checked_ending, dark_of, trace_of
+from hsd_viz.figures.theme import Given, as_trace, checked_ending, dark_of
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.results.page import template
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Maximum number of runs of a comparison, as on the page.
-MAX_RUNS = 3
+MAX_COMPARED_RUNS = 3
 _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
@@ -39,21 +39,23 @@ def run_page(trace: Given, *others: Given) -> str:
     Raises:
         UserError: if there are more than three runs.
     """
-    if len(others) >= MAX_RUNS:
-        raise UserError(f"{1 + len(others)} runs are too many to compare: give at most {MAX_RUNS}")
-    traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
+    if len(others) >= MAX_COMPARED_RUNS:
+        raise UserError(
+            f"{1 + len(others)} runs are too many to compare: give at most {MAX_COMPARED_RUNS}"
+        )
+    traces = {f"runs/{k}": as_trace(one) for k, one in enumerate((trace, *others))}
     shown = []
-    for name, trace in traces.items():
-        day = f" of {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+    for name, run in traces.items():
+        day = f" of {str(run.meta['created'])[:10]}" if run.meta.get("created") else ""
         blurb = f"A recorded run{day}. All values were measured in it."
-        if source := trace.meta.get("imported"):
+        if source := run.meta.get("imported"):
             blurb = f"A request as {source['engine']} recorded it: rounds, without tokens."
         shown.append(
             {
                 "name": name,
-                "title": trace.stack or "a recorded run",
+                "title": run.stack or "a recorded run",
                 "blurb": blurb,
-                "stack": trace.stack,
+                "stack": run.stack,
             }
         )
     race = {
@@ -68,8 +70,8 @@ def run_page(trace: Given, *others: Given) -> str:
         "games": [],
         "languages": {},
     }
-    runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
-    title = " · ".join(run["title"] for run in shown)
+    runs = {name: run_data.snapshot(run, name) for name, run in traces.items()}
+    title = " · ".join(entry["title"] for entry in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from hsd_viz.errors import UserError
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -89,9 +89,9 @@ class LinkedView(View):
 
     def show(self, trace: Given) -> None:
         """Show a trace in all views of the group."""
-        self._shown = trace = trace_of(trace)
+        self._shown = as_trace(trace)
         self.cursor = {}
-        self.data = run_data.snapshot(trace, uuid.uuid4().hex)
+        self.data = run_data.snapshot(self._shown, uuid.uuid4().hex)
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
@@ -203,7 +203,7 @@ class DraftGame(View):
         runs = {"plain": trace} | dict(others or {})
         super().__init__(
             palette=page_palette(),
-            runs={player: run_data.snapshot(trace_of(run), player) for player, run in runs.items()},
+            runs={player: run_data.snapshot(as_trace(run), player) for player, run in runs.items()},
             asked=asked,
             given=given,
             lesson=lesson,
@@ -240,7 +240,7 @@ class Versus(View):
         with self.hold_sync():
             self.pinned = -1
             self.runs = [
-                run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8])
+                run_data.snapshot(as_trace(trace), "ABCDEFGH"[k % 8])
                 for k, trace in enumerate(traces)
             ]
 

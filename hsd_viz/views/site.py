@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hsd_viz.disk import followed, write_whole
 from hsd_viz.engine import tab
@@ -50,9 +49,21 @@ _CONTEXT = 2048
 _WIDEST = 64
 _MODELS = {TARGET: "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
-#: A link of the index: its address, title and description, and the function that writes its page
-#: (``None``: no page).
-Page = namedtuple("Page", "file title text content", defaults=[None])
+
+class Page(NamedTuple):
+    """A link of the index.
+
+    Attributes:
+        file: its address in the site.
+        title: its title.
+        text: its description.
+        content: the function that writes its page; ``None``: the page is written elsewhere.
+    """
+
+    file: str
+    title: str
+    text: str
+    content: Callable[[], str] | None = None
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:

@@ -89,9 +89,9 @@ def test_a_middle_level_that_is_never_unsure_is_the_one_without_a_confidence():
 
 def replace_tokens(tokens):
     """Return a call of a level below that proposes this number of tokens at a cost of 1 ms."""
-    from hsd_viz.latency.law import LevelRound
+    from hsd_viz.latency.law import ExpectedRound
 
-    return LevelRound(tokens, (1.0,), (1.0,))
+    return ExpectedRound(tokens, (1.0,), (1.0,))
 
 
 def test_a_middle_level_that_is_unsure_at_once_makes_one_round():

@@ -54,9 +54,9 @@ void decide(int vocab, double temperature, int top_k, double top_p, double min_p
     for (const auto* column : {&verdict.p, &verdict.q, &verdict.u, &verdict.h})
         numbers = std::copy(column->begin(), column->end(), numbers);
     Top top, residual, own;
-    verifier.describe_walked(count, verdict.token, LIKELIEST, details[0], details[1], top);
+    verifier.describe_walked(count, verdict.token, RECORDED_TOP, details[0], details[1], top);
     const bool corrected = temperature > 0 && verdict.examined > count;
-    details[2] = corrected ? verifier.describe_correction(draft, q, rows.row(count), LIKELIEST,
+    details[2] = corrected ? verifier.describe_correction(draft, q, rows.row(count), RECORDED_TOP,
                                                           residual, own)
                            : 0;
 }

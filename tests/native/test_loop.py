@@ -51,7 +51,7 @@ class Case:
         prompt: the token ids of the prompt.
         max_new_tokens: the number of tokens that ends the text.
         eos: the tokens that end the text.
-        details: the number of most likely tokens that are recorded.
+        details: the number of likeliest tokens that are recorded.
         positions: the size of the context, in tokens.
         budget: the largest number of tokens in a draft from databases.
     """

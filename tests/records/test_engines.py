@@ -17,7 +17,7 @@ from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.measure.doctor.observe import observe
 from hsd_viz.records.engine_settings import batch_costs
 from hsd_viz.records.imported import import_records
-from hsd_viz.records.traces import series_of, trace_of
+from hsd_viz.records.traces import series_of, trace_of_series
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
 from hsd_viz.views.run_data import read_trace
@@ -218,7 +218,7 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
 def test_requests_are_added_up_and_what_one_lacks_is_not_observed():
     (rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     (sums,) = import_records(RECORDS / "vllm-0.32.0-summary.jsonl")
-    whole = trace_of(series_of([rounds, sums]))
+    whole = trace_of_series(series_of([rounds, sums]))
     accepted = [trace.meta["counts"]["accepted"] for trace in (rounds, sums)]
     assert whole.meta["counts"]["accepted"] == sum(accepted)
     assert not whole.round_rows

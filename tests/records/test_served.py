@@ -10,7 +10,7 @@ from hsd_viz.errors import Unsupported
 from hsd_viz.records.sample import RecordedVerification, Sample
 from hsd_viz.records.series import Series
 from hsd_viz.records.served import served_run
-from hsd_viz.records.traces import trace_of
+from hsd_viz.records.traces import trace_of_series
 from hsd_viz.trace.identities import check
 from hsd_viz.views.run_data import head, read_trace
 
@@ -23,7 +23,7 @@ def served(*rounds, seconds=None, prefill_seconds=None):
         seconds=seconds,
         prefill_seconds=prefill_seconds,
     )
-    return trace_of(Series("sglang", "0.5.9", "response", (sample,)))
+    return trace_of_series(Series("sglang", "0.5.9", "response", (sample,)))
 
 
 def test_a_round_is_its_tokens_in_order():
@@ -82,4 +82,4 @@ def test_the_page_opens_it_and_certifies_no_rule_of_an_engine(tmp_path, capsys):
 def test_a_record_without_rounds_has_no_run():
     whole = Series("vllm", "0.11", "line", (Sample(drafts=10, drafted=30, accepted=12),))
     with pytest.raises(Unsupported, match="without the draft of each round has no run to show"):
-        served_run(trace_of(whole))
+        served_run(trace_of_series(whole))

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.decoding.base_loop import LIKELIEST, PREFILL_CHUNK
+from hsd_viz.decoding.base_loop import PREFILL_CHUNK, RECORDED_TOP
 from hsd_viz.native import interface, structures
 from hsd_viz.native.build import SOURCES
 from hsd_viz.native.drafter import MAX_KEY_LENGTH
@@ -46,14 +46,14 @@ namespace hsd {{
 constexpr double NONE = NAN;
 
 // The likeliest tokens that are recorded of a distribution, at most.
-constexpr int LIKELIEST = {LIKELIEST};
+constexpr int RECORDED_TOP = {RECORDED_TOP};
 
 // Likeliest tokens with their probabilities, likeliest first; NONE: there are no more.
 struct LikelyTokens {{
     struct {{
         double token = NONE;
         double probability = NONE;
-    }} places[LIKELIEST];
+    }} places[RECORDED_TOP];
 }};
 """
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The most probable tokens of a distribution, [token id, probability], most probable first.
+#: The likeliest tokens of a distribution, [token id, probability], likeliest first.
 Top = list[list[float]]
 '''
 _TYPES = {"int": "int", "float": "float", "str": "str", "ints": "list[int]", "top": "Top"}

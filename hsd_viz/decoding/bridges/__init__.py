@@ -3,7 +3,7 @@
 Two lossless bridges (Timor et al. 2025, arXiv 2502.05202) let a model with another tokenizer draft:
 
 * **SLEM**, string-level exact match (:mod:`.slem`): the draft model continues the text with its own
-  most likely tokens. Their text is tokenized with the target's tokenizer and proposed as a chain of
+  likeliest tokens. Their text is tokenized with the target's tokenizer and proposed as a chain of
   point masses. Any such chain is lossless.
 * **TLI**, token-level intersection (:mod:`.tli`): the draft model's row is restricted to the tokens
   that both vocabularies have and renormalized. This row is sampled and is the draft's q, so that

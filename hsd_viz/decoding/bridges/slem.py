@@ -14,7 +14,7 @@ _STEPS = 2
 
 
 class SlemSession(TranslatedSession):
-    """A session whose draft model continues the text with its own most likely tokens."""
+    """A session whose draft model continues the text with its own likeliest tokens."""
 
     def sample(
         self,

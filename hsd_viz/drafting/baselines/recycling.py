@@ -1,4 +1,4 @@
-"""Token Recycling: a fixed tree of the most probable successors that each token had last."""
+"""Token Recycling: a fixed tree of the likeliest successors that each token had last."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree, Ids, Observer
 
 #: The published tree of 80 nodes: for each depth, the number of children of each node one level up,
-#: beginning with the last token of the text. The k-th child of a node is its k-th most probable
+#: beginning with the last token of the text. The k-th child of a node is its k-th likeliest
 #: successor.
 TEMPLATE: tuple[tuple[int, ...], ...] = (
     (8,),
@@ -17,7 +17,7 @@ TEMPLATE: tuple[tuple[int, ...], ...] = (
     (2, 0, 0, 1, 0, 0, 0, 0),
 )
 
-#: The adjacency matrix: the successors of each token, most probable first. Tokens that were not
+#: The adjacency matrix: the successors of each token, likeliest first. Tokens that were not
 #: observed have no row.
 Successors = dict[int, tuple[int, ...]]
 
@@ -44,7 +44,7 @@ class TokenRecycling(Baseline, Observer):
     """Token Recycling for one run.
 
     After each verification by the target, the row of every verified token, including rejected ones,
-    is replaced by its 8 most probable successors; if a token occurs several times, the deepest
+    is replaced by its 8 likeliest successors; if a token occurs several times, the deepest
     occurrence counts. A draft is a fixed tree of 80 nodes in which the child of rank k is the k-th
     successor of its parent. The prompt is not used.
 

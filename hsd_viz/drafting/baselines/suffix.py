@@ -210,7 +210,7 @@ class SuffixDecoding(Baseline):
         return best.or_reason(budget, reason)
 
     def _speculate(self, trie: SuffixTree, key: list[int], size: int) -> DraftTree:
-        """Return a tree of up to ``size`` tokens, the most probable ones after ``key``."""
+        """Return a tree of up to ``size`` tokens, the likeliest ones after ``key``."""
         tree = DraftTree()
         queue = list[tuple]()
         serial = 0

@@ -15,7 +15,7 @@ from hsd_viz.conversion import OF_ANOTHER_TYPE
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
 
 TIMEOUT = 120.0
-#: Number of most likely tokens requested per position.
+#: Number of likeliest tokens requested per position.
 LOGPROBS = 5
 #: Request parameters that the audit sets itself.
 OWN_PARAMETERS = frozenset(
@@ -36,7 +36,7 @@ class Completion:
 
     Attributes:
         tokens: the tokens as texts.
-        likely: the log probabilities of the most likely tokens by position, if reported.
+        likely: the log probabilities of the likeliest tokens by position, if reported.
         chosen: the log probability of the emitted token by position, if reported.
     """
 

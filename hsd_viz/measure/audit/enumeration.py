@@ -22,7 +22,7 @@ P = TypeVar("P", int, float, Fraction)
 #: The tokens of a text.
 Text = tuple[int, ...]
 #: Maximum number of runs of an enumeration.
-MAX_RUNS = 1_000_000
+MAX_ENUMERATED_RUNS = 1_000_000
 
 
 class TooManyOutcomes(UserError):
@@ -107,7 +107,7 @@ def _shares(weights: Sequence[Any]) -> list[Any]:
 
 
 def outcomes(
-    program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS
+    program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_ENUMERATED_RUNS
 ) -> Iterator[tuple[T, Any]]:
     """Yield (result, probability) for each run of ``program``.
 
@@ -133,7 +133,9 @@ def outcomes(
     )
 
 
-def law(program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
+def law(
+    program: Callable[[EnumeratedChoices], T], max_runs: int = MAX_ENUMERATED_RUNS
+) -> dict[T, Any]:
     """Return the distribution of a program's result.
 
     Raises:

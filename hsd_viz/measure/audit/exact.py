@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.errors import UserError
-from hsd_viz.measure.audit.enumeration import MAX_RUNS, EnumeratedChoices, Text, law, plain_law
+from hsd_viz.measure.audit.enumeration import (
+    MAX_ENUMERATED_RUNS,
+    EnumeratedChoices,
+    Text,
+    law,
+    plain_law,
+)
 from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognize
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
@@ -171,7 +177,7 @@ def exact(
     temperature: float = 0.7,
     seed: int = 0,
     tolerance: float = TOLERANCE,
-    max_runs: int = MAX_RUNS,
+    max_runs: int = MAX_ENUMERATED_RUNS,
 ) -> ExactAudit:
     """Enumerate the output distribution of ``decode`` over toy models and compare it with the
     target's.

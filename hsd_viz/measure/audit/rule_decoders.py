@@ -45,7 +45,7 @@ def chains(drafting: Drafting) -> Decoder:
 
 
 def ranked_tree(choices: EnumeratedChoices) -> Text:
-    """Draft the two most likely continuations of each token, and keep the three most likely nodes
+    """Draft the two likeliest continuations of each token, and keep the three likeliest nodes
     of the tree.
     """
     text = [START]
@@ -64,7 +64,7 @@ def ranked_tree(choices: EnumeratedChoices) -> Text:
 
 
 def _tree(last: int, depth: int) -> dict[Text, Fraction]:
-    """Return the two most likely continuations of each node, with the probability of each path."""
+    """Return the two likeliest continuations of each node, with the probability of each path."""
     nodes: dict[Text, Fraction] = {}
     frontier: dict[Text, Fraction] = {(): Fraction(1)}
     for _ in range(depth):
@@ -116,7 +116,7 @@ def likelier_candidate(row: Row, drawn: list[int]) -> list[int]:
 
 def batch(own_token: bool) -> Decoder:
     """Return a decoder of two requests that share the slots for draft tokens of a step, which are
-    one fewer than their draft tokens. The slots go to the tokens with the most likely drafts, where
+    one fewer than their draft tokens. The slots go to the tokens with the likeliest drafts, where
     the draft includes the token itself (``own_token``) or ends before it.
     """
 
@@ -142,7 +142,7 @@ def _is_unfinished(text: list[int], request: int) -> bool:
 
 
 def _shared_places(drafts: Sequence[Chain], own_token: bool) -> list[int]:
-    """Return the requests whose next draft tokens get the slots of a step, most likely first."""
+    """Return the requests whose next draft tokens get the slots of a step, likeliest first."""
     places: list[tuple[Fraction, int, int]] = []
     for request, draft in enumerate(drafts):
         for depth in range(len(draft.tokens)):

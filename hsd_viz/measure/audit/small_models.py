@@ -50,7 +50,7 @@ def point_mass(token: int) -> Row:
 
 
 def likeliest(row: Row) -> int:
-    """Return the most likely token of a row; the first among equals."""
+    """Return the likeliest token of a row; the first among equals."""
     return row.index(max(row))
 
 

@@ -47,9 +47,9 @@ class ReportSettings:
 
     Attributes:
         temperature: the sampling temperature; 0 is greedy decoding.
-        top_k: the number of most likely tokens to sample from; 0: all.
-        top_p: the total probability of the most likely tokens to sample from.
-        min_p: the minimum probability of a token relative to that of the most likely one.
+        top_k: the number of likeliest tokens to sample from; 0: all.
+        top_p: the total probability of the likeliest tokens to sample from.
+        min_p: the minimum probability of a token relative to that of the likeliest one.
         seed: the seed of the random numbers.
         rule: the verification rule; missing in old reports.
         max_new_tokens: the maximum number of tokens of an output.

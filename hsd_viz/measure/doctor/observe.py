@@ -27,7 +27,7 @@ from hsd_viz.trace import Trace, TraceError
 
 #: The largest difference between a round and its parts, as a share of the round: figures are
 #: rounded.
-TOLERANCE = 0.02
+PARTS_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _with_rest(seen: Observation, figures: Known) -> Observation:
     left = seen.round - seen.verify - seen.draft
     if figures.overhead_ms is not None:
         parts = seen.verify + seen.draft + figures.overhead_ms
-        if figures.speed is not None and abs(parts - seen.round) > TOLERANCE * seen.round:
+        if figures.speed is not None and abs(parts - seen.round) > PARTS_TOLERANCE * seen.round:
             raise UserError(
                 f"verification, drafting and overhead take {parts:.4g} ms, but a round at "
                 f"{figures.speed:.4g} tokens per second takes {seen.round:.4g} ms: leave out one "
@@ -209,7 +209,7 @@ def _with_rest(seen: Observation, figures: Known) -> Observation:
             )
         # The given parts replace a recorded round.
         return replace(seen, round=None)
-    if left < -TOLERANCE * seen.round:
+    if left < -PARTS_TOLERANCE * seen.round:
         spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
         raise UserError(f"verification and drafting, {spent}")
     return replace(seen, overhead=max(0.0, left))

@@ -27,7 +27,7 @@ from hsd_viz.results.positions import at_least
 #: Upper bounds of the groups of contexts, in tokens.
 CONTEXTS = (2048, 8192, 32_768)
 #: Allowed difference between a profile's mean acceptance length and that of its rates.
-TOLERANCE = 0.02
+LENGTH_TOLERANCE = 0.02
 
 
 def acceptance_of(seen: Observation) -> tuple[float, ...]:
@@ -168,7 +168,7 @@ def read_profile(path: Path) -> dict[str, Any]:
         raise BadFile(f"{path} is not a usable profile: {error}") from None
     mean = profile.mean_accept_length
     implied = 1 + sum(marginal)
-    if mean is not None and abs(mean - implied) > TOLERANCE * implied:
+    if mean is not None and abs(mean - implied) > LENGTH_TOLERANCE * implied:
         raise BadFile(
             f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply "
             f"{implied:.2f}"

@@ -21,7 +21,7 @@ from hsd_viz.measure.predict.assumed_acceptance import (
     acceptance_of_pairs,
 )
 from hsd_viz.measure.predict.given_acceptance import given_acceptance
-from hsd_viz.measure.predict.hardware_plan import STORED, HardwarePlan
+from hsd_viz.measure.predict.hardware_plan import FORMAT_PREFIX, HardwarePlan
 from hsd_viz.measure.predict.options import PredictOptions
 from hsd_viz.measure.predict.stacks_on_hardware import (
     DATABASE_ACCEPTANCE,
@@ -71,9 +71,9 @@ def run(options: PredictOptions) -> HardwarePlan:
         machine, by_name, order, edges, options.databases, options.weights, options.cache
     )
     assumptions = [
-        *_of_the_machine(machine, options.databases, max(options.batch)),
-        *_of_formats(shapes, options.weights),
-        *_of_heads(shapes),
+        *_machine_assumptions(machine, options.databases, max(options.batch)),
+        *_format_assumptions(shapes, options.weights),
+        *_head_assumptions(shapes),
         *assumed,
     ]
     return stacks.plan(options.batch, options.context, assumptions)
@@ -127,7 +127,7 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
 # --- what is listed -----------------------------------------------------------------------------
 
 
-def _of_the_machine(machine: Machine, databases: bool, batch: int) -> list[Assumption]:
+def _machine_assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumption]:
     """Return the figures of the machine that a prediction uses."""
     used = machine.efficiency
     gpu = machine.gpu
@@ -167,14 +167,14 @@ def _of_the_machine(machine: Machine, databases: bool, batch: int) -> list[Assum
     return assumptions
 
 
-def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
+def _format_assumptions(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
     """Return the assumptions about weights counted in another format than their config states."""
     assumptions = []
     for shape in shapes:
         if shape.stored and WEIGHTS[shape.stored] != WEIGHTS[weights]:
             assumptions.append(
                 Assumption(
-                    name=f"{STORED}{shape.name}",
+                    name=f"{FORMAT_PREFIX}{shape.name}",
                     value=f"counted as {weights}, its config states {shape.stored}",
                     kind="assumed",
                     source=f"{spelled('weights')} {shape.stored} counts them as they are stored",
@@ -183,7 +183,7 @@ def _of_formats(shapes: Sequence[Shape], weights: str) -> list[Assumption]:
     return assumptions
 
 
-def _of_heads(shapes: Sequence[Shape]) -> list[Assumption]:
+def _head_assumptions(shapes: Sequence[Shape]) -> list[Assumption]:
     """Return the assumptions that the configs of draft heads state."""
     assumptions = []
     for shape in shapes:

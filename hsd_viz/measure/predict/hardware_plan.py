@@ -15,7 +15,7 @@ from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import Stack
 
 #: Prefix of the names of assumptions about formats that a config contradicts.
-STORED = "weights of "
+FORMAT_PREFIX = "weights of "
 #: Batch sizes among which a break-even is searched.
 BATCHES = tuple(2**k for k in range(11))
 #: Maximum number of stacks per batch and context in a table.
@@ -204,7 +204,7 @@ class HardwarePlan(Result):
                 f"({spelled('tp')}) or smaller {spelled('weights')} do"
             )
         for assumption in self.assumptions:
-            if assumption.name.startswith(STORED):
+            if assumption.name.startswith(FORMAT_PREFIX):
                 lines.append(f"{assumption.name}: {assumption.value}: {assumption.source}")
         return lines
 

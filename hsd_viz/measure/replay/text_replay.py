@@ -1,7 +1,7 @@
 """Replays a text without a model: the rounds that a drafter would have needed for it.
 
 A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the
-most likely tokens, and draws are keyed by position. Its rounds therefore follow from a text of the
+likeliest tokens, and draws are keyed by position. Its rounds therefore follow from a text of the
 target. Drafters that read the target's rows (:mod:`hsd_viz.drafting.tree`) cannot be replayed.
 """
 

@@ -1,5 +1,5 @@
 // The description of a row of logits at temperature 1 that is recorded: the probability of a token,
-// the entropy, and the most likely tokens.
+// the entropy, and the likeliest tokens.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -84,7 +84,7 @@ template <class T> void largest(const T* x, int n, int most, int32_t* places, T*
 }
 
 // Describe a row of logits [n], as hsd_viz.decoding.sampling.describe does: the probability of
-// `token`, the entropy in nats, and the `most` most likely tokens with their probabilities. `room`
+// `token`, the entropy in nats, and the `most` likeliest tokens with their probabilities. `room`
 // has space for 2 n numbers.
 template <class T>
 void describe(const T* logits, int n, int token, int most, T* room, double& p, double& entropy,

@@ -43,7 +43,7 @@ struct SamplingSettings {
     double temperature;  // the temperature; 0 for greedy decoding
     double top_p;  // the total probability of the nucleus; 1 for all tokens
     double min_p;  // the least probability relative to the largest; 0 for all tokens
-    int32_t top_k;  // the number of most likely tokens; 0 for all
+    int32_t top_k;  // the number of likeliest tokens; 0 for all
 };
 
 // The settings of a level that is a model.
@@ -66,8 +66,7 @@ struct DecodeSettings {
     int32_t vocab;  // the number of tokens in the vocabulary
     int32_t limit;  // the largest number of tokens in the text, including the prompt
     int32_t budget;  // the largest number of nodes in a draft of the drafter
-    // the number of most likely tokens recorded per emitted token; 0 for no details
-    int32_t details;
+    int32_t details;  // the number of likeliest tokens recorded per emitted token; 0 for no details
 };
 
 // The arrays of an open index file (hsd_viz.drafting.index.format).
@@ -155,12 +154,12 @@ int hsd_session_forward(Session* session, const int32_t* tokens, int n, const in
 int hsd_session_forward_batch(Session* session, Session* const* sessions, const int32_t* tokens,
                               int n, void* logits, const void* cos, const void* sin,
                               const int32_t* cached, int threads);
-// Move the cache entries of n positions to the n positions from base on.
-void hsd_session_keep(Session* session, int base, const int32_t* places, int n);
+// Move the cache entries of n positions to the n positions from base on. When it fails: 0.
+int hsd_session_keep(Session* session, int base, const int32_t* places, int n);
 // Keep the input states of a layer, from the next forward pass on. When it fails: 0.
 int hsd_session_watch(Session* session, int layer);
-// Write the states [n][width] of the first n tokens of the last forward pass.
-void hsd_session_states(const Session* session, int n, int8_t* numbers);
+// Write the states [n][width] of the first n tokens of the last forward pass. When it fails: 0.
+int hsd_session_states(const Session* session, int n, int8_t* numbers);
 // Free a session.
 void hsd_session_free(Session* session);
 // Create a drafter without databases. When it fails: null.
@@ -172,8 +171,8 @@ int hsd_drafter_add(Drafter* drafter, const IndexArrays* file, const double* pri
 // Add the semantic database. priors has a rate per band of cosines. When it fails: 0.
 int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* settings,
                              const double* priors, double discount);
-// Set the layer of the target whose states a decode passes to the drafter.
-void hsd_drafter_watch(Drafter* drafter, int layer);
+// Set the layer of the target whose states a decode passes to the drafter. When it fails: 0.
+int hsd_drafter_watch(Drafter* drafter, int layer);
 // Append the states [n][width] of the next n positions of the text. When it fails: 0.
 int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width);
 // Set the costs and the slopes of 0 to n - 1 nodes, and the least score of a node. When it fails:

@@ -11,13 +11,13 @@ template <class T> class Recorder {
   public:
     Recorder(Record& record, Verifier<T>& verifier) : record_(record), verifier_(verifier) {}
 
-    // Record the tokens that the target emitted, with up to `details` most likely tokens of their
+    // Record the tokens that the target emitted, with up to `details` likeliest tokens of their
     // rows (0: no details). `target` is its index in the stack; `path(start)` is the path of a
     // token from a level.
     template <class Path>
     void tokens(const Draft<T>& draft, const LevelRound& level_round, const RowStore<T>& rows,
                 int target, int details, Path&& path) {
-        const int most = std::min(LIKELIEST, details), count = (int)level_round.accepted.size();
+        const int most = std::min(RECORDED_TOP, details), count = (int)level_round.accepted.size();
         for (int k = 0; k < (int)level_round.emitted.size(); ++k) {
             TokenRow row;
             row.index = record_.emitted++;

@@ -12,14 +12,14 @@ namespace hsd {
 constexpr double NONE = NAN;
 
 // The likeliest tokens that are recorded of a distribution, at most.
-constexpr int LIKELIEST = 5;
+constexpr int RECORDED_TOP = 5;
 
 // Likeliest tokens with their probabilities, likeliest first; NONE: there are no more.
 struct LikelyTokens {
     struct {
         double token = NONE;
         double probability = NONE;
-    } places[LIKELIEST];
+    } places[RECORDED_TOP];
 };
 
 // One emitted token.

@@ -85,14 +85,16 @@ API int hsd_session_forward_batch(Session* session, Session* const* sessions, co
     return succeeds(
         [&] { session->forward_batch(sessions, tokens, n, logits, cos, sin, cached, threads); });
 }
-API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
-    session->keep(base, places, n);
+API int hsd_session_keep(Session* session, int base, const int32_t* places, int n) {
+    return succeeds([&] { session->keep(base, places, n); });
 }
 API int hsd_session_watch(Session* session, int layer) {
     return succeeds([&] { session->watch(layer); });
 }
-API void hsd_session_states(const Session* session, int n, int8_t* numbers) {
-    for (int i = 0; i < n; ++i) session->state(i, numbers + (size_t)i * session->width());
+API int hsd_session_states(const Session* session, int n, int8_t* numbers) {
+    return succeeds([&] {
+        for (int i = 0; i < n; ++i) session->state(i, numbers + (size_t)i * session->width());
+    });
 }
 API void hsd_session_free(Session* session) { delete session; }
 
@@ -120,7 +122,9 @@ API int hsd_drafter_add_semantic(Drafter* drafter, const SemanticSettings* setti
         return 1;
     });
 }
-API void hsd_drafter_watch(Drafter* drafter, int layer) { drafter->watch(layer); }
+API int hsd_drafter_watch(Drafter* drafter, int layer) {
+    return succeeds([&] { drafter->watch(layer); });
+}
 API int hsd_drafter_states(Drafter* drafter, const int8_t* numbers, int n, int width) {
     return succeeds([&] { drafter->observe_states(numbers, n, width); });
 }

@@ -36,7 +36,7 @@ template <class T> int best_of(const T* logits, int n) {
     return 0;
 }
 
-// The smallest probability in the nucleus, which consists of the most likely tokens up to and
+// The smallest probability in the nucleus, which consists of the likeliest tokens up to and
 // including the one that reaches top_p.
 template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) {
     std::copy(p, p + n, sorted);

@@ -35,8 +35,8 @@ template <class T> class RowStore {
 // A row described: see describe.hpp. `n` of the places hold tokens.
 struct Top {
     int n = 0;
-    int32_t tokens[LIKELIEST];
-    double shares[LIKELIEST];
+    int32_t tokens[RECORDED_TOP];
+    double shares[RECORDED_TOP];
 };
 
 template <class T> class Verifier {
@@ -94,15 +94,15 @@ template <class T> class Verifier {
     }
 
     // The description of the row at position k of the path, from which `token` was drawn: the
-    // probability of the token, the entropy, the most likely tokens.
+    // probability of the token, the entropy, the likeliest tokens.
     void describe_walked(int k, int token, int most, double& p, double& entropy, Top& top) {
         top.n = std::min(most, vocab_);
         describe(row(verdict.walked[k]), vocab_, token, top.n, room() + vocab_, p, entropy,
                  top.tokens, top.shares);
     }
 
-    // The most likely tokens and the sum of the residual from which a correction was drawn, and the
-    // most likely tokens of q if the draft was sampled. `last` is the verifier's row.
+    // The likeliest tokens and the sum of the residual from which a correction was drawn, and the
+    // likeliest tokens of q if the draft was sampled. `last` is the verifier's row.
     double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most,
                                Top& residual, Top& drafted) {
         T* left = room();
@@ -128,9 +128,9 @@ template <class T> class Verifier {
         distribute(row(k), vocab_, sampling_, p, spare_.at_least(vocab_ + 64));
         return p;
     }
-    // The most likely tokens of weights that sum to `sum`, without those of probability 0.
+    // The likeliest tokens of weights that sum to `sum`, without those of probability 0.
     void likeliest(const T* weights, T sum, int most, Top& top) {
-        T values[LIKELIEST];
+        T values[RECORDED_TOP];
         most = std::min(most, vocab_);
         largest(weights, vocab_, most, top.tokens, values);
         for (top.n = 0; top.n < most && values[top.n] > 0; ++top.n)

@@ -24,7 +24,7 @@ from hsd_viz.engine.event_batches import batches
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.errors import BadFile, UserError, is_debugging, report_fault, visitor_message
 from hsd_viz.figures.pictures import CARTESIAN, packed
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.models.families import DEFAULT
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
@@ -111,7 +111,7 @@ class App(BundleWidget):
         else:
             page["families"] = [row for row in page["families"] if row["name"] == own_family.name]
         if shown is not None:
-            trace = trace_of(shown)
+            trace = as_trace(shown)
             self._runs.add_recording(GIVEN, trace)
             recording = {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."}
             page["recordings"].insert(0, recording)

@@ -14,7 +14,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.page_data import recorded_runs
 
 #: Maximum number of runs that are kept for questions about them.
-MAX_RUNS = 8
+MAX_KEPT_RUNS = 8
 
 
 class KeptRuns:
@@ -42,7 +42,7 @@ class KeptRuns:
         name = name or uuid.uuid4().hex
         self._runs.pop(name, None)
         self._runs[name] = trace
-        for old in [*self._runs][:-MAX_RUNS]:
+        for old in [*self._runs][:-MAX_KEPT_RUNS]:
             self._runs.pop(old, None)
         return name
 
