@@ -19,8 +19,7 @@ The ideal is D + 1 tokens in one step of the target, and each cause has its shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from math import ceil, log
 
 import numpy as np
@@ -99,20 +98,19 @@ class _Evidence:
                 names.append(name)
         return tuple(names)
 
-    def findings(self, speedup: Estimate | None = None) -> tuple[Finding, ...]:
-        """Return the findings; the speed-up counts only as measured on a quiet machine."""
+    def signs(self, speedup: Estimate | None = None) -> tuple[Finding, ...]:
+        """Return the findings of signs; the speed-up counts only as measured on a quiet machine."""
         high = None
         if speedup is not None and not self.is_modelled and not self.seen.busy:
             _, high = speedup.ends or (1.0, 1.0)
         return tuple(findings(self.recorded, high, self.changes))
 
-    @property
-    def diagnosis(self) -> partial[Diagnosis]:
-        """A diagnosis that lacks its findings and its conclusions."""
-        return partial(
-            Diagnosis,
+    def diagnosis(self, signs: tuple[Finding, ...]) -> Diagnosis:
+        """Return a diagnosis of what was observed, without conclusions."""
+        return Diagnosis(
             observation=self.seen,
             length=estimate(self.lengths, self.seen.total),
+            findings=signs,
             predicted=self.predicted,
             changes=self.changes,
             lengths=tokens_by_length(self.seen, self.curves),
@@ -157,8 +155,8 @@ def _undetermined(evidence: _Evidence) -> Diagnosis:
         verdict = f"speculation loses: {bound}"
     else:
         verdict = f"undecided whether speculation pays: {bound}"
-    return evidence.diagnosis(
-        findings=evidence.findings(),
+    return replace(
+        evidence.diagnosis(evidence.signs()),
         at_most=most,
         verdict=verdict,
         advice=advice_without_times(seen, most),
@@ -178,7 +176,7 @@ def _determined(evidence: _Evidence, whole: float) -> Diagnosis:
         return _impossible(evidence, bounded, observed)
     shares = shares_of_loss(seen, whole)
     cause = max(shares, key=shares.__getitem__)
-    signs = evidence.findings(speedup)
+    signs = evidence.signs(speedup)
     off = Option(setting_name(seen, 0), "plain", 0, 1.0)
     others = list(other_lengths(seen, evidence.curves, observed, evidence.is_modelled))
     certain = [option for option, is_certain in others if is_certain]
@@ -188,8 +186,8 @@ def _determined(evidence: _Evidence, whole: float) -> Diagnosis:
     else:
         advised = _advised(speedup, better, off)
     limits = what_limits(seen, cause, whole, shares[cause])
-    return evidence.diagnosis(
-        findings=signs,
+    return replace(
+        evidence.diagnosis(signs),
         verdict=(
             f"{'predicted: ' if evidence.is_modelled else ''}{_whether_it_pays(speedup)}: "
             f"{speedup.as_text('{:.2f}')} times as fast as plain decoding; "
@@ -220,8 +218,8 @@ def _whether_it_pays(speedup: Estimate) -> str:
 def _impossible(evidence: _Evidence, bounded: SpeedUp, observed: Option) -> Diagnosis:
     """Return the diagnosis if the times imply a speed-up above the tokens per forward pass."""
     most = bounded.bound
-    return evidence.diagnosis(
-        findings=evidence.findings(),
+    return replace(
+        evidence.diagnosis(evidence.signs()),
         speedup=Estimate(most, None, most),
         note=bounded.note,
         at_most=most,
