@@ -2,8 +2,9 @@
 
 :func:`check` passes an answer that equals the solution of the master on all inputs of
 :mod:`hsd_viz.exercises.cases`. Otherwise it reports the first input on which they differ, and the
-name of a known mistake: ``exercises.toml`` has mistakes as edits of the solution, beside titles and
-hints, and an answer made one if it equals the edited solution in all cases.
+name of a known mistake: ``exercises.toml`` has mistakes as edits of the solution, and an answer
+made one if it equals the edited solution in all cases. Titles, hints and the questions of pages are
+beside them.
 """
 
 import ctypes
@@ -89,12 +90,14 @@ class Exercise:
         title: its title.
         hints: they lead to the solution without stating it.
         inputs: yields cases, or arguments.
+        asked: the question of a page, in Markdown; "" where it is the task of the notebook.
     """
 
     number: str
     title: str
     hints: list[str]
     inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]
+    asked: str = ""
 
     def cases(self) -> tuple[ExerciseCase, ...]:
         """Return the comparisons, with their expected values; they are computed once."""
@@ -167,9 +170,10 @@ def exercise(number: str) -> Callable:
     """
     title = TEXTS[number]["title"]
     hints = TEXTS[number]["hints"]
+    asked = TEXTS[number].get("asked", "")
 
     def register(inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]) -> Callable:
-        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs))
+        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs, asked))
         return EXERCISES[number].inputs
 
     return register

@@ -216,7 +216,7 @@ def _opening(writer: LessonWriter, step: CellOutput) -> tuple[str, dict[str, str
 def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool) -> str:
     """Return a section; what follows a prediction is folded with its answers."""
     is_exercise = bool(section) and section[0].text.startswith("## Exercise")
-    section = _without_task(section)
+    section = _as_asked(_without_task(section))
     written = []
     for k, step in enumerate(section):
         if isinstance(step.value, Prediction):
@@ -239,6 +239,17 @@ def _without_task(section: Sequence[CellOutput]) -> list[CellOutput]:
         isinstance(step.value, CheckResult) and choice_of(step.value.exercise) for step in section
     )
     return [step for step in section if not (has_choice and editions.UNSOLVED in step.text)]
+
+
+def _as_asked(section: Sequence[CellOutput]) -> Sequence[CellOutput]:
+    """Return the cells of a section; the task of an exercise is the question of a page."""
+    for step in section:
+        if isinstance(step.value, CheckResult) and step.value.exercise.asked:
+            heading, *rest = section
+            title, _, _ = heading.text.partition("\n")
+            question = f"{title}\n\n{step.value.exercise.asked}\n"
+            return [heading._replace(text=question), *rest]
+    return section
 
 
 def _is_given(step: CellOutput) -> bool:

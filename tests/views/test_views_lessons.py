@@ -13,7 +13,7 @@ import pytest
 
 from hsd_viz import views
 from hsd_viz.engine.recordings import GAMES, load_bundled
-from hsd_viz.exercises import editions
+from hsd_viz.exercises import EXERCISES, editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.text import escape
 from hsd_viz.views import lessons
@@ -242,3 +242,16 @@ def test_the_tour_links_to_the_lessons_and_each_of_them_to_its_step():
     assert steps.pop(MASTERS[8]) == []
     for path, [key] in steps.items():
         assert find(stops, key=key)["lesson"] == int(path.stem[0])
+
+
+@pytest.mark.parametrize("number", ["1.1", "3.2", "3.4", "7.2"])
+def test_an_exercise_asks_on_a_page_and_gives_a_task_in_the_notebook(number, run_once):
+    [path] = [path for path in MASTERS if path.stem[0] == number[0]]
+    asked = lessons.LessonWriter().markdown(EXERCISES[number].asked)
+
+    section = lessons.page(path).partition(f"<h2>Exercise {number}")[2].partition("<h2>")[0]
+
+    assert "?" in asked
+    assert asked.strip() in section
+    assert "The check" not in section
+    assert EXERCISES[number].asked not in path.read_text(encoding="utf-8")
