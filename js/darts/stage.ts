@@ -22,7 +22,7 @@ export interface StageState extends BoardPicture {
   title: string;
   /** Its two parts, accepted and residual, are not explained. */
   isBrief?: boolean;
-  /** Nothing is thrown before the visitor has done what the controls ask. */
+  /** No rule is shown and nothing is thrown before the visitor has done what the controls ask. */
   isWaiting?: boolean;
   /** Controls of the board, below its picture. */
   controls?: TemplateResult;
@@ -171,7 +171,7 @@ class Darts {
     const isBeside = room >= BESIDE.from;
     const width = isBeside ? room - BESIDE.key : room;
     const key = keyTemplate(shown, darts, strings);
-    const hasRule = shown.board.left !== null;
+    const hasRule = shown.board.left !== null && !shown.isWaiting;
     render(
       html`<div class="hsd-dt" role="group" aria-label=${strings.label}>
         <h4>${shown.title}</h4>
@@ -185,7 +185,7 @@ class Darts {
           ${boardPicture(shown, width, darts, strings.probability, this.flight)}
           ${isBeside ? key : nothing}
         </div>
-        ${hasRule && !shown.isWaiting ? this.form(shown) : nothing} ${shown.controls ?? nothing}
+        ${hasRule ? this.form(shown) : nothing} ${shown.controls ?? nothing}
         ${isBeside ? nothing : key}
         ${valuesTable(shown, strings)}
       </div>`,

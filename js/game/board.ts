@@ -10,6 +10,8 @@ export interface Struck {
   word: string;
   act: number;
   place: number;
+  /** Its probability for the model; 0 where it was not recorded. */
+  p: number;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface Struck {
  * first.
  */
 export function struckWords({ texts, passes }: Play): Struck[] {
-  const struck: (Struck & { p: number })[] = [];
+  const struck: Struck[] = [];
   for (const [act, all] of passes.entries())
     for (const { own, words, fates } of all) {
       const word = words[fates.indexOf("struck")];
@@ -37,7 +39,7 @@ export function struckWords({ texts, passes }: Play): Struck[] {
  */
 export function boardOf(
   run: Pick<Store, "tokens" | "pieces">,
-  { word, place }: Struck,
+  { word, place }: Pick<Struck, "word" | "place">,
   others = "others",
   certainty = 1,
 ): { board: Board; names: string[] } {

@@ -86,7 +86,7 @@ export interface GameProps {
 const PACE = { light: 650, verdicts: 450, fall: 1100, own: 700, morph: 900 };
 /** Darts that are thrown one by one, after the guess. */
 const FIRST_DARTS = 10;
-/** Copying is what the context database does: it has its colour. */
+/** Copying has the colour of the database of the text so far. */
 const SOURCES: Record<string, string> = { copying: COPYING, nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
 const YOURS = "#c2185b";

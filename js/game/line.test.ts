@@ -96,12 +96,12 @@ test("the end has few lines, and begins with a word", () => {
   assert.equal(pieces.map(({ blank, words }) => blank + words).join(""), "three\nfour five");
 });
 
-test("a pass is the sum of what the text has there", () => {
+test("a pass has its tokens, those filled in beside them, and the result of its words", () => {
   const { pass } = read(BEGUN, ["cat", "dog"]);
   const { tokens } = BEGUN.texts[0].plain;
   assert.equal(
     summaryOf(pass, tokens, ENGLISH),
-    "1 of 2 words accepted, “dog” rejected: 1 word + 1 filled in + the model’s “it”.",
+    "1 of 2 words accepted, “dog” rejected, then the model’s own “it”.",
   );
   assert.equal(
     gainText(pass, tokens, ENGLISH),

@@ -11,12 +11,14 @@ import {
   type Corner,
   cornersOf,
   gainOf,
+  keptOf,
   type Player,
   type Price,
   ranked,
   timeTo,
   tokensOf,
 } from "./score";
+import { mostTokens } from "./sentences";
 import type { Strings } from "./strings";
 
 const SIZE = { top: 26, bottom: 44, left: 34, right: 8 };
@@ -108,7 +110,7 @@ interface Layout {
   /** The time of the picture, in passes of plain decoding. */
   plainPasses: number;
   isOverTime: boolean;
-  /** The most tokens of a player, which all lines reach over time. */
+  /** The best score of a player, which all lines reach over time. */
   goal: number;
   x(corner: Corner): number;
   ends: Point[];
@@ -118,16 +120,6 @@ interface Layout {
   /** What each pass of the visitor brought. */
   blocks: Block[];
 }
-
-/** The stairs: over passes those of the score, over time those of all tokens. */
-const drawnOf = ({ players, price, morph }: Stairs): Drawn[] =>
-  players.map((player) => {
-    const corners = cornersOf(player.passes, price).map((corner) => ({
-      ...corner,
-      high: corner.high + morph * (corner.all - corner.high),
-    }));
-    return { ...player, corners };
-  });
 
 /** Pixels of a name with its figure. */
 const widthOf = ({ name }: Pick<Player, "name">) => LETTER * columnsOfText(`${name} 0.00 ×`);
@@ -141,7 +133,9 @@ function frameFor({ players, morph, width, height, room, isNarrow }: Stairs, goa
     width,
     height,
   };
-  const most = Math.max(room, goal * (1 + HEADROOM));
+  // Over passes it has room for what was filled in, too.
+  const all = Math.max(...players.map(({ passes }) => tokensOf(passes)));
+  const most = Math.max(room, all * (1 + HEADROOM));
   return frameOf(size, 1, (1 - morph) * most + morph * goal);
 }
 
@@ -181,8 +175,8 @@ function namePlaces(
 
 export function layoutOf(stairs: Stairs): Layout {
   const { players, price, morph, bands } = stairs;
-  const drawn = drawnOf(stairs);
-  const goal = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
+  const drawn = players.map((player) => ({ ...player, corners: cornersOf(player.passes, price) }));
+  const goal = Math.max(1, ...players.map(({ passes }) => keptOf(passes)));
   const passes = Math.max(
     3,
     bands.reduce((sum, band) => sum + band, 0),
@@ -227,21 +221,24 @@ function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: numbe
 }
 
 /** The stairs of a player; over time the rest to the goal is dashed. */
-function stairTemplate({ family, morph, price }: Stairs, layout: Layout, k: number) {
+function stairTemplate({ family, morph, price, isNarrow }: Stairs, layout: Layout, k: number) {
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
   const isPlain = player.source === "target";
   const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
   const path = (corners: Corner[]) => pathOf(corners, x, frame.y);
   const rest = `M${ends[k].x} ${ends[k].y}L${finishes[k].x} ${finishes[k].y}`;
+  // Where it is narrow, the others have their names and colours in the standings only.
+  const isNamed = !isNarrow || !k || player === mostTokens(drawn.slice(1));
   const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
+  const name = svg`<path stroke-width="1" stroke-dasharray="1 2"
+      d=${leaderOf(layout, k)}></path
+    ><text x=${names[k].x} y=${names[k].y} text-anchor=${names[k].anchor}
+    >${nameOf(player, price, isOverTime)}</text>`;
   return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path d=${path(player.corners)}></path
-    >${morph === 1 ? dashed : nothing}<path stroke-width="1" stroke-dasharray="1 2"
-      d=${leaderOf(layout, k)}></path
-    ><text x=${names[k].x} y=${names[k].y} text-anchor=${names[k].anchor}
-    >${nameOf(player, price, isOverTime)}</text></g>`;
+    >${morph === 1 ? dashed : nothing}${isNamed ? name : nothing}</g>`;
 }
 
 /** The places where texts begin and end, in passes. */
@@ -293,7 +290,7 @@ function goalTemplate({ width, strings }: Stairs, { frame, goal }: Layout) {
 
 /**
  * The picture. Over passes, the names are on the right. Over time, all lines continue at their own
- * rates to the most tokens of one, and the names are above their ends.
+ * rates to the best score, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
   const { width, height, morph, strings, isNarrow } = stairs;

@@ -7,7 +7,7 @@ import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
-import { filledIn, GPU_PRICE, gainOf, isSamePrice, keptPerPass, tokensOf } from "./score";
+import { filledGain, GPU_PRICE, gainOf, isSamePrice, keptPerPass } from "./score";
 import { filledPerPass, filledText, named, rivalText, timeText, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import { type Game, GUESSES, type Guess } from "./state";
@@ -38,9 +38,8 @@ function labelOf({ play, phase, price, measured }: Game, strings: Strings) {
   if (phase !== "time") return [strings.per_pass, filledPerPass(you, strings)];
   if (!isSamePrice(price.more, measured))
     return [strings.of_plain, say(strings.if_price, { share: percent(price.more) })];
-  const tokens = tokensOf(you.passes);
-  const filled = filledIn(you.passes);
-  return [strings.of_plain, filled ? say(strings.with_filled, { filled, tokens }) : ""];
+  const gain = filledGain(you.passes, price);
+  return [strings.of_plain, gain ? say(strings.with_filled, { gain: gain.toFixed(2) }) : ""];
 }
 
 /** The result in one number, and what it says. */
@@ -101,7 +100,9 @@ function prices({ play, price, measured }: Game, strings: Strings, actions: Acti
 /** The answers to choose from before the darts are thrown. */
 export function guesses(strings: Strings, actions: Actions) {
   const answer = (guess: Guess) =>
-    html`<button type="button" @click=${() => actions.guess(guess)}>${strings[guess]}</button>`;
+    html`<button type="button" class="hsd-primary" @click=${() => actions.guess(guess)}>
+      ${strings[guess]}
+    </button>`;
   return html`<div class="hsd-gm-guesses" role="group" aria-label=${strings.guess}>
     <strong>${strings.guess}</strong> ${GUESSES.map(answer)}
   </div>`;
@@ -122,9 +123,12 @@ export function certaintySlider(
   >`;
 }
 
-/** The next step: over time, the darts, and then the page below or the explorer; null: none. */
+/**
+ * The next step: over time, the darts, and after the guess the page below or the explorer; null:
+ * none.
+ */
 function nextStep(
-  { phase, play }: Game,
+  { phase, play, guess }: Game,
   strings: Strings,
   actions: Actions,
   places: Places,
@@ -133,6 +137,7 @@ function nextStep(
     return { kind: "hsd-gm-time", words: strings.with_time, act: actions.showTime };
   if (phase === "time" && struckWords(play).length)
     return { kind: "hsd-gm-exact", words: strings.same_text, act: actions.showDarts };
+  if (phase === "exact" && !guess) return null;
   if (places.hasMore) return { kind: "", words: strings.go_on, act: actions.goOn };
   return places.hasExplorer ? exploring(strings, actions) : null;
 }
@@ -159,24 +164,24 @@ function sideSteps(
   return steps;
 }
 
-function buttonTemplate({ kind, words, act }: Button, isFirst: boolean) {
+function buttonTemplate({ kind, words, act }: Button, isPrimary: boolean) {
   return html`<button
     type="button"
-    class=${isFirst ? `hsd-primary ${kind}` : kind}
+    class=${isPrimary ? `hsd-primary ${kind}` : kind}
     @click=${act}
   >
     ${words}
   </button>`;
 }
 
-/** The buttons: the next step, then those beside it. */
+/** The buttons: the next step, then those beside it; beside the darts, theirs is the main one. */
 function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
   const first = nextStep(game, strings, actions, places);
   const beside = sideSteps(game, strings, actions, places).filter(
     ({ kind }) => !kind || kind !== first?.kind,
   );
   return html`<div class="hsd-gm-buttons">
-      ${first ? buttonTemplate(first, true) : nothing}
+      ${first ? buttonTemplate(first, game.phase !== "exact") : nothing}
       ${beside.map((step) => buttonTemplate(step, false))}
       <span class="hsd-note" role="status">${game.note}</span>
     </div>`;
@@ -187,9 +192,10 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
   const strings = stringsOf(look);
   const { play, phase } = game;
   if (phase === "exact") {
-    const [{ word }] = struckWords(play);
-    return html`<h3 class="hsd-gm-question">${say(strings.is_same, { word })}</h3>
-      <p class="hsd-gm-premise">${strings.exact}</p>
+    const [{ word, p }] = struckWords(play);
+    const values = { word, times: p < 0.005 ? "< 1" : percent(p) };
+    return html`<h3 class="hsd-gm-question">${say(strings.is_same, values)}</h3>
+      <p class="hsd-gm-premise">${say(game.guess ? strings.exact : strings.by_chance, values)}</p>
       ${places.darts} ${steps(game, strings, actions, places)}`;
   }
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}

@@ -4,13 +4,14 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import {
+  breakEven,
   cornersOf,
   costOf,
+  filledGain,
   gainOf,
   keptPerPass,
   type Pass,
   passesOf,
-  perPass,
   playOf,
   priceOf,
   ranked,
@@ -45,19 +46,29 @@ test("a pass costs its first token, a share for each more, and the drafting", ()
   ]);
 });
 
-test("what was filled in is a part of the tokens and the speed, not of the score", () => {
+test("what was filled in is neither in the score nor in the speed, but beside them", () => {
   const passes = [{ ...pass(4, 1), filled: [false, true, false] }];
   const [corner] = cornersOf(passes, PRICE);
   assert.deepEqual([corner.high, corner.all], [3, 4]);
   assert.equal(keptPerPass(passes), 3);
-  assert.equal(perPass(passes), 4);
-  assert.equal(gainOf(passes, PRICE), 4);
+  assert.equal(gainOf(passes, PRICE), 3);
+  assert.equal(filledGain(passes, PRICE), 1);
+  assert.equal(filledGain([], PRICE), 0);
+  assert.equal(breakEven([{ ...passes[0], width: 5 }], PRICE), 0.5);
+  assert.equal(timeTo(6, passes, PRICE), 200);
+});
+
+test("who is ahead is the same over passes and over time where all passes cost as much", () => {
+  const helped = { passes: [{ ...pass(7, 5), filled: [true, true, true, false] }] };
+  const copying = { passes: [pass(5, 5)] };
+  assert.deepEqual(ranked([helped, copying], PRICE), [copying, helped]);
+  assert.ok(keptPerPass(copying.passes) > keptPerPass(helped.passes));
 });
 
 test("fewer passes are not faster where a token in a pass is expensive", () => {
   const many = { passes: [pass(4, 9)] };
   const alone = { passes: [pass(1, 1)] };
-  assert.equal(perPass(many.passes), 4);
+  assert.equal(keptPerPass(many.passes), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0 }), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0.5 }), 0.8);
   assert.deepEqual(ranked([alone, many], { one: 100, more: 0 }), [many, alone]);

@@ -119,14 +119,12 @@ export const keptOf = (passes: readonly Pass[]) => tokensOf(passes) - filledIn(p
 /** The score of a pass, on average; 0 without one. */
 export const keptPerPass = (passes: readonly Pass[]) =>
   passes.length ? keptOf(passes) / passes.length : 0;
-/** Tokens in a pass with those that were filled in, on average; 0 without one. */
-export const perPass = (passes: readonly Pass[]) =>
-  passes.length ? tokensOf(passes) / passes.length : 0;
-/** How many times as fast as one token in each pass; 0 without a pass. */
-export function gainOf(passes: readonly Pass[], price: Price): number {
-  const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
-  return ns ? (tokensOf(passes) * price.one) / ns : 0;
-}
+/** How many times as fast as one token in each pass, by the score; 0 without a pass. */
+export const gainOf = (passes: readonly Pass[], price: Price) =>
+  keptPerPass(passes) / (passCost(passes, price) || 1);
+/** What those that were filled in would add to the gain; of others, 0. */
+export const filledGain = (passes: readonly Pass[], price: Price) =>
+  filledIn(passes) / (passes.length * passCost(passes, price) || 1);
 /** What a pass costs on average, drafting included, in passes over one token; 0 without a pass. */
 export function passCost(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
@@ -139,10 +137,10 @@ export function passCost(passes: readonly Pass[], price: Price): number {
 export function breakEven(passes: readonly Pass[], { one }: Price): number {
   const more = passes.reduce((sum, { width }) => sum + width - 1, 0);
   const drafting = passes.reduce((sum, pass) => sum + pass.drafting, 0);
-  const saved = tokensOf(passes) - passes.length - drafting / one;
+  const saved = keptOf(passes) - passes.length - drafting / one;
   return more ? saved / more : Infinity;
 }
-/** Nanoseconds to a number of tokens at the mean rate of some passes. */
+/** Nanoseconds to a score at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>
   (tokens * price.one) / (gainOf(passes, price) || 1);
 /** Some players, the fastest first; the earlier one of equals. */

@@ -7,10 +7,10 @@ import {
   filledIn,
   gainOf,
   keptOf,
+  keptPerPass,
   type Player,
   type Price,
   passCost,
-  perPass,
   ranked,
   tokensOf,
 } from "./score";
@@ -52,7 +52,7 @@ export function gainText(
   return words ? `${gained} ${say(strings.instead, { passes: pass.accepted + 1 })}` : gained;
 }
 
-/** The words of a pass, and its tokens as a sum of what the recorded run has there. */
+/** The result of the words of a pass, and what the model wrote after them. */
 export function summaryOf(
   pass: Played,
   tokens: readonly Pick<Token, "token_id" | "text">[],
@@ -61,21 +61,12 @@ export function summaryOf(
   const { at, own, words } = pass;
   const model = wordOf(tokens, own);
   if (!words.length) return say(strings.wrote_alone, { model });
-  const parts = partsOf(tokens, at, pass);
-  const terms = [
-    [strings.sum_words, parts.words],
-    [strings.sum_pieces, parts.pieces],
-    [strings.sum_filled, parts.filled],
-  ] as const;
-  const counted = terms
-    .filter(([, count]) => count > 0)
-    .map(([term, count]) => say(term, { count }));
   const word = struckOf(pass);
   return say(strings.outcome, {
-    right: parts.words,
+    right: partsOf(tokens, at, pass).words,
     words: words.length,
     rejected: word ? say(strings.rejected, { word }) : "",
-    sum: [...counted, say(strings.sum_own, { model })].join(" + "),
+    model,
   });
 }
 
@@ -155,12 +146,12 @@ interface Trap {
  */
 function trapsOf(players: readonly Player[], price: Price): Trap[] {
   const bySpeed = ranked(players, price);
-  const byPasses = [...players].sort((a, b) => perPass(b.passes) - perPass(a.passes));
+  const byPasses = [...players].sort((a, b) => keptPerPass(b.passes) - keptPerPass(a.passes));
   const traps: Trap[] = [];
   for (const fast of bySpeed)
     for (const slow of byPasses) {
       const isSlower = shownTimes(slow, fast, price) > 1;
-      const more = perPass(slow.passes) - perPass(fast.passes);
+      const more = keptPerPass(slow.passes) - keptPerPass(fast.passes);
       if (isSlower && more >= 0) traps.push({ slow, fast, isTied: more === 0 });
     }
   return traps;
@@ -174,7 +165,7 @@ function trapValues({ slow, fast, isTied }: Trap, price: Price, strings: Strings
     slow: within(slow, strings),
     fast: within(fast, strings),
     times: shownTimes(slow, fast, price),
-    tokens: perPass(slow.passes).toFixed(1),
+    tokens: keptPerPass(slow.passes).toFixed(1),
     cost: passCost(slow.passes, price).toFixed(digits),
     other: passCost(fast.passes, price).toFixed(digits),
   };
@@ -185,7 +176,7 @@ function yourSpeed(you: Player, price: Price, strings: Strings): string {
   const gain = Number(shownGain(you, price));
   if (gain === 1) return strings.you_equal;
   const values = {
-    tokens: perPass(you.passes).toFixed(1),
+    tokens: keptPerPass(you.passes).toFixed(1),
     cost: passCost(you.passes, price).toFixed(1),
   };
   return say(gain > 1 ? strings.you_faster : strings.you_slower, values);

@@ -3,7 +3,7 @@ import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./actions";
 import { onText, type Play, playersOf } from "./play";
-import { filledIn, keptOf, keptPerPass, type Pass, passCost, perPass } from "./score";
+import { filledIn, keptOf, keptPerPass, type Pass, passCost } from "./score";
 import { filledPerPass, named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 import type { Strings } from "./strings";
@@ -52,11 +52,11 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
   }));
 }
 
-/** After the last text: the scores per pass, or over time all tokens per pass and their cost. */
+/** After the last text: the scores per pass, or over time what a pass has and what it costs. */
 function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
   const players = playersOf(play);
   return named(players, strings).map((player, place) => {
-    const tokens = perPass(player.passes).toFixed(1);
+    const tokens = keptPerPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(2);
     const isTimed = phase === "time";
     const yours = filledPerPass(player, strings) || yourNote(player.passes, strings);
@@ -64,7 +64,7 @@ function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
     return {
       name: player.name,
       source: player.source,
-      figure: isTimed ? `${shownGain(player, price)} ×` : keptPerPass(player.passes).toFixed(1),
+      figure: isTimed ? `${shownGain(player, price)} ×` : tokens,
       note: isTimed ? `${tokens} ÷ ${cost}` : note,
     };
   });

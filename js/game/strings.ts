@@ -31,12 +31,8 @@ export const ENGLISH = {
   none_right: "No word was right: the pass brings the model’s own word.",
   instead: "Plain decoding needs {passes:pass}.",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
-  outcome: "{right} of {words:word} accepted{rejected}: {sum}.",
+  outcome: "{right} of {words:word} accepted{rejected}, then the model’s own “{model}”.",
   rejected: ", “{word}” rejected",
-  sum_words: "{count:word}",
-  sum_pieces: "{count:more word piece}",
-  sum_filled: "{count} filled in",
-  sum_own: "the model’s “{model}”",
   on_text: "Text {act} of {acts}: tokens after {passes:pass}",
   so_far_all: "Tokens so far, all texts",
   in_all: "Tokens per pass, all texts",
@@ -46,13 +42,13 @@ export const ENGLISH = {
   plus_filled: "+ {filled} filled in",
   all_texts: "all texts: {tokens}",
   is_plain: "one token per pass",
-  is_copying: "the context database",
+  is_copying: "repeats the text above",
   is_nano: "a tiny model",
   win: "You win with {yours:token} in {passes:pass}. Second: {name} with {theirs}.",
   tie: "A tie of you and {name}: {yours:token} in {passes:pass}.",
   lose: "{name} wins with {theirs:token} in {passes:pass}. You have {yours}.",
   filled_for_you: "Not counted: {filled:token} filled in (commas, line breaks).",
-  with_filled: "over all {tokens:token}, {filled} of them filled in",
+  with_filled: "+ {gain} with what was filled in",
   why_copying:
     "Copying repeats what followed the same words above: the longer the match, the longer the " +
     "copy, up to {most:token} in a pass.",
@@ -91,8 +87,7 @@ export const ENGLISH = {
   are_faster: "Here fewer passes are faster: one more token in a pass costs only {share} % of it.",
   turns_at: "Above {share} %, {slow} would be slower than plain decoding, with fewer passes.",
   plain_decoding: "plain decoding",
-  same_stairs:
-    "The same stairs over time, with what was filled in. Dashed: projected, each at its own rate.",
+  same_stairs: "The same stairs over time. Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
   if_price: "if one more token cost {share} % of a pass",
@@ -106,9 +101,12 @@ export const ENGLISH = {
     "of recorded passes on {device}. Drafting takes its recorded time, your thinking none.",
   same_text: "But is it still the model’s text?",
   is_same: "Does your proposal make “{word}” come more often?",
+  by_chance:
+    "Until now the model wrote its likeliest word: greedy decoding. Usually it draws by chance, " +
+    "“{word}” in {times} of 100 draws. Of 100 proposals {times} are kept, others redrawn.",
   exact:
-    "Until now the model wrote its likeliest word: greedy decoding. Usually it draws one by " +
-    "chance: bars are its chances p, dashed is your proposal q.",
+    "“{word}” comes in {times} of 100 draws, with or without your proposal. Bars: chances p, " +
+    "dashed: your q.",
   board: "Where you wrote “{word}” (temperature 1)",
   guess: "Your guess:",
   less: "Less often",

@@ -43,7 +43,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(page.locator(".hsd-gm-said")).to_contain_text("0 of 2 words accepted")
     expect(page.locator(".hsd-gm-standings")).to_contain_text("tokens after 1 pass")
     players = page.locator(".hsd-gm-standings li")
-    expect(players).to_contain_text(["You", "the context database", "a tiny model", "Plain"])
+    expect(players).to_contain_text(["You", "Copying", "a tiny model", "Plain"])
     figures = page.locator(".hsd-gm-standings strong")
     assert figures.last.inner_text() == "1", "the others have as many passes"
     expect(idea).to_have_count(0)
