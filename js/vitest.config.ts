@@ -1,3 +1,5 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { environment: "node", isolate: false } });
+export default defineConfig({
+  test: { environment: "node", isolate: false, setupFiles: ["./test_documents.ts"] },
+});
