@@ -99,12 +99,11 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   }
   if (part.kind === "widget") {
     const el = make("div");
-    let close = () => {};
-    host.widget?.(part.model, el, String(state.group)).then(
-      (end) => (close = end),
-      (error) => drawNotice(el, troubleOf(error, "This view failed")),
-    );
-    return { el, close: () => close() };
+    const widget = host.widget?.(part.model, el, String(state.group));
+    widget?.catch((error) => drawNotice(el, troubleOf(error, "This view failed")));
+    // A widget that arrives after its part was closed is removed at once.
+    const close = () => void widget?.then((remove) => remove()).catch(() => {});
+    return { el, close };
   }
   const view = mount(part.view, { ...state, ...part.state });
   return part.view === "one_draft" ? foldedPart(WHAT_IF, view) : view;
@@ -169,6 +168,12 @@ export class AnswerView {
   cancel() {
     this.control?.abort();
   }
+  /** Cancel the question in progress without a message, and close the parts of the answer. */
+  close() {
+    this.cancel();
+    this.control = null;
+    for (const part of this.parts) part.close();
+  }
   private options(): Record<string, unknown> {
     return { ...this.topic.options?.(), ...this.selection };
   }
@@ -195,7 +200,10 @@ export class AnswerView {
       const answer = await host.ask(this.question(), { stage }, mine.signal);
       if (this.control === mine) this.show(answer);
     } catch (error) {
-      if (this.control === mine) this.showNothing(error);
+      if (this.control !== mine) return;
+      // Ask again when the tab is next shown.
+      this.lastKey = "";
+      this.showNothing(error);
     }
   }
 

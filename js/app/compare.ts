@@ -72,6 +72,10 @@ class Comparison {
     this.root.append(this.form, this.trouble);
   }
 
+  close() {
+    this.busy?.abort();
+    this.versus.close();
+  }
   private fail(error: unknown, title = "Comparison failed") {
     drawNotice(this.trouble, troubleOf(error, title));
   }
@@ -292,5 +296,5 @@ class Comparison {
 
 export function compareView(context: Context): Section {
   const comparison = new Comparison(context);
-  return { root: comparison.root, refresh: comparison.paint };
+  return { root: comparison.root, refresh: comparison.paint, close: () => comparison.close() };
 }

@@ -2,6 +2,8 @@
 // The page over recorded runs: what it shows, what needs Python, and its tabs.
 import assert from "node:assert/strict";
 import { beforeEach, expect, test, vi } from "vitest";
+import { lostError } from "../host";
+import { groups } from "../lib/group";
 import { RECORDED } from "../lib/testing";
 import { button, emptyBrowser, isFolded, opened, PAGE_TEST, text } from "./testing";
 
@@ -104,3 +106,42 @@ test(
     close();
   },
 );
+
+test("a page that closes leaves no listener and no group of its tabs", PAGE_TEST, async () => {
+  let listeners = 0;
+  vi.stubGlobal("matchMedia", () => ({
+    matches: false,
+    addEventListener: () => (listeners += 1),
+    removeEventListener: () => (listeners -= 1),
+  }));
+  const before = [...groups.keys()];
+  const { el, close } = opened();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  for (const tab of el.querySelectorAll<HTMLElement>("[role=tab]")) tab.click();
+  for (const folder of el.querySelectorAll("details")) folder.open = true;
+  await new Promise((done) => setTimeout(done, 30));
+  assert.ok(listeners > 0);
+  close();
+  assert.equal(listeners, 0);
+  assert.deepEqual([...groups.keys()], before);
+});
+
+test("an answer is asked for again when the host is back", PAGE_TEST, async () => {
+  let lose = (_why: string) => {};
+  const watch = (heard: (why: string) => void) => {
+    lose = heard;
+    return () => {};
+  };
+  let isLost = true;
+  const ask = async () => {
+    if (isLost) throw lostError("no kernel");
+    return { parts: [{ kind: "text", text: "the diagnosis" }] };
+  };
+  const { el, close } = opened({ answers: ["doctor"], ask, watch });
+  await vi.waitFor(() => assert.match(text(el, "[data-about=doctor]"), /no kernel/));
+  lose("no kernel");
+  isLost = false;
+  lose("");
+  await vi.waitFor(() => assert.match(text(el, "[data-about=doctor]"), /the diagnosis/));
+  close();
+});

@@ -111,6 +111,8 @@ class OpenPage {
     runs.abort();
     const parts = [this.player, this.stairs, this.stream, tour, game, this.branches];
     for (const part of parts) part.close();
+    for (const { sections } of this.panels.values())
+      for (const section of sections) section.close?.();
     root.remove();
   }
 
@@ -130,7 +132,8 @@ class OpenPage {
       pageState.keepForm(pageState.changedIn(now.form, now.filled));
     const moved = now.shown !== was.shown || now.tab !== was.tab || now.busy !== was.busy;
     if (moved || now.form !== was.form) this.bar.write();
-    if (moved || now.form.temperature !== was.form.temperature) this.refresh();
+    const isBack = was.lost && !now.lost;
+    if (moved || isBack || now.form.temperature !== was.form.temperature) this.refresh();
   }
   /** Move the focus from a button disabled at the start or end of a run to its replacement. */
   private moveFocus(from: HTMLElement | null) {

@@ -347,3 +347,28 @@ test("a run that fails before its first token leaves the run before it", PAGE_TE
   await showsFirstRun(el);
   close();
 });
+
+test("a file that is read while a run starts leaves that run alone", PAGE_TEST, async () => {
+  const { host, finish } = decodingHost();
+  let read = (_run: unknown) => {};
+  const open = () =>
+    new Promise((done) => {
+      read = done;
+    });
+  const { el, close } = await withForm({ ...host, open });
+  const drop = Object.assign(new Event("drop", { bubbles: true }), {
+    dataTransfer: { files: [new File(["{}"], "trace.json")], types: ["Files"] },
+  });
+  const before = read;
+  el.querySelector(".hsd-main")?.dispatchEvent(drop);
+  await vi.waitFor(() => assert.notEqual(read, before));
+  button(el, "Run").click();
+  await badge(el, "Live run");
+  read(RECORDED.plain);
+  await vi.waitFor(() => assert.match(trouble(el), /Open failed ?a run is in progress/));
+  const select = el.querySelector<HTMLSelectElement>(".hsd-run-select");
+  assert.equal(select?.value, "here");
+  finish();
+  await badge(el, "Finished run");
+  close();
+});

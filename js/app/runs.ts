@@ -74,15 +74,16 @@ export class Runs {
   /** Open a trace file of the visitor. */
   async take(file: File) {
     const { host } = this.shell;
-    if (this.now.busy) throw new Error("a run is in progress: open the file after it ends");
+    this.refuseWhileBusy();
     if (!host.open)
       throw new Error(
         "opening a trace needs Python, which this page does not have: hsd.dashboard('FILE')",
       );
     await this.adopt(file.name, await host.open(await read(file)));
   }
-  /** Show a run that is not listed, under this name. */
+  /** Show a run that is not listed, under this name. Throws during a decode. */
   async adopt(name: string, run: Snapshot) {
+    this.refuseWhileBusy();
     this.set({ opened: { name, run }, shown: "" });
     await this.open(OPENED);
   }

@@ -10,6 +10,8 @@ export interface Section {
   refresh?(): void;
   /** Mark the content as that of the previous run, while another run is in progress. */
   stale?(on: boolean): void;
+  /** Close the views, and cancel requests in progress. */
+  close?(): void;
 }
 export interface Context {
   host: Host;

@@ -39,7 +39,10 @@ const ledeOf = (name: keyof typeof LEDES) => make("p", "hsd-lede", LEDES[name]);
 /** A section with a view of the run. */
 const runView =
   (name: string, extra: Record<string, unknown> = {}): SectionBuilder =>
-  ({ state }) => ({ root: sectionOf(mount(name, { ...state, ...extra }).el) });
+  ({ state }) => {
+    const { el, close } = mount(name, { ...state, ...extra });
+    return { root: sectionOf(el), close };
+  };
 
 function answerView(about: string, words: string, ofRun = true): SectionBuilder {
   return ({ host, state, run }) => {
@@ -49,6 +52,7 @@ function answerView(about: string, words: string, ofRun = true): SectionBuilder 
       root: sectionOf(answers.root),
       refresh: answers.refresh,
       stale: (on) => answers.stale(on),
+      close: () => answers.close(),
     };
   };
 }
@@ -75,24 +79,25 @@ const closedSection =
       root,
       refresh: () => root.open && inner?.refresh?.(),
       stale: (on) => inner?.stale?.(on),
+      close: () => inner?.close?.(),
     };
   };
 
 /** The latency law: the host's answer, or only the sliders where the host has none. */
 function law(context: Context): Section {
   const answers = answerView("law", "The fastest stack by the latency law")(context);
-  if (!context.host.answers.includes("law")) {
-    const sliders = {
-      acceptance: 0.7,
-      cost: 0.15,
-      lookahead: 4,
-      slope: 0.02,
-      presets: [],
-      source: "",
-    };
-    answers.root.append(mount("one_draft", { ...context.state, ...sliders }).el);
-  }
-  return answers;
+  if (context.host.answers.includes("law")) return answers;
+  const sliders = {
+    acceptance: 0.7,
+    cost: 0.15,
+    lookahead: 4,
+    slope: 0.02,
+    presets: [],
+    source: "",
+  };
+  const { el, close } = mount("one_draft", { ...context.state, ...sliders });
+  answers.root.append(el);
+  return { ...answers, close };
 }
 
 const REPORTS = "Reports on many prompts";
@@ -103,17 +108,17 @@ const SURVIVORS = "What survives each level";
 function survivors(context: Context): Section {
   const ribbons = runView("panels", { which: ["ribbons"] });
   const words = "The draft tokens of each source that a verifier accepts.";
-  const { root, refresh, stale } = closedSection(SURVIVORS, words, ribbons)(context);
+  const section = closedSection(SURVIVORS, words, ribbons)(context);
   let shownRun = "";
   return {
-    root,
-    stale,
+    ...section,
     refresh() {
       const { run, rounds } = context.group.store;
       const isNew = run !== shownRun;
       shownRun = run;
-      if (isNew) (root as HTMLDetailsElement).open = [...rounds.values()].some(isBelow);
-      refresh?.();
+      const folder = section.root as HTMLDetailsElement;
+      if (isNew) folder.open = [...rounds.values()].some(isBelow);
+      section.refresh?.();
     },
   };
 }
@@ -131,7 +136,7 @@ function reports({ host, state }: Context): Section {
     root.append(open);
   }
   root.append(answers.root);
-  return { root, refresh: answers.refresh };
+  return { root, refresh: answers.refresh, close: () => answers.close() };
 }
 
 /** Saved reports below a title. On a phone they are folded, and the title has the first result. */

@@ -68,7 +68,7 @@ export function record({ host, state }: Context): Section {
   };
   const formats = more("Formats", html`<p class="hsd-note">${RECORDS}</p>`);
   render(html`${dropField("Record: choose a file, or drop it here", "", take)}${formats}`, form);
-  return { root, refresh: answers.refresh };
+  return { root, refresh: answers.refresh, close: () => answers.close() };
 }
 
 /** The settings of a replay. */
@@ -104,19 +104,22 @@ class Replay {
     if (host.answers.includes("replay")) this.root.append(this.made.root);
   }
 
+  close() {
+    this.made.close();
+  }
   private set(change: Partial<Values>) {
     this.values = { ...this.values, ...change };
     this.paint();
   }
   /** Replay the visitor's log or the example. */
   private async start(isExample: boolean) {
+    if (this.busy) return;
     this.isExample = isExample;
     this.isStarted = true;
+    this.busy = true;
+    this.paint();
     try {
-      const files = isExample ? [] : await this.files();
-      this.busy = true;
-      this.paint();
-      await this.made.ask(files);
+      await this.made.ask(isExample ? [] : await this.files());
     } catch (error) {
       this.made.fail(error);
     } finally {
@@ -202,7 +205,7 @@ export function traffic(context: Context): Section {
   const replay = new Replay(context);
   if (host.ask && host.answers.includes("replay")) {
     replay.paint();
-    return { root: replay.root, refresh: replay.refresh };
+    return { root: replay.root, refresh: replay.refresh, close: () => replay.close() };
   }
   const card = make("div");
   render(elsewhere("replay", "Replaying a log"), card);

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-// The keys of an open game.
+// An open game: its keys, and the way out while its texts load and when they fail to.
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
 import { round, snapshot, token } from "../lib/testing";
@@ -40,4 +40,37 @@ test("keys of an input method are its own: a digit and Escape do nothing", async
   press("Escape", false);
   assert.equal(leave.mock.calls.length, 1);
   close();
+});
+
+/** A game that has the page for itself, over recordings that `recording` loads. */
+function newcomersGame(recording: () => Promise<unknown>) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const leave = vi.fn();
+  const props = { ...PROPS, skip: "to_explorer", recording, leave, save: vi.fn() };
+  const close = openGame(el, props as any);
+  const skip = () => el.querySelector<HTMLElement>(".hsd-gm-skip");
+  return { el, leave, close, skip };
+}
+
+test("a game whose recording fails to load says why, and can be left", async () => {
+  const { el, leave, close, skip } = newcomersGame(async () => {
+    throw new Error("plain.json: 404");
+  });
+  await vi.waitFor(() => assert.match(el.textContent ?? "", /The game cannot start.*404/s));
+  assert.equal(document.activeElement, skip());
+  skip()?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  skip()?.click();
+  assert.equal(leave.mock.calls.length, 2);
+  close();
+});
+
+test("a game can be left while its recordings load", async () => {
+  let arrive = (_run: unknown) => {};
+  const { el, leave, close, skip } = newcomersGame(() => new Promise((done) => (arrive = done)));
+  skip()?.click();
+  assert.equal(leave.mock.calls.length, 1);
+  close();
+  arrive(plain);
+  await new Promise((done) => setTimeout(done));
+  assert.equal(el.textContent, "");
 });

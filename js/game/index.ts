@@ -40,7 +40,7 @@ import {
   turnStairs,
   write,
 } from "./state";
-import { IN_ENGLISH, type Language, languageOf } from "./strings";
+import { IN_ENGLISH, type Language, languageOf, type Strings } from "./strings";
 
 /** A text of the game as the page knows it: its recordings by the player. */
 export interface GameData {
@@ -128,8 +128,9 @@ class GameView {
   private readonly dartHost = make("div");
   private readonly darts = createDarts(this.dartHost);
   private readonly look: Look;
-  /** Null until the texts are loaded. */
+  /** Null until the texts are loaded; then {@link card} shows why there are none. */
   private game: Game | null = null;
+  private card: HTMLElement | null = null;
   private timer = 0;
   private frame = 0;
   private isClosed = false;
@@ -152,9 +153,11 @@ class GameView {
       () => clearTimeout(this.timer),
       () => cancelAnimationFrame(this.frame),
     ];
+    // While the game hides the page, the way out is there from the first.
+    if (props.alone) this.attach();
     textsOf(props).then(
       (texts) => this.begin(texts),
-      (error) => this.el.replaceChildren(failure(error, stringsOf(this.look).cannot_start)),
+      (error) => this.fail(error),
     );
   }
 
@@ -207,20 +210,33 @@ class GameView {
     if (this.isClosed) return;
     if (!texts.length) return this.props.leave();
     this.game = start(texts);
-    // What was there until now is the page's own.
-    this.el.replaceChildren(this.root);
-    this.cleanups.push(followTheme(this.root, "--backdrop"));
+    this.attach();
+    this.focusField();
+  }
+
+  /** Show why there are no texts, beside the way out. */
+  private fail(error: unknown) {
+    if (this.isClosed) return;
+    this.card = failure(error, stringsOf(this.look).cannot_start);
+    this.attach();
+    if (this.props.alone) this.focus(".hsd-gm-skip");
+  }
+
+  /** Draw the game into its element. What was there until now is the page's own. */
+  private attach() {
+    if (!this.root.parentNode) {
+      this.el.replaceChildren(this.root);
+      this.cleanups.push(followTheme(this.root, "--backdrop"));
+    }
     this.paint();
-    if (this.props.alone && !hasTouch()) this.focus(".hsd-gm-field");
   }
 
   /** Let the model read the proposal, with the light over its words. */
   private read() {
     if (this.game?.phase !== "write") return;
-    this.game = propose(this.game);
+    this.change(propose);
     const fates = this.game.reading?.pass.fates ?? [];
     if (prefersStill()) return this.settle();
-    this.paint();
     const verdicts = fates.includes("struck") ? PACE.fall : PACE.verdicts;
     const lasts = PACE.light + (fates.length ? verdicts : 0) + PACE.own;
     this.timer = setTimeout(() => this.settle(), lasts) as unknown as number;
@@ -229,7 +245,7 @@ class GameView {
   private settle() {
     this.change(settle);
     if (this.game?.phase === "lesson") this.focus(".hsd-gm-next");
-    else if (this.props.alone && !hasTouch()) this.focus(".hsd-gm-field");
+    else this.focusField();
   }
 
   private advance() {
@@ -241,7 +257,7 @@ class GameView {
   /** Turn the stairs over passes into the stairs over time. */
   private showTime() {
     cancelAnimationFrame(this.frame);
-    this.game = this.game && showTime(this.game);
+    this.change(showTime);
     const began = performance.now();
     const tick = () => {
       const passed = (performance.now() - began) / PACE.morph;
@@ -336,9 +352,13 @@ class GameView {
 
   // --- what is shown
   private change(step: (game: Game) => Game) {
-    if (!this.game || this.isClosed) return;
-    this.game = step(this.game);
+    this.game = this.game && step(this.game);
     this.paint();
+  }
+
+  /** Focus the field of a game that has the page for itself. */
+  private focusField() {
+    if (this.props.alone && !hasTouch()) this.focus(".hsd-gm-field");
   }
 
   /** Focus what the next key is for. */
@@ -347,12 +367,19 @@ class GameView {
   }
 
   private paint() {
-    const { game, look, actions, root, plot } = this;
-    if (!game) return;
+    const { game, look, root } = this;
+    const { skip } = this.props;
     const strings = stringsOf(look);
-    root.dataset.phase = game.phase;
+    root.dataset.phase = game?.phase ?? "";
     root.lang = look.tag;
     root.setAttribute("aria-label", strings.title);
+    const page = game ? this.page(game, strings) : this.card;
+    render(html`${skip ? this.header(skip) : nothing} ${page}`, root);
+  }
+
+  /** The text that is played, or the results. */
+  private page(game: Game, strings: Strings) {
+    const { look, actions, root, plot } = this;
     const room = plot.clientWidth || root.clientWidth || USUAL_WIDTH;
     if (hasBegun(game.play))
       render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
@@ -364,10 +391,9 @@ class GameView {
       hasExplorer: skip !== null,
       hasMore: Boolean(this.props.goOn),
     };
-    const page = isPlaying(game)
+    return isPlaying(game)
       ? playing(game, look, actions, plot)
       : results(game, look, actions, places);
-    render(html`${skip ? this.header(skip) : nothing} ${page}`, root);
   }
 
   /** The title, the other languages, and the way out. */

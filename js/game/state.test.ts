@@ -15,6 +15,7 @@ import {
   propose,
   restart,
   runOfGame,
+  setNote,
   setPrice,
   settle,
   showDarts,
@@ -86,8 +87,9 @@ test("the stairs over time start over passes, and the darts leave them as they a
 });
 
 test("a game begins again without passes, at the price that was set", () => {
-  const again = restart(setPrice(turnStairs(readAll(GAME, "cat"), 1), 0.25));
+  const again = restart(setNote(setPrice(turnStairs(readAll(GAME, "cat"), 1), 0.25), "copied"));
   assert.deepEqual([again.phase, again.morph, again.price.more], ["write", 0, 0.25]);
+  assert.equal(again.note, "");
   assert.equal(again.measured, GAME.measured);
   assert.equal(lastPass(again), undefined);
 });

@@ -104,14 +104,7 @@ export const setCertainty = (game: Game, certainty: number): Game => ({ ...game,
 export const setNote = (game: Game, note: string): Game => ({ ...game, note });
 
 /** Begin again with the same texts and the price as it was set. */
-export const restart = (game: Game): Game => ({
-  ...game,
-  play: begin(game.play.texts),
-  phase: "write",
-  morph: 0,
-  guess: null,
-  certainty: 1,
-});
+export const restart = ({ play, price }: Game): Game => ({ ...start(play.texts), price });
 
 /** The text with the most passes as a run, at the measured price; undefined without a pass. */
 export function runOfGame({ play, price, measured }: Game): Snapshot | undefined {

@@ -1,4 +1,4 @@
-// The page's kernel: a request without an end is ended when the kernel is lost.
+// The page's kernel: a request without an end is ended when the kernel is lost, or cancelled.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { isLost } from "../host";
@@ -32,4 +32,20 @@ test("all waiting requests end when the kernel is lost, and later ones at once",
   assert.deepEqual(errors.map(isLost), [true, true]);
   assert.equal(said.length, 1);
   assert.ok(isLost(await host.recording("two").catch((error) => error)));
+});
+
+test("a question cancelled while its run is sent is not asked", async () => {
+  const model = modelOf({ about: {}, can: ["law"] });
+  const kinds: string[] = [];
+  const control = new AbortController();
+  model.send = ({ id, kind }: any) => {
+    kinds.push(kind);
+    if (kind !== "knows") return;
+    control.abort();
+    model.fire("msg:custom", { id, kind: "done", known: true }, []);
+  };
+  const question = { about: "law", run: { run: "one" } } as any;
+  const answer = kernelHost(model).ask?.(question, { stage() {} }, control.signal);
+  await assert.rejects(answer as Promise<unknown>, { name: "AbortError" });
+  assert.deepEqual(kinds, ["knows"]);
 });

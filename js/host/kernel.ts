@@ -72,6 +72,7 @@ class Requests {
     this.sent += 1;
     const id = `${this.page}-${this.sent}`;
     if (this.gone) return Promise.reject(lostError(this.gone));
+    if (signal?.aborted) return Promise.reject(new DOMException("Cancelled.", "AbortError"));
     const cancel = () => this.waiting.has(id) && this.model.send({ id, kind: "cancel" });
     return new Promise<Reply>((resolve, reject) => {
       this.waiting.set(id, { on, resolve, reject });

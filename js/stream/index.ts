@@ -58,6 +58,8 @@ class StreamView {
   private isStuck = true;
   /** Index of the first token not drawn yet; -1: all are drawn. */
   private pending = -1;
+  /** Functions that draw the new steps in the next frame, or later in a hidden tab. */
+  private readonly flushers: (() => void)[];
   /** Id of the run that the visitor saw being decoded. */
   private decoded = "";
   private marked: HTMLElement[] = [];
@@ -67,6 +69,7 @@ class StreamView {
 
   constructor(private readonly view: View<Traits>) {
     const { root, store, palette, group } = view;
+    this.flushers = [0, HIDDEN].map((ms) => view.soon(() => this.flush(), ms));
     const { box } = this.prompt;
     this.pane = new TokenPane(box, this.out, store, palette);
     this.connection = new Connection(this.text, box, this.pane, store, palette);
@@ -126,8 +129,7 @@ class StreamView {
     if (this.pending >= 0) return;
     this.pending = from;
     // A hidden tab gets no animation frames; the timer still updates it.
-    requestAnimationFrame(() => this.flush());
-    setTimeout(() => this.flush(), HIDDEN);
+    for (const flush of this.flushers) flush();
   }
 
   private onCursor(cursor: Cursor, before: Cursor) {

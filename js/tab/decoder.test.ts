@@ -8,7 +8,7 @@ import { ModuleEnded, OutOfMemory } from "./memory";
 const timing = (id: number) => ({ kind: "time", id, model: "nano", widths: [1] }) as const;
 
 /** A decoder whose measurements call `measured`, and what it says. */
-function decoderWith(measured: () => void, loaded?: Promise<never>) {
+function decoderWith(measured: () => void, loaded?: Promise<never>, part?: Promise<void>) {
   const said: Answer[] = [];
   const time = () => {
     measured();
@@ -16,7 +16,7 @@ function decoderWith(measured: () => void, loaded?: Promise<never>) {
   };
   const loading = {
     loaded: loaded ?? Promise.resolve({ runtime: { time } }),
-    part: () => Promise.resolve(),
+    part: () => part ?? Promise.resolve(),
   } as unknown as Loading;
   let heard = () => {};
   const decoder = new TabDecoder((answer) => {
@@ -88,4 +88,17 @@ test.each([
   });
   decoder.receive(timing(1));
   expect(await ends(1)).toEqual([{ kind: "failed", id: 1, message: error.message, lost }]);
+});
+
+const FOREVER = new Promise<never>(() => {});
+test.each([
+  ["the runtime", FOREVER, undefined],
+  ["a model", undefined, FOREVER],
+])("a job that is cancelled while %s loads ends at once", async (_, loaded, part) => {
+  const { decoder, ends } = decoderWith(() => {}, loaded, part);
+  decoder.receive(timing(1));
+  await new Promise((done) => setTimeout(done));
+  decoder.receive({ kind: "cancel", id: 1 });
+  const message = "The request was cancelled.";
+  expect(await ends(1)).toEqual([{ kind: "failed", id: 1, message, lost: false }]);
 });

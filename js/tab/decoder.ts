@@ -13,6 +13,15 @@ const SLICE_MS = 40;
 const ROUNDS = 12;
 /** Yield to the event loop, so that messages are handled. */
 const pause = () => new Promise<void>((done) => setTimeout(done));
+/** Wait for a promise; reject as soon as `signal` cancels. */
+function unlessCancelled<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const cancelled = new Promise<never>((_, reject) => {
+    const cancel = () => reject(new DOMException("The request was cancelled.", "AbortError"));
+    if (signal.aborted) cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+  });
+  return Promise.race([cancelled, promise]);
+}
 
 type Job = Extract<ToWorker, { kind: "decode" | "time" }>;
 type DecodeJob = Extract<ToWorker, { kind: "decode" }>;
@@ -63,10 +72,10 @@ export class TabDecoder {
   }
 
   private async decode({ id, request }: DecodeJob, signal: AbortSignal) {
-    const loaded = await this.loading.loaded;
+    const loaded = await unlessCancelled(this.loading.loaded, signal);
     const { manifest, runtime, tokenizer } = loaded;
     const plan = planOf(loaded, request);
-    await this.waitFor(id, neededBy(plan.stack, manifest));
+    await this.waitFor(id, neededBy(plan.stack, manifest), signal);
     const decode = new Decode(runtime, plan);
     try {
       await this.prefill(id, decode, signal);
@@ -113,8 +122,8 @@ export class TabDecoder {
 
   /** Measure forward passes after 128 cached tokens. */
   private async time({ id, model, widths }: TimeJob, signal: AbortSignal) {
-    const { runtime } = await this.loading.loaded;
-    await this.waitFor(id, [model]);
+    const { runtime } = await unlessCancelled(this.loading.loaded, signal);
+    await this.waitFor(id, [model], signal);
     const least: Record<number, number> = {};
     for (let round = 0; round < ROUNDS && !signal.aborted; round++) {
       this.say({ kind: "stage", id, text: "measuring", done: round, total: ROUNDS });
@@ -125,11 +134,11 @@ export class TabDecoder {
     this.say({ kind: "timed", id, milliseconds: least });
   }
 
-  /** Wait until the models and databases of a job are loaded. */
-  private async waitFor(id: number, names: string[]) {
+  /** Wait until the models and databases of a job are loaded, or the job is cancelled. */
+  private async waitFor(id: number, names: string[], signal: AbortSignal) {
     for (const name of names) {
       this.say({ kind: "stage", id, text: `loading ${name}`, done: null, total: null });
-      await this.loading.part(name);
+      await unlessCancelled(this.loading.part(name), signal);
     }
   }
 }
