@@ -184,7 +184,7 @@ export const tabsOf = (host: Host): Tab[] => [
         "Verification rules",
         closedSection(
           "Verification rules",
-          "One draft under four rules: three keep the model’s probabilities, one does not.",
+          "One draft under four rules, three results: block and branch agree, one is not lossless.",
           runView("rule_lab", RULE_LAB),
         ),
       ],

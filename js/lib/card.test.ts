@@ -49,7 +49,13 @@ test("a verdict is drawn as what it compared", () => {
   });
   const block = rulerOf(row({ u: 0.5, h: 0.4, q: 0.4, p: 0.3 }), "block");
   assert.deepEqual(block, { bars: [["h", 0.4]], mark: ["u", 0.5] });
-  assert.deepEqual(rulerOf(row({ q: 1, p: 0.2 }), "token"), { bars: [["p", 0.2]], mark: null });
+  assert.deepEqual(rulerOf(row({ q: 1, p: 0.2 }), "token"), {
+    bars: [
+      ["p", 0.2],
+      ["q", 1],
+    ],
+    mark: null,
+  });
   assert.equal(rulerOf(row({}), "token"), null);
   assert.equal(rulerOf(drawn, "leviathan"), null);
 });

@@ -86,7 +86,7 @@ const isAccepted = ({ verdict }: Draft) => verdict === "accepted";
 function chanceText(store: Store, { p, verdict }: Draft): string {
   if (isGreedy(store) || p === null) return "";
   const fate = verdict === "rejected" ? "; this draw failed" : "";
-  return ` The chance of acceptance was ${(100 * p).toFixed(0)} %${fate}.`;
+  return ` The chance of acceptance was ${(100 * p).toFixed(1)} %${fate}.`;
 }
 
 /** Explain why a draft token was accepted. */
@@ -267,14 +267,9 @@ export function rulerOf({ u, h, p, q }: Draft, rule: string): Ruler | null {
   if (!RULES.includes(rule)) return null;
   if (u !== null && typeof h === "number") return { bars: [["h", h]], mark: ["u", u] };
   if (p === null) return null;
-  if (u === null || q === null) return { bars: [["p", p]], mark: null };
-  return {
-    bars: [
-      ["p", p],
-      ["q", q],
-    ],
-    mark: ["u·q", u * q],
-  };
+  const bars: Ruler["bars"] = [["p", p]];
+  if (q !== null) bars.push(["q", q]);
+  return { bars, mark: u === null || q === null ? null : ["u·q", u * q] };
 }
 
 /** A ruler: the token is accepted if the mark is within the first bar. */

@@ -4,6 +4,9 @@ import { drafterName } from "./drafter_names";
 /** Name of the visitor as a draft source. */
 export const YOU = "you";
 
+/** The baseline that copies from the context, as the context database does: it has its colour. */
+const COPYING_TREE = "suffix";
+
 /** A family of draft sources: its label, and its colours on a light and a dark page. */
 export interface Hue {
   label: string;
@@ -26,6 +29,7 @@ export function paletteOf(palette: PaletteData) {
   function family(s: string): string {
     const isOwn = s === YOU || (s in palette.hues && s !== "draft" && s !== "baseline");
     if (isOwn) return s;
+    if (s === COPYING_TREE) return "context";
     return palette.baselines.includes(s) ? "baseline" : "draft";
   }
   return {

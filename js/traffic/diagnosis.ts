@@ -64,13 +64,17 @@ function gutterTemplate(c: Columns, measure: string) {
     ${
       c.plainY === null
         ? nothing
-        : svg`<line class="hsd-tr-plain" x1=${c.gutter} x2=${c.width} y1=${c.plainY}
-            y2=${c.plainY}></line>
-          <text class="hsd-tr-value" x="0" y=${c.plainY + 4}>${plain} 1 ×</text>`
+        : svg`<text class="hsd-tr-value" x="0" y=${c.plainY + 4}>${plain} 1 ×</text>`
     }
     ${name(c.axisY, [c.isNarrow ? "tokens" : "draft tokens"])}
     ${c.lower.length ? name(c.axisY + 34, lower) : nothing}`;
 }
+
+/** Plain decoding as a line over the bars. */
+const plainLine = ({ gutter, width, plainY }: Columns) =>
+  plainY === null
+    ? nothing
+    : svg`<line class="hsd-tr-plain" x1=${gutter} x2=${width} y1=${plainY} y2=${plainY}></line>`;
 
 /** Describe the chart for screen readers. */
 function chartText({ settings, acceptance, measure }: Diagnosis): string {
@@ -98,7 +102,7 @@ function chartTemplate(spec: Diagnosis, width: number) {
     role="img"
     aria-label=${chartText(spec)}
   >
-    ${gutterTemplate(c, measure)}${upperRow(c, unit)}${lowerRow(c)}${numbers}
+    ${gutterTemplate(c, measure)}${upperRow(c, unit)}${plainLine(c)}${lowerRow(c)}${numbers}
     ${c.upper.length ? foot(c.feet.upper) : nothing}${c.lower.length ? foot(c.feet.lower) : nothing}
   </svg>`;
 }

@@ -21,9 +21,7 @@ export interface Clock {
 }
 const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 
-/**
- * Describe a run: its time to the finish (and to the end of a longer text), or its tokens so far.
- */
+/** Describe a run: its time to the finish, or its tokens so far. */
 function countText({ stairs }: Runner, goal: number, ns: number) {
   const at = crossingOf(stairs, goal);
   if (ns < at)
@@ -31,9 +29,7 @@ function countText({ stairs }: Runner, goal: number, ns: number) {
       figure: `${shownAt(stairs, ns)} of ${goal}`,
       more: plural(passesAt(stairs, ns), "pass"),
     };
-  const { tokens, end } = stairs;
-  const longer = tokens > goal ? `; all ${tokens} tokens in ${duration(end)}` : "";
-  return { figure: duration(at), more: `${plural(passesAt(stairs, at), "pass")}${longer}` };
+  return { figure: duration(at), more: plural(passesAt(stairs, at), "pass") };
 }
 
 /**

@@ -2,11 +2,13 @@
 import { svg } from "lit-html";
 import { axisX, axisY, type Frame } from "../lib/chart";
 import type { Palette } from "../lib/palette";
-import { duration, plural } from "../lib/words";
+import { duration } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { familyOf } from "./race_controls";
 import { BADGE, crossingsOf, type Head, headsOf, labelAt } from "./race_places";
 import type { Runner } from "./race_time";
+
+const FINISH = "finish";
 
 /** The colour of a run by its letter. */
 type Colours = ReadonlyMap<string, string>;
@@ -15,9 +17,8 @@ type Colours = ReadonlyMap<string, string>;
 function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
-  const words = `finish: ${plural(f.mostY, "token")}`;
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
-    <text class="hsd-stairs-note" x=${labelAt(words, f, f.x(ns))} y=${y + 16}>${words}</text>
+    <text class="hsd-stairs-note" x=${labelAt(FINISH, f, f.x(ns))} y=${y + 16}>${FINISH}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
         data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle
@@ -34,7 +35,7 @@ function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, 
       >${letter}</text></g>`;
 }
 
-/** The picture; staircases are faint beyond the finish. */
+/** The picture; staircases end at the finish. */
 export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
   const colours = new Map(

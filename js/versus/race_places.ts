@@ -4,7 +4,7 @@ import { type Frame, frameOf, spread } from "../lib/chart";
 import { duration } from "../lib/words";
 import { crossingOf, goalOf, type RacingRun, shownAt } from "./race_time";
 
-/** Size and margins in pixels; above the finish (`top`) are labels, and lines of longer texts. */
+/** Size and margins in pixels; above the finish (`top`) are labels. */
 const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
 /** Minimum width of the picture, and its width if the available width is unknown. */
 const WIDTH = { least: 260, usual: 640 };
