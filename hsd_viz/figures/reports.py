@@ -62,8 +62,9 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
     too_few = f"No interval is shown for fewer than {MIN_UNITS} prompts. The"
     opening = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else too_few
     doubts = " ".join(f"{line}." for line in warnings(report))
-    note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
-    text = f"{loss(report)} {opening} dashed line is plain decoding.".strip()
+    where = f"Measured on {report.suite.name}, {report.processor or 'an unknown machine'}."
+    key = f"{opening} dashed line is plain decoding."
+    text = " ".join(filter(None, [where, loss(report), key]))
     return bars(
         rows,
         parts,
@@ -72,7 +73,7 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
         reference=1.0,
         legend=False,
         text=text,
-        note=note,
+        note=doubts,
         dark=dark,
     )
 

@@ -106,8 +106,13 @@ class BenchResult(Result):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
-        return f"Speculative decoding, measured: {self.report.suite.name}"
+        """The title of a page: the prompts, and the models and the machine if they are known."""
+        models = self.report.settings.family
+        machine = self.report.processor
+        title = f"Speculative decoding, measured: {self.report.suite.name}"
+        if models:
+            title += f" with {models}"
+        return f"{title} on {machine}" if machine else title
 
     def lines(self) -> list[str]:
         """Return the suite, the settings, the machine, and reasons to doubt the timings."""

@@ -90,7 +90,8 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
     spec = ReplayedSpec(
         figure=f"{best.mean_acceptance_length.value:.2f}",
         words=(
-            f"tokens per pass with {best.name}: {best.speedup.value:.2f} × plain decoding {pays}."
+            f"tokens per pass with {best.name} on this log: {best.speedup.value:.2f} × plain "
+            f"decoding {pays}."
         ),
         lines=[*_lines_of_engines(report), *_lines_of_losses(report)],
         sources=report.record_lines(),
