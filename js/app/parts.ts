@@ -49,7 +49,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
       <span>
         a cheap drafter proposes several tokens, one pass of the model verifies them:
       </span>
-      the same distribution, sometimes faster.
+      same distribution, at times faster.
     </p>
     ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
     <div class="hsd-header-tools">
