@@ -1,5 +1,5 @@
-// Prepares the documents of the tests: happy-dom, unlike browsers, has no setter for the style of an
-// element of SVG.
+// Prepares the documents of the tests: happy-dom, unlike browsers, has no setter for the style of
+// an element of SVG.
 const prototype = globalThis.SVGElement?.prototype;
 const style = prototype && Object.getOwnPropertyDescriptor(prototype, "style");
 if (style && !style.set) {
