@@ -30,7 +30,7 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' 
 
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
-	$(PYTEST) -n 3 --dist worksteal -m 'not slow and not browser and not checked'
+	$(PYTEST) -n 2 --dist worksteal -m 'not slow and not browser and not checked'
 	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
 
 test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compiler, a server or a browser
