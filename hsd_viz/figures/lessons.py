@@ -262,7 +262,8 @@ def probabilities(
     xs: list[float | None] = []
     ys: list[float | None] = []
     for place, height in zip(places, heights, strict=True):
-        left, right = place - _HALF_OUTLINE, place + _HALF_OUTLINE
+        left = place - _HALF_OUTLINE
+        right = place + _HALF_OUTLINE
         xs += [left, left, right, right, None]
         ys += [0.0, float(height), float(height), 0.0, None]
     line = {"color": INK.text, "width": 1.5, "dash": "dash"}
