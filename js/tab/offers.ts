@@ -33,6 +33,8 @@ export class FamilyTab {
   client: Client | null = null;
   /** Number of bytes of the files that the browser has cached. */
   kept = 0;
+  /** Number of looks into the cache: an answer counts only if no later look has begun. */
+  private looks = 0;
 
   constructor(readonly offer: Offer) {
     this.look();
@@ -52,7 +54,11 @@ export class FamilyTab {
     this.changed.notify();
   }
   private async look() {
-    this.kept = await keptBytes(this.offer.family);
+    this.looks += 1;
+    const look = this.looks;
+    const kept = await keptBytes(this.offer.family);
+    if (look !== this.looks) return;
+    this.kept = kept;
     this.changed.notify();
   }
 
@@ -102,6 +108,8 @@ export class FamilyTab {
 
   /** Free the memory, and delete the cached files. */
   async remove() {
+    // Stop the worker first: it may still write to the cache.
+    this.client?.stop();
     if (keeps()) await caches.delete(storeOf(this.offer.family));
     this.cancel();
   }
