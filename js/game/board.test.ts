@@ -4,7 +4,8 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
-import { bandOf, column, endsOf, pathOf } from "./picture";
+import { bandOf } from "./card";
+import { column, endsOf, pathOf } from "./picture";
 import { type GameText, onText, type Play, playersOf, rivalsAtEnd, USUAL_PASSES } from "./play";
 import { cornersOf } from "./score";
 

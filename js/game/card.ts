@@ -1,8 +1,16 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
 import { say } from "../lib/say";
 import { escaped } from "./escape";
-import { bandOf, column, pathOf, WIDTHS } from "./picture";
-import { cornersOf, keptOf, keptPerPass, type Player, type Price, tokensOf } from "./score";
+import { column, pathOf, WIDTHS } from "./picture";
+import {
+  type Corner,
+  cornersOf,
+  keptOf,
+  keptPerPass,
+  type Player,
+  type Price,
+  tokensOf,
+} from "./score";
 import { filledText } from "./sentences";
 import type { Strings } from "./strings";
 
@@ -14,6 +22,18 @@ const INK = {
   filled: "#e6e8eb",
   line: "#d5dae0",
 };
+
+/** The SVG path of the band from a player's corners up to all tokens, those filled in included. */
+export function bandOf(
+  corners: readonly Corner[],
+  x: (corner: Corner) => number,
+  y: (tokens: number) => number,
+): string {
+  const above = corners.map((corner) => ({ ...corner, high: corner.all }));
+  const back = corners.slice(0, -1).reverse();
+  const steps = back.map((corner) => `V${y(corner.high).toFixed(1)}H${x(corner).toFixed(1)}`);
+  return `${pathOf(above, x, y)}${steps.join("")}V${y(0).toFixed(1)}Z`;
+}
 
 /** A line of the card. */
 const written = (

@@ -14,7 +14,7 @@ import { type Actions, type Look, stringsOf } from "./actions";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
-import { type GameText, hasBegun, playersOf } from "./play";
+import { type GameText, playersOf } from "./play";
 import { playing } from "./playing";
 import { certaintySlider, guesses, results } from "./results";
 import { playOf } from "./score";
@@ -381,8 +381,7 @@ class GameView {
   private page(game: Game, strings: Strings) {
     const { look, actions, root, plot } = this;
     const room = plot.clientWidth || root.clientWidth || USUAL_WIDTH;
-    if (hasBegun(game.play))
-      render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
+    if (!isPlaying(game)) render(stairsPicture(stairsOf(game, room, strings, look.family)), plot);
     const { address, skip } = this.props;
     const places = {
       stairs: plot,
@@ -391,9 +390,7 @@ class GameView {
       hasExplorer: skip !== null,
       hasMore: Boolean(this.props.goOn),
     };
-    return isPlaying(game)
-      ? playing(game, look, actions, plot)
-      : results(game, look, actions, places);
+    return isPlaying(game) ? playing(game, look, actions) : results(game, look, actions, places);
   }
 
   /** The title, the other languages, and the way out. */

@@ -3,15 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read, USUAL_PASSES } from "./play";
+import { gainOf } from "./score";
 import {
   COPYING,
-  fateText,
   filledText,
   gainText,
   named,
   rivalText,
+  speedText,
   summaryOf,
-  timeText,
+  turnsOf,
   verdictOf,
 } from "./sentences";
 import { ENGLISH } from "./strings";
@@ -103,26 +104,19 @@ test("a pass has its tokens, those filled in beside them, and the result of its 
     summaryOf(pass, tokens, ENGLISH),
     "1 of 2 words accepted, “dog” rejected, then the model’s own “it”.",
   );
-  assert.equal(
-    gainText(pass, tokens, ENGLISH),
-    "2 tokens in one pass + 1 filled in. Plain decoding needs 3 passes.",
-  );
+  assert.equal(gainText(pass, ENGLISH), "One pass instead of 3");
   const silent = { ...read(BEGUN, []).pass, at: 6, own: 6 };
   assert.equal(
     summaryOf(silent, tokens, ENGLISH),
     "No guess: the model wrote “↵” alone, as in plain decoding.",
   );
-  assert.equal(gainText(silent, tokens, ENGLISH), "1 token in one pass.");
+  assert.equal(gainText(silent, ENGLISH), "Without a guess: one token");
 });
 
 test("a pass without a right word saves none, also where a comma was filled in", () => {
-  const { tokens } = BEGUN.texts[0].plain;
   const wrong = read(read(BEGUN, []).play, ["dog"]).pass;
   assert.equal(wrong.accepted, 1);
-  assert.equal(
-    gainText(wrong, tokens, ENGLISH),
-    "No word was right: the pass brings the model’s own word.",
-  );
+  assert.equal(gainText(wrong, ENGLISH), "No word was right: one token");
 });
 
 const player = (name: string, tokens: number, width: number, drafting = 0) => ({
@@ -166,43 +160,8 @@ test("how copying won or came close is said, and that nothing could be copied", 
   assert.equal(rivalText([you, nano], ENGLISH), "");
 });
 
-test("the sentence on the words of a text is that of their results", () => {
-  const { tokens } = BEGUN.texts[0].plain;
-  const fate = (...all: string[][]) =>
-    fateText(
-      all.map((words) => read(BEGUN, words).pass),
-      tokens,
-      ENGLISH,
-    );
-  assert.equal(fate([]), "");
-  assert.equal(fate([], ["cat", "it"]), "");
-  assert.equal(
-    fate(["cat"], ["cat", "dog"]),
-    "You wrote “dog”, the model “it”: only what the model writes counts.",
-  );
-});
-
-/** What is said of players: a pass over one token takes 100 ns, and each more a share of it. */
-function why(players: ReturnType<typeof player>[], more: number): string {
-  const words = timeText(named(players, ENGLISH), { one: 100, more }, ENGLISH);
-  return `${words.head} ${words.why}`;
-}
-
-test("a player with fewer passes who is slower is named with what a pass of it costs", () => {
-  assert.equal(
-    why([player("you", 3, 9), player("copying", 2, 1), PLAIN], 0.5),
-    "You are slower than plain decoding: " +
-      "3.0 tokens per pass, but a pass takes as long as 5.0 plain ones. " +
-      "Fewer passes are not always faster: you took 3.33 × as long as copying. " +
-      "With 3.0 tokens per pass, you needed fewer passes, " +
-      "but a pass took as long as 5.0 plain ones.",
-  );
-  assert.match(
-    why([player("you", 3, 2), player("nano", 2, 1, 200), PLAIN], 0.5),
-    /Fewer passes are not always faster: nano took 1.5 × as long as plain decoding. .* 3.0 plain/,
-    "drafting is a part of the cost",
-  );
-});
+/** A pass over one token takes 100 ns, and each more a share of it. */
+const priceOf = (more: number) => ({ one: 100, more });
 
 test.each([
   [
@@ -216,38 +175,37 @@ test.each([
     "You are slower than plain decoding: " +
       "3.0 tokens per pass, but a pass takes as long as 5.0 plain ones.",
   ],
-])("beside a slower one, a visitor who reads %i tokens has the own speed", (width, words) => {
-  const players = [player("you", 3, width), player("nano", 4, 1, 800), PLAIN];
-  const said = why(players, 0.5);
-  assert.match(said, /Fewer passes are not always faster: nano took /);
-  assert.ok(said.startsWith(words), said);
+])("the speed of a visitor who reads %i tokens follows from the price", (width, words) => {
+  assert.equal(speedText(player("you", 3, width), priceOf(0.5), ENGLISH), words);
 });
 
-test("a tie of the visitor in tokens per pass is said with the times", () => {
-  const players = [player("you", 3, 5), player("copying", 3, 4), player("nano", 2, 12), PLAIN];
-  const tie =
-    "With 3.0 tokens per pass each, you took 1.13 × as long as copying: " +
-    "a pass took as long as 1.80 plain ones, against 1.60.";
-  assert.match(why(players, 0.2), /Fewer passes are not always faster: nano took /);
-  assert.ok(why(players, 0.2).endsWith(tie), why(players, 0.2));
+test("the speed of a visitor follows the price that is set", () => {
+  const you = player("you", 3, 9);
+  assert.match(speedText(you, priceOf(0.01), ENGLISH), /faster .* as long as 1.1 plain ones/);
+  assert.match(speedText(you, priceOf(1), ENGLISH), /slower .* as long as 9.0 plain ones/);
 });
 
-test("without such a player, those with as many passes are compared first", () => {
-  assert.equal(
-    why([player("you", 3, 9), player("copying", 3, 4), player("nano", 2, 5), PLAIN], 0.1),
-    "You are faster than plain decoding: " +
-      "3.0 tokens per pass, and a pass takes as long as 1.8 plain ones. " +
-      "With 3.0 tokens per pass each, you took 1.38 × as long as copying: " +
-      "a pass took as long as 1.80 plain ones, against 1.30.",
+test("each player turns slower than plain decoding at its own price, those in order", () => {
+  const players = [player("you", 3, 9), player("nano", 2, 3, 50), player("copying", 4, 5), PLAIN];
+  const turns = turnsOf(named(players, ENGLISH), priceOf(0.1));
+  assert.deepEqual(
+    turns.map(({ name, isYou, more }) => [name, isYou, more]),
+    [
+      ["You", true, 0.25],
+      ["nano", false, 0.25],
+      ["Copying", false, 0.75],
+    ],
   );
+  for (const { passes, more } of turns)
+    for (const [shift, isFaster] of [
+      [-0.01, true],
+      [0.01, false],
+    ] as const)
+      assert.equal(gainOf(passes, priceOf(more + shift)) > 1, isFaster);
 });
 
-test("where those with fewer passes are faster, it is said with the price", () => {
-  assert.equal(
-    why([player("you", 3, 2), player("nano", 2, 3), PLAIN], 0.01),
-    "You are faster than plain decoding: " +
-      "3.0 tokens per pass, and a pass takes as long as 1.0 plain ones. " +
-      "Here fewer passes are faster: one more token in a pass costs only 1 % of it. " +
-      "Above 50 %, nano would be slower than plain decoding, with fewer passes.",
-  );
+test("a player whom no price of a token turns has no mark", () => {
+  const never = player("copying", 2, 2);
+  const drafting = player("nano", 2, 3, 200);
+  assert.deepEqual(turnsOf([PLAIN, never, drafting], priceOf(0.1)), []);
 });

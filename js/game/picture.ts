@@ -5,8 +5,6 @@ import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
 import { columnsOfText } from "../lib/words";
-import { type Block, blocksOf, blocksTemplate, figuresTemplate } from "./blocks";
-import { keys } from "./idea";
 import {
   type Corner,
   cornersOf,
@@ -16,14 +14,12 @@ import {
   type Price,
   ranked,
   timeTo,
-  tokensOf,
 } from "./score";
-import { mostTokens } from "./sentences";
 import type { Strings } from "./strings";
 
-const SIZE = { top: 26, bottom: 44, left: 34, right: 8 };
-/** Room above the highest stair, as a share of it. */
-const HEADROOM = 0.15;
+const SIZE = { top: 26, bottom: 44, left: 34 };
+/** Pixels of a figure beside stairs that have no room for names. */
+const FIGURE = 36;
 /** Pixels of a line by its player: the visitor's is the widest and the lowest. */
 export const WIDTHS = [4, 3, 2, 1.5];
 /** Pixels of a letter of a name, at most, and between the names. */
@@ -34,15 +30,13 @@ export interface Stairs {
   players: Player[];
   price: Price;
   width: number;
-  /** Names are within the picture, which has no room beside it. */
+  /** Without names, for which there is no room beside the stairs. */
   isNarrow: boolean;
   height: number;
   /** 0: over passes, 1: over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
-  /** The tokens for which the axis has room from the start, so that stairs keep their heights. */
-  room: number;
-  /** The passes at each text, those that are left included. */
+  /** The passes at each text. */
   bands: number[];
   strings: Strings;
 }
@@ -57,18 +51,6 @@ export function pathOf(
 ): string {
   const steps = corners.map((corner) => `H${x(corner).toFixed(1)}V${y(corner.high).toFixed(1)}`);
   return `M${x(ZERO).toFixed(1)} ${y(0).toFixed(1)}${steps.join("")}`;
-}
-
-/** The SVG path of the band from a player's corners up to all tokens, those filled in included. */
-export function bandOf(
-  corners: readonly Corner[],
-  x: (corner: Corner) => number,
-  y: (tokens: number) => number,
-): string {
-  const above = corners.map((corner) => ({ ...corner, high: corner.all }));
-  const back = corners.slice(0, -1).reverse();
-  const steps = back.map((corner) => `V${y(corner.high).toFixed(1)}H${x(corner).toFixed(1)}`);
-  return `${pathOf(above, x, y)}${steps.join("")}V${y(0).toFixed(1)}Z`;
 }
 
 /** Places of names in a column, in the order of their lines, GAP apart and not below `foot`. */
@@ -96,10 +78,6 @@ interface Point {
   x: number;
   y: number;
 }
-/** The place of a name, which begins or ends there. */
-interface NamePlace extends Point {
-  anchor: "start" | "end";
-}
 /** The scales of the picture, and the places of its lines and names by the players. */
 interface Layout {
   drawn: Drawn[];
@@ -110,67 +88,54 @@ interface Layout {
   /** The time of the picture, in passes of plain decoding. */
   plainPasses: number;
   isOverTime: boolean;
-  /** The best score of a player, which all lines reach over time. */
+  /** The best score of a player, as high as the picture: all lines reach it over time. */
   goal: number;
   x(corner: Corner): number;
   ends: Point[];
   /** Where each line reaches the goal at its own rate. */
   finishes: Point[];
-  names: NamePlace[];
-  /** What each pass of the visitor brought. */
-  blocks: Block[];
+  names: Point[];
 }
 
 /** Pixels of a name with its figure. */
 const widthOf = ({ name }: Pick<Player, "name">) => LETTER * columnsOfText(`${name} 0.00 ×`);
 
-/** The frame; each name has room for its figure from the start, so that the axis does not move. */
-function frameFor({ players, morph, width, height, room, isNarrow }: Stairs, goal: number): Frame {
+/**
+ * The frame; each name has room for its figure from the start, so that the axis does not move. Over
+ * time the names are above the stairs, which keep their heights.
+ */
+function frameFor({ players, morph, width, height, isNarrow }: Stairs, goal: number): Frame {
+  const names = isNarrow ? 0 : morph * GAP * players.length;
   const size = {
     ...SIZE,
-    top: SIZE.top + morph * GAP * players.length,
-    right: SIZE.right + (isNarrow ? 0 : Math.max(...players.map(widthOf))),
+    top: (1 - morph) * SIZE.top + names,
+    right: isNarrow ? FIGURE : Math.max(...players.map(widthOf)),
     width,
-    height,
+    height: height - morph * SIZE.top + names,
   };
-  // Over passes it has room for what was filled in, too.
-  const all = Math.max(...players.map(({ passes }) => tokensOf(passes)));
-  const most = Math.max(room, all * (1 + HEADROOM));
-  return frameOf(size, 1, (1 - morph) * most + morph * goal);
-}
-
-/** A name that begins at a place, or ends there where it has no room to the right. */
-function nameAt(player: Player, frame: Frame, { x, y }: Point, gap: number): NamePlace {
-  const hasRoom = x + gap + widthOf(player) <= frame.width;
-  return hasRoom ? { x: x + gap, y, anchor: "start" } : { x: x - gap, y, anchor: "end" };
+  return frameOf(size, 1, goal);
 }
 
 /**
- * Places of the names: over passes in a column on the right, or at the ends of the lines where the
- * picture is narrow; over time above the ends of the lines. The earlier an end, the higher its
- * name: no leader crosses a name.
+ * Places of the names: over passes in a column on the right; over time above the ends of the lines.
+ * The earlier an end, the higher its name: no leader crosses a name.
  */
 function namePlaces(
   { price, isNarrow }: Stairs,
   { drawn, frame, isOverTime, ends, finishes }: Omit<Layout, "names">,
-): NamePlace[] {
+): Point[] {
   if (isOverTime) {
     const order = ranked(drawn, price);
     return finishes.map(({ x, y }, k) => {
       const row = drawn.length - 1 - order.indexOf(drawn[k]);
-      return nameAt(drawn[k], frame, { x, y: y - 8 - GAP * row }, 5);
+      return { x: x + 5, y: y - 8 - GAP * row };
     });
   }
   const rows = column(
     ends.map(({ y }) => y + 4),
     frame.foot + 4,
   );
-  return rows.map((y, k) => {
-    if (!isNarrow) return { x: frame.end + 14, y, anchor: "start" };
-    const name = nameAt(drawn[k], frame, { x: ends[k].x, y }, 8);
-    // On the line's last step, not through it.
-    return name.anchor === "end" ? { ...name, y: y - 9 } : name;
-  });
+  return rows.map((y) => ({ x: frame.end + (isNarrow ? 10 : 14), y }));
 }
 
 export function layoutOf(stairs: Stairs): Layout {
@@ -202,39 +167,37 @@ export function layoutOf(stairs: Stairs): Layout {
       return { x: x(last), y: frame.y(last.high) };
     }),
     finishes: times.map((time) => ({ x: frame.x(time / ns), y: frame.y(goal) })),
-    blocks: blocksOf(drawn[0].corners, x, frame.y, x(ZERO)),
   };
   return { ...layout, names: namePlaces(stairs, layout) };
 }
 
-/** A player's name, with its tokens or its gain. */
-function nameOf({ name, corners, passes }: Drawn, price: Price, isOverTime: boolean) {
-  if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
-  return `${name} ${Math.round(corners.at(-1)?.high ?? 0)}`;
+/** A player's name, with its tokens or its gain; its tokens alone where the picture is narrow. */
+function nameOf({ name, passes }: Drawn, { price, isNarrow }: Stairs, isOverTime: boolean) {
+  if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
+  return isNarrow ? keptOf(passes) : `${name} ${keptOf(passes)}`;
 }
 
 /** The line from the end of a player's stairs to its name. */
-function leaderOf({ frame, isOverTime, ends, finishes, names }: Layout, k: number): string {
+function leaderOf({ isOverTime, ends, finishes, names }: Layout, k: number): string {
   if (isOverTime) return `M${finishes[k].x} ${finishes[k].y}V${names[k].y - 10}`;
-  if (names[k].x < frame.end) return "";
-  return `M${ends[k].x} ${ends[k].y}H${frame.end}L${names[k].x - 3} ${names[k].y - 4}`;
+  return `M${ends[k].x} ${ends[k].y}L${names[k].x - 3} ${names[k].y - 4}`;
 }
 
 /** The stairs of a player; over time the rest to the goal is dashed. */
-function stairTemplate({ family, morph, price, isNarrow }: Stairs, layout: Layout, k: number) {
+function stairTemplate(stairs: Stairs, layout: Layout, k: number) {
+  const { family, morph, isNarrow } = stairs;
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
   const isPlain = player.source === "target";
   const kind = k ? "hsd-gm-stair" : "hsd-gm-stair hsd-gm-you";
   const path = (corners: Corner[]) => pathOf(corners, x, frame.y);
   const rest = `M${ends[k].x} ${ends[k].y}L${finishes[k].x} ${finishes[k].y}`;
-  // Where it is narrow, the others have their names and colours in the standings only.
-  const isNamed = !isNarrow || !k || player === mostTokens(drawn.slice(1));
+  // Where it is narrow, the names and the gains are those of the standings.
+  const isNamed = !(isNarrow && isOverTime);
   const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
   const name = svg`<path stroke-width="1" stroke-dasharray="1 2"
       d=${leaderOf(layout, k)}></path
-    ><text x=${names[k].x} y=${names[k].y} text-anchor=${names[k].anchor}
-    >${nameOf(player, price, isOverTime)}</text>`;
+    ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, stairs, isOverTime)}</text>`;
   return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path d=${path(player.corners)}></path
@@ -248,78 +211,57 @@ export function endsOf(bands: readonly number[]): number[] {
   return ends;
 }
 
-/** What was filled in for the visitor, as a band on the stairs. */
-function bandTemplate({ drawn, x, frame }: Layout) {
-  return svg`<path class="hsd-gm-band hsd-gm-key-filled"
-    d=${bandOf(drawn[0].corners, x, frame.y)}></path>`;
-}
-
-/** The axis of passes, with numbers where texts end, or of time in passes of plain decoding. */
-function acrossTemplate({ width, bands, strings }: Stairs, layout: Layout) {
+/** The axis of passes, with a number for each, or of time in passes of plain decoding. */
+function acrossTemplate({ width, strings }: Stairs, layout: Layout) {
   const { frame, scale, plainPasses, isOverTime } = layout;
-  const ends = endsOf(bands).map(
-    (passes) =>
-      svg`<text class="hsd-tick" x=${scale.x(passes)} y=${frame.foot + 16}
-        text-anchor="middle">${passes}</text>`,
+  const passes = Array.from(
+    { length: scale.mostX + 1 },
+    (_, k) =>
+      svg`<text class="hsd-tick" x=${scale.x(k)} y=${frame.foot + 16}
+        text-anchor="middle">${k}</text>`,
   );
   const times = axisX(frameOf(frame, plainPasses, 1), Math.max(2, width / 160), String);
-  return svg`${isOverTime ? times : ends}<text class="hsd-axis" x=${frame.end} y=${frame.foot + 36}
+  return svg`${isOverTime ? times : passes}<text class="hsd-axis" x=${frame.end} y=${frame.foot + 36}
     text-anchor="end">${isOverTime ? strings.time : strings.passes}</text>`;
 }
 
-/** The bands of the texts behind the stairs over passes. */
-function bandTemplates({ bands, strings }: Stairs, { scale }: Layout) {
-  let from = 0;
-  return bands.map((passes, k) => {
-    const left = scale.x(from);
-    from += passes;
-    const right = scale.x(from);
-    return svg`<rect fill="currentColor" opacity=${k % 2 ? 0.08 : 0.03} x=${left} y=${scale.top}
-      width=${right - left} height=${scale.foot - scale.top}></rect
-      ><text class="hsd-axis" x=${(left + right) / 2} y=${scale.top - 9} text-anchor="middle"
-      >${say(strings.band, { act: k + 1 })}</text>`;
+/** The names of the texts above the stairs over passes, and lines between them. */
+function textTemplates({ bands, strings }: Stairs, { scale }: Layout) {
+  const ends = endsOf(bands);
+  return ends.slice(1).map((end, act) => {
+    const left = scale.x(ends[act]);
+    const line = svg`<path stroke="var(--line)" d="M${left} ${scale.top - 22}V${scale.foot}"></path>`;
+    return svg`${act ? line : nothing}<text class="hsd-axis" x=${(left + scale.x(end)) / 2}
+      y=${scale.top - 10} text-anchor="middle">${say(strings.band, { act: act + 1 })}</text>`;
   });
 }
 
 /** The line of the goal, over time. */
-function goalTemplate({ width, strings }: Stairs, { frame, goal }: Layout) {
-  const y = frame.y(goal);
-  return svg`<path stroke="currentColor" d="M${frame.left} ${y}H${width}"></path
-    ><text class="hsd-axis" x=${frame.left + 6} y=${y + 17}>${goal} ${strings.tokens}</text>`;
-}
+const goalTemplate = ({ width }: Stairs, { frame, goal }: Layout) =>
+  svg`<path stroke="currentColor" d="M${frame.left} ${frame.y(goal)}H${width}"></path>`;
 
 /**
  * The picture. Over passes, the names are on the right. Over time, all lines continue at their own
  * rates to the best score, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
-  const { width, height, morph, strings, isNarrow } = stairs;
+  const { width, morph, strings } = stairs;
   const layout = layoutOf(stairs);
-  const { frame, isOverTime } = layout;
-  // Over time, and where it is narrow, no pass has room for its parts.
-  const last = morph || isNarrow ? [] : layout.blocks.slice(-1);
-  // Figures give way to names within the picture.
-  const hasFigures = !morph && !(isNarrow && layout.names[0].anchor === "end");
-  // Where the name of the axis has no room beside those of the texts, it is below them.
-  const name = svg`<text class="hsd-axis" x=${frame.left + 6} y=${frame.top + 15}
-    >${strings.tokens}</text>`;
+  const { frame, isOverTime, goal } = layout;
+  const name = svg`<text class="hsd-axis" x=${frame.left + 6} y=${frame.top + 17}
+    >${isOverTime ? goal : nothing} ${strings.tokens}</text>`;
   return html`<svg
     class="hsd-gm-picture"
     width=${width}
-    height=${height}
-    viewBox="0 0 ${width} ${height}"
+    height=${frame.height}
+    viewBox="0 0 ${width} ${frame.height}"
     aria-hidden="true"
   >
-    ${morph ? nothing : bandTemplates(stairs, layout)}${axisY(
-      frame,
-      4,
-      String,
-      isNarrow ? "" : strings.tokens,
-    )}${isNarrow && !isOverTime ? name : nothing}${acrossTemplate(stairs, layout)}${
-      isOverTime ? goalTemplate(stairs, layout) : nothing
-    }${morph ? nothing : bandTemplate(layout)}${blocksTemplate(last)}${layout.drawn.map((_, k) =>
+    ${morph ? nothing : textTemplates(stairs, layout)}${axisY(frame, 4)}${acrossTemplate(
+      stairs,
+      layout,
+    )}${isOverTime ? goalTemplate(stairs, layout) : nothing}${name}${layout.drawn.map((_, k) =>
       stairTemplate(stairs, layout, k),
-    )}${hasFigures ? figuresTemplate(layout.blocks) : nothing}
-  </svg>
-    ${morph ? nothing : keys(strings, isNarrow ? ["filled"] : undefined)}`;
+    )}
+  </svg>`;
 }

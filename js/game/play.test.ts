@@ -172,3 +172,27 @@ test("what is above can be copied", { skip }, () => {
   assert.ok(words.length >= 3);
   assert.ok(read(after, words).pass.fates.filter((fate) => fate === "accepted").length >= 3);
 });
+
+test("a visitor who only copies has a pass like the longest of copying", { skip }, () => {
+  const text = textOf(GAMES.find((game: any) => game.name === "shark"));
+  let play = read(begin([text]), ["sea"]).play;
+  while (!isOver(play)) play = read(play, copiedWords(play)).play;
+  const [you, copying] = playersOf(play);
+  assert.equal(copying.name, "copying");
+  const longest = ({ passes }: typeof you) => Math.max(...passes.map(({ tokens }) => tokens));
+  assert.ok(longest(you) >= longest(copying), `${longest(you)} against ${longest(copying)}`);
+});
+
+test("a copy is as long as the match before it, and continues with itself", () => {
+  const copied = (words: string[]) => {
+    const ids = new Map(words.map((text) => [text, words.indexOf(text)]));
+    const tokens = [...words, "end"].map((text) => ({ text, token_id: ids.get(text) ?? -1 }));
+    const text = { plain: { tokens }, given: words.join("") } as unknown as GameText;
+    return copiedWords(begin([text]));
+  };
+  assert.deepEqual(copied(["a", " b", " c", " x", " b", " c"]), ["x", "b"]);
+  assert.deepEqual(copied(["a", " b", " c", " b", " c", " b", " c"]), ["b", "c", "b", "c"]);
+  assert.deepEqual(copied(["a", " b", ",", " x", " b", ",", " x"]), ["b", "x"]);
+  assert.deepEqual(copied(["a", " b", " c", " b"]), [], "one token is no match");
+  assert.deepEqual(copied(["a", " b", " c"]), []);
+});

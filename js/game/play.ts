@@ -5,7 +5,7 @@ import { YOU } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Played } from "./run";
 import { type Pass, type Player, passesOf } from "./score";
-import { bare, isFilled, MAX_WORDS, placeAfter, readWords, wordAt } from "./words";
+import { isFilled, MAX_WORDS, placeAfter, readWords } from "./words";
 
 /** A text of the game with its recorded runs. */
 export interface GameText {
@@ -49,9 +49,9 @@ export function read(play: Play, words: readonly string[]): { play: Play; pass: 
   return { play: { ...play, at: pass.own + 1, passes }, pass };
 }
 
-/** Whether the text has ended, or has had its passes. */
+/** Whether only the end of the text is left, or it has had its passes. */
 export const isOver = (play: Play) =>
-  play.at >= textOf(play).plain.tokens.length ||
+  play.at >= textOf(play).plain.tokens.length - 1 ||
   play.passes[play.act].length >= textOf(play).passes;
 /** Whether a game has had a pass. */
 export const hasBegun = ({ passes }: Play): boolean => passes.some((all) => all.length > 0);
@@ -101,32 +101,34 @@ export const onText = (play: Play): Play => ({
 });
 
 /** The others at the end of the game, if every text has all its passes. */
-export function rivalsAtEnd({ texts }: Play): Player[] {
+export function rivalsAtEnd({ texts }: Pick<Play, "texts">): Player[] {
   const nothing: Played = { accepted: 0, own: 0, width: 1, fates: [], at: 0, words: [] };
   const passes = texts.map((text) => Array.from({ length: text.passes }, () => nothing));
   return playersOf({ ...begin(texts), passes }).slice(1);
 }
 
 /**
- * Words to copy: what followed the last two tokens where they occurred before; empty where they did
- * not.
+ * Words to copy, as copying does: what followed the longest match of the last tokens with earlier
+ * ones, as many tokens as match; empty where fewer than two do. A copy that reaches the end of the
+ * text continues with itself.
  */
 export function copiedWords(play: Play): string[] {
   const { tokens } = textOf(play).plain;
   const { at } = play;
-  const same = (j: number) =>
-    tokens[j - 1].token_id === tokens[at - 1].token_id &&
-    tokens[j - 2].token_id === tokens[at - 2].token_id;
-  let from = at - 1;
-  while (from >= 2 && !same(from)) from -= 1;
-  if (at < 2 || from < 2) return [];
-  const words: string[] = [];
-  for (let k = from; k < at && words.length < MAX_WORDS; k++) {
-    const starts = !isFilled(tokens[k]) && !/^\p{L}/u.test(tokens[k].text.slice(0, 1));
-    const word = bare(tokens[k].text);
-    if (starts || !words.length || isFilled(tokens[k - 1])) {
-      if (word) words.push(wordAt(tokens, k));
-    }
+  const matched = (end: number) => {
+    let length = 0;
+    while (length < end && tokens[end - 1 - length].token_id === tokens[at - 1 - length].token_id)
+      length += 1;
+    return length;
+  };
+  let from = 0;
+  let longest = 1;
+  for (let end = at - 1; end > 0; end--) {
+    const length = matched(end);
+    if (length > longest) [from, longest] = [end, length];
   }
-  return words;
+  if (!from) return [];
+  const copy = Array.from({ length: longest }, (_, k) => tokens[from + (k % (at - from))].text);
+  const words = copy.join("").split(/[^\p{L}]+/u);
+  return words.filter(Boolean).slice(0, MAX_WORDS);
 }

@@ -7,7 +7,7 @@ import { type Actions, type Look, stringsOf } from "./actions";
 import { idea } from "./idea";
 import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
 import { keptOf } from "./score";
-import { fateText, filledText, mostTokens, named, rivalText, verdictOf } from "./sentences";
+import { mostTokens, named, rivalText, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
 import { type Game, proposalOf } from "./state";
@@ -38,9 +38,9 @@ function form(game: Game, strings: Strings, actions: Actions) {
       autocapitalize="off"
       spellcheck="false"
       enterkeyhint="go"
-      maxlength="120"
+      maxlength="200"
       aria-label=${strings.field}
-      placeholder=${isBusy ? "" : strings.placeholder}
+      placeholder=${isBusy ? "" : say(strings.placeholder, { words: MAX_WORDS })}
       ?readonly=${isBusy}
       .value=${live(isBusy ? proposal.join(" ") : game.draft)}
       @input=${(event: { target: HTMLInputElement }) => actions.write(event.target.value)}
@@ -91,7 +91,7 @@ function choices(game: Game, strings: Strings, actions: Actions) {
 function lesson(game: Game, look: Look, actions: Actions) {
   const { play } = game;
   const strings = stringsOf(look);
-  const { name, lesson: inEnglish, plain } = textOf(game);
+  const { name, lesson: inEnglish } = textOf(game);
   const players = named(playersOf(onText(play)), strings);
   const [you, ...others] = players;
   const best = mostTokens(others);
@@ -99,9 +99,7 @@ function lesson(game: Game, look: Look, actions: Actions) {
   const passes = play.passes[play.act];
   const silent = passes.filter((pass) => !pass.words.length).length;
   const sentences = [
-    filledText(you, strings),
     rivalText(players, strings),
-    fateText(passes, plain.tokens, strings),
     isBehind && 2 * silent >= passes.length ? strings.tip_alone : "",
     look.languages[look.tag].lessons[name] ?? inEnglish,
   ];
@@ -116,31 +114,16 @@ function lesson(game: Game, look: Look, actions: Actions) {
   </div>`;
 }
 
-/** The rules. A phone shows one at a time: the next one after each of the first passes. */
-function rules({ play }: Game, strings: Strings) {
-  const passes = play.passes.flat().length;
-  const kind = (place: number) => (place === Math.min(passes, 2) ? "hsd-gm-now" : nothing);
-  const { lead, promise, premise, therefore } = strings;
-  return html`<div class="hsd-gm-rules">
-    <p class="hsd-gm-lead"><span class=${kind(0)}>${lead} <strong>${promise}</strong></span></p>
-    <p class="hsd-gm-premise">
-      <span class=${kind(1)}>${premise}</span> <span class=${kind(2)}>${therefore}</span>
-    </p>
-  </div>`;
-}
-
-/** The page of a text; `stairs` is their picture, before the first pass the idea. */
-export function playing(game: Game, look: Look, actions: Actions, stairs: Element) {
+/** The page of a text; before the first pass with the idea. */
+export function playing(game: Game, look: Look, actions: Actions) {
   const strings = stringsOf(look);
-  const isBegun = hasBegun(game.play);
   const turn =
     game.phase === "lesson"
       ? lesson(game, look, actions)
       : html`${form(game, strings, actions)} ${choices(game, strings, actions)}`;
-  return html`${rules(game, strings)}
-    <div class=${isBegun ? "hsd-gm-page" : "hsd-gm-page hsd-gm-new"}>
-      ${sheet(game, strings)}
-      <div class="hsd-gm-turn">${turn}</div>
-      ${isBegun ? html`${standings(game, strings, look.family)} ${stairs}` : idea(strings)}
-    </div>`;
+  const below = hasBegun(game.play) ? standings(game, strings, look.family) : idea(strings);
+  return html`<p class="hsd-gm-lead">${strings.lead} <strong>${strings.promise}</strong></p>
+    ${sheet(game, strings)}
+    <div class="hsd-gm-turn">${turn}</div>
+    ${below}`;
 }

@@ -7,8 +7,8 @@ import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { struckWords } from "./board";
 import { playersOf } from "./play";
-import { filledGain, GPU_PRICE, gainOf, isSamePrice, keptPerPass } from "./score";
-import { filledPerPass, filledText, named, rivalText, timeText, verdictOf } from "./sentences";
+import { filledGain, GPU_PRICE, isSamePrice, keptPerPass } from "./score";
+import { named, shownGain, speedText, type Turn, turnsOf, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import { type Game, GUESSES, type Guess } from "./state";
 import type { Strings } from "./strings";
@@ -32,37 +32,33 @@ interface Places {
 
 const percent = (share: number) => (100 * share).toFixed(0);
 
-/** What the number is, what was filled in, and a price that was not measured. */
+/** What the number is; over time, what was filled in, or a price that was not measured. */
 function labelOf({ play, phase, price, measured }: Game, strings: Strings) {
-  const [you] = playersOf(play);
-  if (phase !== "time") return [strings.per_pass, filledPerPass(you, strings)];
+  if (phase !== "time") return [strings.per_pass, ""];
   if (!isSamePrice(price.more, measured))
     return [strings.of_plain, say(strings.if_price, { share: percent(price.more) })];
+  const [you] = playersOf(play);
   const gain = filledGain(you.passes, price);
   return [strings.of_plain, gain ? say(strings.with_filled, { gain: gain.toFixed(2) }) : ""];
 }
 
 /** The result in one number, and what it says. */
 function outcome(game: Game, strings: Strings) {
-  const { play, phase, price, morph } = game;
+  const { play, phase, price } = game;
   const isTimed = phase === "time";
   const players = named(playersOf(play), strings);
   const [you] = players;
-  // The figure grows while the stairs turn.
-  const turned = 1 + morph * (gainOf(you.passes, price) - 1);
-  const figure = isTimed ? `${turned.toFixed(2)} ×` : keptPerPass(you.passes).toFixed(1);
-  const why = [filledText(you, strings), rivalText(players, strings)].join(" ");
-  const words = isTimed
-    ? timeText(players, price, strings)
-    : { head: verdictOf(players, strings), why };
+  const figure = isTimed ? `${shownGain(you, price)} ×` : keptPerPass(you.passes).toFixed(1);
   const [label, share] = labelOf(game, strings);
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${label}
       ${share ? html`<span class="hsd-gm-share">${share}</span>` : nothing}
     </p>
     <div class="hsd-gm-outcome" role="status">
-      <p class="hsd-gm-verdict">${words.head}</p>
-      <p class="hsd-gm-lesson">${words.why}</p>
+      <p class="hsd-gm-verdict">
+        ${isTimed ? speedText(you, price, strings) : verdictOf(players, strings)}
+      </p>
+      ${isTimed ? nothing : html`<p class="hsd-gm-lesson">${strings.moral}</p>`}
     </div>`;
 }
 
@@ -78,14 +74,30 @@ function preset(words: string, more: number, price: number, actions: Actions) {
   </button>`;
 }
 
+/** The prices at which players are as slow as plain decoding, as marks of the slider. */
+function marks({ play, price }: Game, strings: Strings, family: Look["family"]) {
+  const mark = ({ name, source, isYou, more }: Turn, row: number) =>
+    html`<b
+      class=${isYou ? "hsd-gm-you" : nothing}
+      data-family=${isYou ? nothing : family(source)}
+      .style=${`--more: ${more}; --row: ${row}`}
+      ><span>${name} ${percent(more)} %</span></b
+    >`;
+  return html`<span class="hsd-gm-marks"
+    >${turnsOf(named(playersOf(play), strings), price).map(mark)}</span
+  >`;
+}
+
 /** The slider for the price of one more token, and the prices that were measured. */
-function prices({ play, price, measured }: Game, strings: Strings, actions: Actions) {
+function prices(game: Game, strings: Strings, actions: Actions, family: Look["family"]) {
+  const { play, price, measured } = game;
   const { meta } = play.texts[0].plain;
   const share = say(strings.of_a_pass, { share: percent(price.more) });
   return html`<div class="hsd-gm-prices">
     <label class="hsd-gm-price"
       ><span>${strings.price} <strong>${share}</strong></span
-      >${slider(0, 1, 0.01, price.more, actions.setPrice)}<span class="hsd-gm-ends"
+      >${slider(0, 1, 0.01, price.more, actions.setPrice)}${marks(game, strings, family)}<span
+        class="hsd-gm-ends"
         ><span>${strings.free}</span><span>${strings.no_gain}</span></span
       ></label
     >
@@ -93,6 +105,7 @@ function prices({ play, price, measured }: Game, strings: Strings, actions: Acti
       ${preset(strings.on_gpu, GPU_PRICE, price.more, actions)}
       ${preset(strings.on_cpu, measured, price.more, actions)}
     </div>
+    <p class="hsd-gm-turning">${strings.turns}</p>
     <p class="hsd-note">${say(strings.sources, { device: meta.device_name || strings.a_cpu })}</p>
   </div>`;
 }
@@ -174,14 +187,14 @@ function buttonTemplate({ kind, words, act }: Button, isPrimary: boolean) {
   </button>`;
 }
 
-/** The buttons: the next step, then those beside it; beside the darts, theirs is the main one. */
+/** The buttons: the next step, then those beside it. */
 function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
   const first = nextStep(game, strings, actions, places);
   const beside = sideSteps(game, strings, actions, places).filter(
     ({ kind }) => !kind || kind !== first?.kind,
   );
   return html`<div class="hsd-gm-buttons">
-      ${first ? buttonTemplate(first, game.phase !== "exact") : nothing}
+      ${first ? buttonTemplate(first, true) : nothing}
       ${beside.map((step) => buttonTemplate(step, false))}
       <span class="hsd-note" role="status">${game.note}</span>
     </div>`;
@@ -201,6 +214,6 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}
     ${game.morph ? html`<p class="hsd-note hsd-gm-caption">${strings.same_stairs}</p>` : nothing}
     ${places.stairs}
-    ${phase === "time" ? prices(game, strings, actions) : nothing}
+    ${phase === "time" ? prices(game, strings, actions, look.family) : nothing}
     ${steps(game, strings, actions, places)}`;
 }

@@ -2,12 +2,13 @@
 // pass.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
+import { cells } from "./idea";
 import { type Piece, piecesOf } from "./line";
 import type { Played } from "./run";
 import { gainText, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
 import type { Strings } from "./strings";
-import { MAX_WORDS } from "./words";
+import { kindsOf } from "./words";
 
 /** The question, and the place in the passes of the text. */
 function head({ play, phase }: Game, strings: Strings) {
@@ -31,8 +32,9 @@ function pieceTemplate({ by, blank, words, struck, unread }: Piece) {
   return html`${blank}${trace}<span class=${KINDS[by]}>${words}</span>`;
 }
 
-/** Places for the first words of a text, on one line. */
-const SLOTS = html` <span class="hsd-gm-slots"><i></i> <i></i> <i></i> <i></i></span>`;
+const CARET = html`<span class="hsd-gm-caret"></span>`;
+/** Places for the first words of a text, on one line with the caret. */
+const SLOTS = html`<span class="hsd-gm-slots">${CARET} <i></i> <i></i> <i></i> <i></i></span>`;
 
 /** The words of the proposal; while the model reads, with their results and the model's token. */
 function proposal(game: Game) {
@@ -47,7 +49,7 @@ function proposal(game: Game) {
     ? html` <span class="hsd-gm-word hsd-gm-drop"
         >${wordOf(game.play.texts[game.play.act].plain.tokens, pass.own)}</span
       >`
-    : html` <span class="hsd-gm-caret"></span>${isFirst ? SLOTS : nothing}`;
+    : html` ${isFirst ? SLOTS : CARET}`;
   return html`<span class="hsd-gm-words" aria-hidden="true">${chips}${last}</span>`;
 }
 
@@ -55,17 +57,19 @@ function proposal(game: Game) {
 const readingText = ({ words }: Played, strings: Strings) =>
   words.length ? say(strings.reading, { words: words.length }) : strings.reading_alone;
 
-/** What the last pass brought, or what the present one does; before the first one, a hint. */
+/** What the last pass brought, or what the present one does; before the first one, the rule. */
 function status(game: Game, strings: Strings) {
   const last = lastPass(game);
-  if (game.reading) return html`<strong>${readingText(game.reading.pass, strings)}</strong>`;
-  if (!last) return say(strings.hint, { words: MAX_WORDS });
+  if (game.reading) return readingText(game.reading.pass, strings);
+  if (!last) return strings.rule;
   const { tokens } = game.play.texts[game.play.act].plain;
-  return html`<strong>${gainText(last, tokens, strings)}</strong>
-    <span>${summaryOf(last, tokens, strings)}</span>`;
+  // The words of the line have their results on them; here they are for those who listen.
+  return html`<strong>${gainText(last, strings)}</strong>
+    <span class="hsd-gm-cells" aria-hidden="true">${cells(kindsOf(tokens, last.at, last))}</span
+    ><span class="hsd-heard">${summaryOf(last, tokens, strings)}</span>`;
 }
 
-/** The sheet, and below it what is said of the last pass. */
+/** The sheet: the text, and what is said of the last pass. */
 export function sheet(game: Game, strings: Strings) {
   const { isCut, pieces } = piecesOf(game.play);
   const text = html`${isCut ? "… " : nothing}${pieces.map(pieceTemplate)}`;
@@ -75,6 +79,6 @@ export function sheet(game: Game, strings: Strings) {
       <div class="hsd-gm-text">
         <p class="hsd-gm-line" lang="en"><span>${text}${words}</span></p>
       </div>
-    </div>
-    <p class="hsd-gm-said" role="status">${status(game, strings)}</p>`;
+      <p class="hsd-gm-said" role="status">${status(game, strings)}</p>
+    </div>`;
 }

@@ -1,7 +1,10 @@
-// The players beside each other: the colour of each, its figure, and what it is.
+// The players beside each other: the colour of each, its figure, and what it is; while a text is
+// played, with bars.
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./actions";
+import { bar, roomOf } from "./bars";
+import { keys } from "./idea";
 import { onText, type Play, playersOf } from "./play";
 import { filledIn, keptOf, keptPerPass, type Pass, passCost } from "./score";
 import { filledPerPass, named, shownGain } from "./sentences";
@@ -14,6 +17,8 @@ export interface Standing {
   source: string;
   figure: string;
   note: string;
+  /** The passes that its figure is of. */
+  passes: readonly Pass[];
 }
 
 /** Who a player is. */
@@ -49,6 +54,7 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
     source,
     figure: String(keptOf(shown[place].passes)),
     note: noteFor(place),
+    passes: shown[place].passes,
   }));
 }
 
@@ -66,6 +72,7 @@ function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
       source: player.source,
       figure: isTimed ? `${shownGain(player, price)} ×` : tokens,
       note: isTimed ? `${tokens} ÷ ${cost}` : note,
+      passes: player.passes,
     };
   });
 }
@@ -82,10 +89,19 @@ function headOf({ play, phase }: Game, strings: Strings): string {
   return say(strings.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }
 
+/** The score of which the bars have room; null: there are none after the last text. */
+function roomFor(game: Game, rows: readonly Standing[]): number | null {
+  if (!isPlaying(game)) return null;
+  const { play } = game;
+  if (isBetween(play)) return Math.max(...rows.map(({ passes }) => keptOf(passes)));
+  return roomOf(play.texts[play.act]);
+}
+
 function standingTemplate(
-  { name, source, figure, note }: Standing,
+  { name, source, figure, note, passes }: Standing,
   place: number,
   family: Look["family"],
+  room: number | null,
 ) {
   const isPlain = source === "target";
   return html`<li
@@ -95,16 +111,19 @@ function standingTemplate(
     <span class="hsd-gm-name">${name}</span>
     <strong>${figure}</strong>
     <span class="hsd-gm-is">${note}</span>
+    ${room === null ? nothing : bar(passes, room)}
   </li>`;
 }
 
 /** The standings of a game. */
 export function standings(game: Game, strings: Strings, family: Look["family"]) {
   const rows = standingsOf(game, strings);
-  return html`<section class="hsd-gm-standings">
+  const room = roomFor(game, rows);
+  return html`<section class=${room === null ? "hsd-gm-standings" : "hsd-gm-standings hsd-gm-bars"}>
     <h3>${headOf(game, strings)}</h3>
     <ul>
-      ${rows.map((row, place) => standingTemplate(row, place, family))}
+      ${rows.map((row, place) => standingTemplate(row, place, family, room))}
     </ul>
+    ${room === null ? nothing : keys(strings)}
   </section>`;
 }

@@ -48,7 +48,7 @@ const readAll = (game: typeof GAME, draft: string) => settle(propose(write(game,
 
 test("a proposal is the words of the field, no more than a pass takes", () => {
   assert.deepEqual(proposalOf({ draft: "  cat … sat, 1. " }), ["cat", "sat,"]);
-  assert.equal(proposalOf({ draft: "a ".repeat(20) }).length, MAX_WORDS);
+  assert.equal(proposalOf({ draft: "a ".repeat(2 * MAX_WORDS) }).length, MAX_WORDS);
 });
 
 test("a chosen word follows those of the field", () => {
@@ -105,16 +105,27 @@ test("the run of a game is the text with the most passes, at the measured price"
   assert.deepEqual(run?.drafts.cosine, [null, null, null], "the visitor finds nothing by states");
 });
 
-test("texts in play have room for all their passes, and the results are higher", () => {
+test("the stairs have the passes of each text, and the width of the page", () => {
   const family = (source: string) => source;
-  const begun = stairsOf(GAME, 640, ENGLISH, family);
-  const playing = stairsOf(readAll(GAME, "cat"), 640, ENGLISH, family);
-  for (const { bands } of [begun, playing]) assert.deepEqual(bands, [USUAL_PASSES, USUAL_PASSES]);
-  assert.equal(begun.room, 30, "room for some tokens from the start");
-  assert.equal(playing.room, begun.room, "the axis keeps its height");
-  const result = advance(advance(readAll(GAME, "cat")));
+  const result = advance(advance(readAll(readAll(GAME, "cat"), "")));
   const stairs = stairsOf(result, 100, ENGLISH, family);
-  assert.deepEqual(stairs.bands, [1, 0]);
+  assert.deepEqual(stairs.bands, [2, 0]);
+  assert.deepEqual(
+    stairs.players.map(({ name, passes }) => [name, passes.length]),
+    [
+      ["You", 2],
+      ["Plain", 2],
+    ],
+  );
   assert.equal(stairs.width, 260, "a page without a width has the least one");
-  assert.ok(stairs.height > stairsOf(GAME, 100, ENGLISH, family).height);
+  const widths = [479, 480].map((room) => stairsOf(result, room, ENGLISH, family));
+  assert.deepEqual(
+    widths.map(({ width, isNarrow }) => [width, isNarrow]),
+    [
+      [479, true],
+      [480, false],
+    ],
+  );
+  const turned = stairsOf(turnStairs(result, 0.5), 480, ENGLISH, family);
+  assert.equal(turned.height, widths[0].height, "the stairs keep their height");
 });

@@ -16,20 +16,18 @@ export const ENGLISH = {
   asked: "Asked:",
   pass_of: "Pass {pass} of {passes}",
   field: "Write what comes next",
-  placeholder: "write or tap the next words",
+  placeholder: "write or tap up to {words} words",
   read: "Check {words:word} in one pass",
   read_first: "Check your words in one pass",
   write: "A pass without a guess",
   choose: "or tap:",
   copy: "Copy {words:word} from above",
-  hint:
-    "Up to {words} words in a pass; a wrong one loses those after it. Commas and line breaks are " +
-    "filled in, and do not count.",
-  reading: "One pass reads your {words:word} at once, and keeps the right ones.",
+  rule: "The first wrong word is replaced, and drops the rest.",
+  reading: "One pass reads your {words:word} at once.",
   reading_alone: "A pass without a guess writes one token.",
-  gained: "{tokens:token} in one pass{more}.",
-  none_right: "No word was right: the pass brings the model’s own word.",
-  instead: "Plain decoding needs {passes:pass}.",
+  gained: "One pass instead of {passes}",
+  none_right: "No word was right: one token",
+  one_alone: "Without a guess: one token",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
   outcome: "{right} of {words:word} accepted{rejected}, then the model’s own “{model}”.",
   rejected: ", “{word}” rejected",
@@ -52,8 +50,8 @@ export const ENGLISH = {
   why_copying:
     "Copying repeats what followed the same words above: the longer the match, the longer the " +
     "copy, up to {most:token} in a pass.",
+  moral: "Each right word saves a pass.",
   no_copy: "Copying found nothing above to copy.",
-  one_wrong: "You wrote “{word}”, the model “{model}”: only what the model writes counts.",
   tip_alone: "Propose several words: a pass without any brings one token.",
   next_text: "Next text",
   see_stairs: "See the result",
@@ -61,7 +59,7 @@ export const ENGLISH = {
   idea_plain: "Without a guess: {passes:pass}",
   idea_guess: "With {words:right word}: one pass",
   by_you: "your words",
-  by_filling: "filled in",
+  by_filling: "filled in, not counted",
   by_model: "the model’s own",
   passes: "passes of the model",
   time: "time, in plain passes",
@@ -70,13 +68,6 @@ export const ENGLISH = {
   with_time: "But is it faster?",
   to_times: "Back to the times",
   of_plain: "the speed of plain decoding",
-  not_faster: "Fewer passes are not always faster: {slow} took {times} × as long as {fast}.",
-  fewer:
-    "With {tokens} tokens per pass, {slow} needed fewer passes, " +
-    "but a pass took as long as {cost} plain ones.",
-  as_few:
-    "With {tokens} tokens per pass each, {slow} took {times} × as long as {fast}: " +
-    "a pass took as long as {cost} plain ones, against {other}.",
   you_faster:
     "You are faster than plain decoding: " +
     "{tokens} tokens per pass, and a pass takes as long as {cost} plain ones.",
@@ -84,16 +75,14 @@ export const ENGLISH = {
   you_slower:
     "You are slower than plain decoding: " +
     "{tokens} tokens per pass, but a pass takes as long as {cost} plain ones.",
-  are_faster: "Here fewer passes are faster: one more token in a pass costs only {share} % of it.",
-  turns_at: "Above {share} %, {slow} would be slower than plain decoding, with fewer passes.",
-  plain_decoding: "plain decoding",
   same_stairs: "The same stairs over time. Dashed: projected, each at its own rate.",
   price: "One more token in a pass costs",
   of_a_pass: "{share} % of a pass",
   if_price: "if one more token cost {share} % of a pass",
   free: "0 %: free",
   no_gain: "100 %: as much as a pass of its own",
-  on_gpu: "If one more token cost {share} % of a pass, as on a GPU",
+  turns: "Right of its mark, a drafter is slower than plain decoding, with fewer passes.",
+  on_gpu: "As on a GPU: {share} %",
   on_cpu: "As recorded on a CPU: {share} %",
   a_cpu: "a CPU",
   sources:

@@ -1,13 +1,15 @@
 // What the visitor writes against what the model wrote.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { bare, choicesAfter, isFilled, partsOf, placeAfter, readWords, wordAt } from "./words";
+import { bare, choicesAfter, isFilled, kindsOf, placeAfter, readWords, wordAt } from "./words";
 
 /** Tokens of a text, cut at bars. */
 const tokensOf = (text: string) =>
-  text
-    .split("|")
-    .map((part, id) => ({ token_id: id, text: part, top: null as [number, number][] | null }));
+  text.split("|").map((part, id) => ({
+    token_id: id,
+    text: part.replace("<end>", "<|end|>"),
+    top: null as [number, number][] | null,
+  }));
 const MONTHS = tokensOf(" January|,| February|,| March|,| Apr|il|,| May|.|<end>");
 
 test("words are read in any case, punctuation is filled in, the model adds its token", () => {
@@ -57,6 +59,18 @@ test("nothing written is one token of the model; the last token is never the vis
   });
 });
 
+test("words after a recording that was cut are not read; those after a text are wrong", () => {
+  const cut = tokensOf(" a|,| b|,| c");
+  assert.deepEqual(readWords(cut, 1, ["b", "c", "d"]), {
+    accepted: 3,
+    own: 4,
+    width: 6,
+    fates: ["accepted", "unread", "unread"],
+  });
+  const ended = tokensOf(" a|,| b|,|<end>");
+  assert.deepEqual(readWords(ended, 1, ["b", "c", "d"]).fates, ["accepted", "struck", "unread"]);
+});
+
 test("for any proposal the text stays the model's", () => {
   for (const words of [
     ["x"],
@@ -97,23 +111,25 @@ test("a proposed word is not offered again, except where the text repeats it", (
   assert.deepEqual(choicesAfter(tokens, pieces, 1, ["x"]), ["b", "y"]);
 });
 
-test("accepted tokens of a pass are words, further pieces, commas and other marks", () => {
-  const parts = (at: number, words: string[], tokens = MONTHS) =>
-    partsOf(tokens, at, readWords(tokens, at, words));
-  assert.deepEqual(parts(2, ["February", "March", "April"]), {
-    words: 3,
-    pieces: 1,
-    filled: 3,
-  });
-  assert.deepEqual(parts(2, ["zzz"]), { words: 0, pieces: 0, filled: 0 });
+test("tokens of a pass are the visitor's words and pieces, what is filled in, the model's own", () => {
+  const kinds = (at: number, words: string[], tokens = MONTHS) =>
+    kindsOf(tokens, at, readWords(tokens, at, words));
+  assert.deepEqual(kinds(2, ["February", "March", "April"]), [
+    ...["you", "filled"],
+    ...["you", "filled"],
+    ...["you", "you", "filled"],
+    "own",
+  ]);
+  assert.deepEqual(kinds(2, ["zzz"]), ["own"]);
+  assert.deepEqual(kinds(3, ["zzz"]), ["filled", "own"], "a comma before the wrong word");
   const list = tokensOf("1|.| Mon|day|\n|2|.| Tuesday|\n|3|.| Wednesday");
-  assert.deepEqual(parts(2, ["Monday", "Tuesday"], list), {
-    words: 2,
-    pieces: 1,
-    filled: 6,
-  });
   const { accepted } = readWords(list, 2, ["Monday", "Tuesday"]);
   assert.equal(accepted, 2 + 1 + 6);
+  assert.deepEqual(kinds(2, ["Monday", "Tuesday"], list), [
+    ...["you", "you", "filled", "filled", "filled"],
+    ...["you", "filled", "filled", "filled"],
+    "own",
+  ]);
 });
 
 test("a text is cut into words where blanks or punctuation are", () => {

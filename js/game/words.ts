@@ -2,8 +2,11 @@
 // in. Pure.
 import type { Token } from "../lib/tables";
 
-/** Words of a proposal, and words to choose from, at most. */
-export const MAX_WORDS = 8;
+/**
+ * Words of a proposal, and words to choose from, at most. The longest recorded copy has fewer, so
+ * that a visitor can copy as much.
+ */
+export const MAX_WORDS = 15;
 const CHOICES = 5;
 
 type Text = Pick<Token, "token_id" | "text">;
@@ -62,10 +65,13 @@ function begun(tokens: readonly Text[], at: number): string {
     .join("");
 }
 
+/** Whether a recording ends before its text does. */
+const isCut = (tokens: readonly Text[]) => !tokens[tokens.length - 1].text.match(END);
+
 /**
  * Read a proposal of words in one pass, at place `at` of the text that the model writes: greedy
  * decoding has one text, so a word is accepted if it is the next one. The last token is always the
- * model's own.
+ * model's own; words after a recording are not read.
  */
 export function readWords(
   tokens: readonly Text[],
@@ -81,6 +87,10 @@ export function readWords(
     }
     // What separates the word from the text is filled in first: a wrong word does not lose it.
     place = afterFilled(tokens, place);
+    if (place === tokens.length - 1 && isCut(tokens)) {
+      fates.push("unread");
+      continue;
+    }
     const whole = bare(word);
     const before = k === 0 ? begun(tokens, place) : "";
     const written = before && whole.startsWith(before) ? whole.slice(before.length) : whole;
@@ -103,25 +113,17 @@ export function wordAt(tokens: readonly Text[], at: number): string {
     .trim();
 }
 
-/**
- * What the accepted tokens of a pass are: whole words, further pieces of them, and what is filled
- * in.
- */
-export interface Parts {
-  words: number;
-  pieces: number;
-  filled: number;
-}
-export function partsOf(
+/** Who a token of a pass is from: a word of the visitor, what was filled in beside it, the model. */
+export type Kind = "you" | "filled" | "own";
+/** The tokens of a pass by who they are from; the last one is the model's own. */
+export const kindsOf = (
   tokens: readonly Text[],
   at: number,
-  { own, fates }: Pick<VerifiedPass, "own" | "fates">,
-): Parts {
-  const read = tokens.slice(at, own);
-  const filled = read.filter(isFilled).length;
-  const words = fates.filter((fate) => fate === "accepted").length;
-  return { words, pieces: read.length - filled - words, filled };
-}
+  { own }: Pick<VerifiedPass, "own">,
+): Kind[] => [
+  ...tokens.slice(at, own).map((token): Kind => (isFilled(token) ? "filled" : "you")),
+  "own",
+];
 
 /**
  * Words to choose from after a proposal, in alphabetical order: the model's own next word and its
