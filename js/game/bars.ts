@@ -10,7 +10,7 @@ import { isFilled, type Kind } from "./words";
 export const barOf = (passes: readonly Pass[]): Kind[] =>
   passes.flatMap((pass) => [...Array<Kind>(keptOf([pass]) - 1).fill("you"), "own"]);
 
-/** The score of which the bars of a text have room from the start, so that they keep their scale. */
+/** The score of which the bars of a text have room from the start: they keep their scale. */
 export function roomOf(text: GameText): number {
   const rest = text.plain.tokens.slice(givenOf(text)).filter((token) => !isFilled(token));
   const others = rivalsAtEnd({ texts: [text] }).map(({ passes }) => keptOf(passes));

@@ -221,8 +221,8 @@ function acrossTemplate({ width, strings }: Stairs, layout: Layout) {
         text-anchor="middle">${k}</text>`,
   );
   const times = axisX(frameOf(frame, plainPasses, 1), Math.max(2, width / 160), String);
-  return svg`${isOverTime ? times : passes}<text class="hsd-axis" x=${frame.end} y=${frame.foot + 36}
-    text-anchor="end">${isOverTime ? strings.time : strings.passes}</text>`;
+  return svg`${isOverTime ? times : passes}<text class="hsd-axis" x=${frame.end}
+    y=${frame.foot + 36} text-anchor="end">${isOverTime ? strings.time : strings.passes}</text>`;
 }
 
 /** The names of the texts above the stairs over passes, and lines between them. */
@@ -230,7 +230,8 @@ function textTemplates({ bands, strings }: Stairs, { scale }: Layout) {
   const ends = endsOf(bands);
   return ends.slice(1).map((end, act) => {
     const left = scale.x(ends[act]);
-    const line = svg`<path stroke="var(--line)" d="M${left} ${scale.top - 22}V${scale.foot}"></path>`;
+    const line = svg`<path stroke="var(--line)"
+      d="M${left} ${scale.top - 22}V${scale.foot}"></path>`;
     return svg`${act ? line : nothing}<text class="hsd-axis" x=${(left + scale.x(end)) / 2}
       y=${scale.top - 10} text-anchor="middle">${say(strings.band, { act: act + 1 })}</text>`;
   });

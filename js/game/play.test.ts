@@ -193,6 +193,6 @@ test("a copy is as long as the match before it, and continues with itself", () =
   assert.deepEqual(copied(["a", " b", " c", " x", " b", " c"]), ["x", "b"]);
   assert.deepEqual(copied(["a", " b", " c", " b", " c", " b", " c"]), ["b", "c", "b", "c"]);
   assert.deepEqual(copied(["a", " b", ",", " x", " b", ",", " x"]), ["b", "x"]);
-  assert.deepEqual(copied(["a", " b", " c", " b"]), [], "one token is no match");
+  assert.deepEqual(copied(["a", " b", " c", " b"]), [], "one token is too short");
   assert.deepEqual(copied(["a", " b", " c"]), []);
 });

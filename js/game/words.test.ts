@@ -111,7 +111,7 @@ test("a proposed word is not offered again, except where the text repeats it", (
   assert.deepEqual(choicesAfter(tokens, pieces, 1, ["x"]), ["b", "y"]);
 });
 
-test("tokens of a pass are the visitor's words and pieces, what is filled in, the model's own", () => {
+test("tokens of a pass are words and their pieces, what is filled in, and the model's own", () => {
   const kinds = (at: number, words: string[], tokens = MONTHS) =>
     kindsOf(tokens, at, readWords(tokens, at, words));
   assert.deepEqual(kinds(2, ["February", "March", "April"]), [

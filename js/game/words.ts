@@ -113,7 +113,7 @@ export function wordAt(tokens: readonly Text[], at: number): string {
     .trim();
 }
 
-/** Who a token of a pass is from: a word of the visitor, what was filled in beside it, the model. */
+/** Who a token of a pass is from: the visitor, what is filled in beside the words, or the model. */
 export type Kind = "you" | "filled" | "own";
 /** The tokens of a pass by who they are from; the last one is the model's own. */
 export const kindsOf = (
