@@ -1,5 +1,6 @@
 // Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it
-// into loader.js, and the frames of exported pages into page.css and page_lessons.css, with the script of lessons.
+// into loader.js, and the frames of exported pages into page.css and page_lessons.css, with the script
+// of lessons; the first boards of the game become first_boards.html.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -9,10 +10,12 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
+import { firstBoards } from "./first_boards.mjs";
 import { minified } from "./minify.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const OUT = join(HERE, "../hsd_viz/views/static");
+const PACKAGE = join(HERE, "../hsd_viz");
+const OUT = join(PACKAGE, "views/static");
 /** Compressed, because it is the largest file and is transferred compressed. */
 const LIBRARY = join(HERE, "../hsd_viz/figures/plotly.js.gz");
 const mode = process.argv[2] ?? "";
@@ -95,6 +98,7 @@ if (mode === "--watch") {
   const built = new Map(
     results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]),
   );
+  built.set("first_boards.html", await firstBoards(HERE, PACKAGE));
   const stored = new Map(
     readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]),
   );

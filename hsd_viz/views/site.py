@@ -41,6 +41,11 @@ MARK = ".hsd-viz-site"
 RECORDINGS = "recordings.html"
 #: Scripts and styles of the site, built from ``js/``.
 _SCRIPTS = ("elements.js", "site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
+#: The game before its first pass, as ``<template>`` elements per text and language; built from
+#: ``js/``.
+_BOARDS = "first_boards.html"
+#: Data of the page that the article does not use.
+_UNUSED = ("suites", "recordings", "races")
 #: A machine on which verification is nearly free: one card, weights of one byte, and models of 70,
 #: 8 and 1 billion parameters.
 _GPU = "H200"
@@ -139,7 +144,11 @@ def build(
         editions.write(draft / "lessons", "student")
         offers = _write_families(draft, chosen, progress)
         _write_explorer(draft, progress, article=True, offers=offers)
-        index = template("site.html").render(data=_data() | {"offers": offers}, sections=chapters)
+        index = template("site.html").render(
+            data=_data() | {"offers": offers},
+            boards=(STATIC / _BOARDS).read_text(encoding="utf-8"),
+            sections=chapters,
+        )
         write_whole(draft / "index.html", index)
         write_whole(draft / MARK, "")
         _replace(out, draft, Path(folder) / "old")
@@ -217,8 +226,9 @@ def _data() -> dict[str, Any]:
         for tokens in range(1, _WIDEST + 1):
             step = machine.step_ms(shape, tokens=tokens, context=_CONTEXT, weights=_WEIGHTS)
             costs[name].append(step)
+    used = {name: value for name, value in about().items() if name not in _UNUSED}
     return {
-        **about(),
+        **used,
         "bytes": sum(path.stat().st_size for path in tab.files().values()),
         "gpu": {
             "words": f"one {_GPU} with {_WEIGHTS} weights",

@@ -1,7 +1,10 @@
 // The page of a built site: the scenes of the article with a worker that decodes in this tab, and
 // the object window.hsd for scripts.
+import { playOf, seedOf } from "../game/score";
+import { languageOf } from "../game/strings";
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
+import type { Snapshot } from "../lib/run_data";
 import { saveDrawing } from "../lib/save";
 import { megabytes } from "../lib/words";
 import type { Request, Result } from "../tab/client";
@@ -22,6 +25,10 @@ declare global {
     };
   }
 }
+/** A page opened from a folder cannot import modules. */
+const isFile = location.protocol === "file:";
+/** In a variable, so that esbuild does not include the module in this bundle. */
+const BUNDLE = "./hsd-viz.js";
 /** The preset whose recorded run the scenes show at first. */
 const RECORDED_PROMPT = "new";
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -82,18 +89,45 @@ function settingsOf({ prompts }: SiteData) {
 }
 
 /** Return the seed of the game: that of the address, else that of the day. */
-function seedOfAddress({ seedOf }: typeof Page): number {
+function seedOfAddress(): number {
   const text = new URLSearchParams(location.search).get("game") ?? "";
   return /^[0-9]{1,9}$/.test(text) ? Number(text) : seedOf(new Date());
 }
 
-/** Open the game, which needs no runtime. The visitor's run opens in the explorer. */
-function game({ keepRun, openGame }: typeof Page, data: SiteData, seed: number) {
+/**
+ * Show the first board of the game, as it was drawn when the page was built, until the game itself
+ * is there; in a page opened from a folder, which has no game, show the link to the recorded one.
+ */
+function showFirstBoard(seed: number) {
+  const el = document.getElementById("game");
+  if (!el) return;
+  const boards = [...el.querySelectorAll("template")];
+  const [text] = playOf(JSON.parse(el.dataset.plays ?? "[]"), seed);
+  const tags = Object.fromEntries(boards.map(({ lang }) => [lang, {}]));
+  const tag = languageOf(navigator.languages, tags as Record<string, never>);
+  const name = isFile ? "recorded" : text;
+  const board = boards.find(
+    ({ lang, dataset }) => dataset.text === name && (isFile || lang === tag),
+  );
+  if (board) el.append(board.content);
+}
+
+/**
+ * Open the game, which needs no runtime. The visitor's run opens in the explorer, or in the article
+ * by `show`.
+ */
+function game(
+  { keepRun, openGame }: typeof Page,
+  data: SiteData,
+  seed: number,
+  show: (run: Snapshot) => void,
+) {
   const el = document.getElementById("game");
   if (!el || !data.games.length) return;
   const here = new URL(location.href);
   here.search = `?game=${seed}`;
   here.hash = "";
+  const toArticle = () => document.getElementById("s1")?.scrollIntoView();
   openGame(el, {
     palette: data.palette,
     games: data.games,
@@ -101,11 +135,14 @@ function game({ keepRun, openGame }: typeof Page, data: SiteData, seed: number) 
     seed,
     recording,
     leave(run) {
-      if (!run) return document.getElementById("s1")?.scrollIntoView();
+      if (!run) return toArticle();
       keepRun(run);
       location.href = "explore.html?trace=here";
     },
-    goOn: () => document.getElementById("s1")?.scrollIntoView(),
+    goOn(run) {
+      show(run);
+      toArticle();
+    },
     save: saveDrawing,
     address: here.href,
     alone: false,
@@ -162,19 +199,20 @@ async function start() {
       await tab.load();
     },
   };
-  // A page opened from a folder cannot import modules.
-  if (location.protocol === "file:") return;
-  // In a variable, so that esbuild does not include the module in this bundle.
-  const bundle = "./hsd-viz.js";
-  const page = (await import(bundle)) as typeof Page;
+  const page = await bundle;
+  if (!page) return;
   const explorer = document.getElementById("explorer");
   if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
-    const seed = seedOfAddress(page);
-    game(page, data, seed);
     if (first) wakeNear(first, client);
-    scenes({ client, tabs, data, page, settings: settingsOf(data) }, seed);
+    const article = { client, tabs, data, page, settings: settingsOf(data) };
+    game(page, data, seed, (run) => show(run));
+    const show = scenes(article, seed);
   }
 }
 
-void start();
+const seed = seedOfAddress();
+const bundle = isFile ? null : (import(BUNDLE) as Promise<typeof Page>);
+showFirstBoard(seed);
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+else void start();

@@ -9,7 +9,7 @@ import type { Article, Run, WorkContext } from "./article";
 /** The note above the recorded runs of a scene. */
 const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
 
-export const times = (x: number) => `${x.toFixed(2)} ×`;
+export const times = (x: number) => `${x.toFixed(2)}\u00a0×`;
 export const sceneElement = (name: string) =>
   document.getElementById(`scene-${name}`) as HTMLElement;
 

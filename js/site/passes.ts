@@ -1,59 +1,106 @@
 // The scene "one pass, many tokens": the time of a forward pass by the number of tokens that it
 // verifies.
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
+import { onResize } from "../lib/chart";
 import { make } from "../lib/dom";
 import type { Article, SiteData } from "./article";
+import { type Curve, costsPicture } from "./costs";
 import { menu, openScene, sceneElement, times } from "./parts";
 
 const MODELS = ["target", "small", "nano"];
 const WIDTHS = [1, 2, 4, 8, 16];
+/** The width of the pass that the sentence names. */
+const NAMED = 8;
+/** Pixels: the width of the picture where the page has none yet. */
+const USUAL_WIDTH = 640;
 
 /** Milliseconds of a pass by the number of tokens. */
 type Times = Record<string, number>;
 
-function cells(milliseconds: Times | null, width: number) {
-  if (!milliseconds)
-    return html`<td>–</td>
-      <td>–</td>`;
-  return html`<td>${milliseconds[width].toFixed(2)} ms</td>
-    <td>${times(milliseconds[width] / milliseconds[1])}</td>`;
+/** The costs of passes, in passes over one token. */
+const costsOf = (name: string, kind: Curve["kind"], milliseconds: Times): Curve => ({
+  name,
+  kind,
+  points: WIDTHS.map((width) => [width, milliseconds[width] / milliseconds[1]]),
+});
+
+/** What is known of a model: its predicted times on a GPU, measured ones, and those of this tab. */
+interface Known {
+  gpu: Times;
+  native: Times;
+  here: Times | null;
 }
 
-function table(here: Times | null, native: Times) {
+function knownOf({ native, gpu }: SiteData, model: string, here: Times | null): Known {
+  const predicted = WIDTHS.map((width) => [width, gpu.milliseconds[model][width - 1]]);
+  return { gpu: Object.fromEntries(predicted), native: native[model], here };
+}
+
+/** The curves of the picture. */
+function curvesOf({ gpu, native, here }: Known): Curve[] {
+  const oneByOne = Object.fromEntries(WIDTHS.map((width) => [width, width]));
+  const curves = [
+    costsOf("one by one", "limit", oneByOne),
+    costsOf("CPU", "measured", native),
+    costsOf("GPU", "predicted", gpu),
+  ];
+  return here ? [...curves, costsOf("this tab", "own", here)] : curves;
+}
+
+/** The numbers of the picture. */
+function table({ gpu, native, here }: Known) {
+  const columns: [string, Times][] = [
+    ["CPU", native],
+    ["GPU, predicted", gpu],
+  ];
+  if (here) columns.unshift(["This tab", here]);
+  const cells = (milliseconds: Times, width: number) =>
+    html`<td>${milliseconds[width].toFixed(2)} ms</td>
+      <td>${times(milliseconds[width] / milliseconds[1])}</td>`;
   const row = (width: number) =>
     html`<tr>
       <td>${width}</td>
-      ${cells(here, width)}${cells(native, width)}
+      ${columns.map(([, milliseconds]) => cells(milliseconds, width))}
     </tr>`;
-  return html`<table>
-    <tr>
-      <th>Tokens</th>
-      <th colspan="2">One pass in this tab</th>
-      <th colspan="2">Native</th>
-    </tr>
-    ${WIDTHS.map(row)}
-  </table>`;
+  return html`<details class="more">
+    <summary>The numbers</summary>
+    <table>
+      <tr>
+        <th>Tokens</th>
+        ${columns.map(([name]) => html`<th colspan="2">${name}</th>`)}
+      </tr>
+      ${WIDTHS.map(row)}
+    </table>
+  </details>`;
 }
 
-/** The times of a model with an explanation; `here`: times measured in this tab; null: none yet. */
-function passesTemplate({ native, gpu }: SiteData, model: string, here: Times | null) {
-  const measured = here ?? native[model];
-  const there = gpu.milliseconds[model];
-  return html`${table(here, native[model])}
-    <p>
-      ${here ? "Here" : "Natively"}, a pass over 8 tokens costs ${times(measured[8] / measured[1])}
-      a pass over one; eight passes one after the other cost 8.00 ×. On ${gpu.words} the ratio is
-      ${times(there[7] / there[0])} for ${gpu.models[model]} (predicted).
-    </p>
+/** The picture of a model, what it says, and its numbers. */
+function passesTemplate({ gpu }: SiteData, model: string, known: Known, width: number) {
+  const cost = (milliseconds: Times) => times(milliseconds[NAMED] / milliseconds[1]);
+  const { here } = known;
+  const sentence = html`A pass over ${NAMED} tokens costs
+    <b>${cost(known.native)}</b> a pass over one on a CPU${
+      here ? html`, <b>${cost(here)}</b> in this tab` : nothing
+    }, and <b>${cost(known.gpu)}</b> on a GPU. One by one, ${NAMED} tokens cost ${times(NAMED)}.`;
+  return html`<figure>
+      ${costsPicture(curvesOf(known), width)}
+      <figcaption>${sentence}</figcaption>
+    </figure>
     <p class="note">
-      Native: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine.
-    </p>`;
+      CPU: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine. GPU:
+      ${gpu.words}, ${gpu.models[model]}, predicted.
+    </p>
+    ${table(known)}`;
 }
 
 export function passes({ client, data }: Article) {
   const out = make("div");
-  const show = (model: string, here: Times | null) =>
-    render(passesTemplate(data, model, here), out);
+  let model = "target";
+  let here: Times | null = null;
+  const paint = () => {
+    const known = knownOf(data, model, here);
+    render(passesTemplate(data, model, known, out.clientWidth || USUAL_WIDTH), out);
+  };
   openScene(sceneElement("passes"), out, {
     controls: menu(
       "Model",
@@ -62,10 +109,13 @@ export function passes({ client, data }: Article) {
     ),
     button: "Measure in this tab",
     async act(given, { signal, say }) {
-      const model = String(given.get("model"));
+      const chosen = String(given.get("model"));
       const progress = { stage: (text: string) => say(text) };
-      show(model, await client.time(model, WIDTHS, progress, signal));
+      here = await client.time(chosen, WIDTHS, progress, signal);
+      model = chosen;
+      paint();
     },
   });
-  show("target", null);
+  paint();
+  onResize(out, paint);
 }

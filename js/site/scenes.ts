@@ -1,6 +1,7 @@
 // The scenes of the article: each decodes in this tab, and shows its runs with views of the page.
 import { html } from "lit-html";
 import { make } from "../lib/dom";
+import type { Snapshot } from "../lib/run_data";
 import type { Token } from "../lib/tables";
 import { answers } from "./answers";
 import { type Article, decode, inTurns, TOKENS } from "./article";
@@ -104,9 +105,12 @@ function databases(article: Article) {
   out.after(arcs);
 }
 
-/** Open all scenes; the first one shows a text of the game of this seed. */
-export function scenes(article: Article, seed: number) {
-  gameText(article, seed).catch(reportError);
+/**
+ * Open all scenes; the first one shows a text of the game of this seed. Returns a function that
+ * shows a game of the visitor there.
+ */
+export function scenes(article: Article, seed: number): (own: Snapshot) => void {
   const builders = [passes, draftAndVerify, darts, databases, hierarchies, answers];
   for (const open of builders) open(article);
+  return gameText(article, seed);
 }

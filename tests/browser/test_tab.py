@@ -231,7 +231,9 @@ def test_every_scene_opens_on_a_recorded_run(chromium, address):
     expect(page.locator("#scene-darts .hsd-dt").first).to_be_visible()
     expect(page.locator("#scene-databases .hsd-out .hsd-tok").first).to_be_visible()
     expect(page.locator("#scene-hierarchies .hsd-vs-runs > li")).to_have_count(3)
-    expect(page.locator("#scene-passes > div > table tr")).to_have_count(6)
+    # Three lines until the tab has measured its own, and their numbers as a table.
+    expect(page.locator("#scene-passes .costs path")).to_have_count(3)
+    expect(page.locator("#scene-passes table tr")).to_have_count(6)
     # The first screen is the game; its field does not take the focus of a reader.
     expect(page.get_by_label("Write what comes next")).to_be_visible()
     assert page.evaluate("document.activeElement === document.body")
@@ -258,6 +260,13 @@ def test_every_scene_works_and_fits_a_phone(tab):
             ).all_inner_texts()
             assert tab.locator(".hsd-notice:not([hidden])").count() == 0, scene
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    passes = tab.locator("#scene-passes")
+    expect(passes.locator(".cost-own circle")).to_have_count(5)
+    expect(passes.get_by_role("img")).to_have_accessible_name(
+        re.compile(r"this tab: [\d.]+ passes for 16 tokens")
+    )
+    passes.get_by_text("The numbers").click()
+    expect(passes.get_by_role("columnheader").nth(1)).to_have_text("This tab")
     expect(tab.locator("#scene-draft .hsd-out .hsd-tok")).to_have_count(64)
     expect(tab.locator("#scene-verify .hsd-sc-title")).to_contain_text(re.compile(r"Round \d+ of"))
     expect(tab.locator("#scene-verify .hsd-vs-runs")).to_contain_text("nano:4 > target")

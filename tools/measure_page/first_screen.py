@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 #: Screens on which the site is opened: name -> width and height, pixels.
 SCREENS = {"desktop": (1440, 900), "phone": (420, 900)}
+#: A word of a game that can be played; the first board, drawn with the page, is inert.
+PLAYED = ".hsd-game:not([inert]) .hsd-gm-choice"
 #: Notes when the game can be played first, ms from the navigation.
-PLAYABLE = """
-  const look = () => {
-    if (document.querySelector(".hsd-gm-choice")) globalThis.playable = performance.now();
+PLAYABLE = f"""
+  const look = () => {{
+    if (document.querySelector("{PLAYED}")) globalThis.playable = performance.now();
     else requestAnimationFrame(look);
-  };
+  }};
   requestAnimationFrame(look);
 """
 ENTRIES = """[
@@ -70,7 +72,7 @@ def first_visit(
     page.set_default_timeout(PATIENCE)
     try:
         page.goto(url)
-        page.wait_for_selector(".hsd-gm-choice")
+        page.wait_for_selector(PLAYED)
         page.wait_for_load_state("networkidle")
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         playable = page.evaluate("globalThis.playable")

@@ -49,9 +49,10 @@ def measure() -> dict:
             scene = page.locator("#scene-passes")
             scene.get_by_label("Model").select_option(model)
             scene.get_by_role("button", name="Measure in this tab").click()
-            rows = scene.locator("table tr")
-            rows.first.wait_for(timeout=60_000)
-            cells = [row.split() for row in rows.all_inner_texts()[1:]]
+            # The first column of a closed table, which appears with the measured times.
+            scene.locator("th", has_text="This tab").wait_for(state="attached", timeout=60_000)
+            rows = scene.locator("table tr").all_text_contents()[1:]
+            cells = [row.split() for row in rows]
             measures["milliseconds"][model] = {tokens: float(ms) for tokens, ms, *_ in cells}
             page.close()
         server.shutdown()
