@@ -1,5 +1,5 @@
-// The picture of the scene "one pass, many tokens": the cost of a pass over its width, as lines that
-// are labelled at their ends.
+// The picture of the scene "one pass, many tokens": the cost of a pass over its width, as lines
+// that are labelled at their ends.
 import { html, svg } from "lit-html";
 import { frameOf, spread } from "../lib/chart";
 
@@ -54,10 +54,10 @@ export function costsPicture(curves: Curve[], width: number) {
     const [tokens, cost] = points[points.length - 1];
     return { name, kind, cost, x: f.x(tokens) + 10, y: f.y(cost) + 1 };
   });
-  const names = spread(ends, GAP).map(
-    ({ name, kind, cost, x, y }) =>
-      svg`<text class="cost-${kind}" x=${x} y=${y}>${name}<tspan x=${x} dy="16">${cost.toFixed(1)} ×</tspan></text>`,
-  );
+  const names = spread(ends, GAP).map(({ name, kind, cost, x, y }) => {
+    const figure = svg`<tspan x=${x} dy="16">${cost.toFixed(1)} ×</tspan>`;
+    return svg`<text class="cost-${kind}" x=${x} y=${y}>${name}${figure}</text>`;
+  });
   const words = curves.map(({ name, points }) => {
     const [tokens, cost] = points[points.length - 1];
     return `${name}: ${cost.toFixed(1)} passes for ${tokens} tokens`;

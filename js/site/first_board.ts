@@ -1,5 +1,5 @@
-// The first board of the game as HTML, drawn when the page is built (../first_boards.mjs): a visitor
-// of a site sees it before the script of the game has arrived.
+// The first board of the game as HTML, drawn when the page is built (../first_boards.mjs): visitors
+// of a site see it before the script of the game has arrived.
 import { runOfTrace } from "../elements/file";
 import { type GameData, openGame } from "../game";
 import type { Language } from "../game/strings";

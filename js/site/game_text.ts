@@ -1,13 +1,14 @@
-// The first scene: a text of the game, as drafters wrote it in recorded runs, and as the visitor did.
+// The first scene: a text of the game, as drafters wrote it in recorded runs, and as the visitor
+// did.
 import { html, render } from "lit-html";
 import { playOf } from "../game/score";
 import { make } from "../lib/dom";
 import { stackName } from "../lib/drafter_names";
 import { YOU } from "../lib/palette";
 import type { Snapshot } from "../lib/run_data";
-import { recording } from "../tab/host";
 import type { Article } from "./article";
 import { raceOf, sceneElement, views } from "./parts";
+import { recording } from "./recordings";
 
 /** The drafter that is shown before the visitor has played. */
 const FIRST = "nano";

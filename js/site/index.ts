@@ -9,9 +9,10 @@ import { saveDrawing } from "../lib/save";
 import { megabytes } from "../lib/words";
 import type { Request, Result } from "../tab/client";
 import { type Callbacks, Client } from "../tab/client";
-import { clientOf, recording, tabHost } from "../tab/host";
+import { clientOf, tabHost } from "../tab/host";
 import { FamilyTab } from "../tab/offers";
 import type { SiteData } from "./article";
+import { recording } from "./recordings";
 import { scenes } from "./scenes";
 
 declare global {
@@ -112,6 +113,14 @@ function showFirstBoard(seed: number) {
   if (board) el.append(board.content);
 }
 
+/** Load the runs of a game while its script loads. */
+function loadRuns({ games, plays }: SiteData, seed: number) {
+  const names = playOf(plays, seed);
+  const texts = games.filter(({ name }) => names.includes(name));
+  for (const name of texts.flatMap(({ runs }) => Object.values(runs)))
+    recording(name).catch(() => {}); // The game itself reports what it misses.
+}
+
 /**
  * Open the game, which needs no runtime. The visitor's run opens in the explorer, or in the article
  * by `show`.
@@ -199,9 +208,10 @@ async function start() {
       await tab.load();
     },
   };
-  const page = await bundle;
-  if (!page) return;
+  if (!bundle) return;
   const explorer = document.getElementById("explorer");
+  if (!explorer) loadRuns(data, seed);
+  const page = await bundle;
   if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
     if (first) wakeNear(first, client);

@@ -3,8 +3,8 @@
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 import type { Snapshot } from "../lib/run_data";
-import { recording } from "../tab/host";
 import type { Article, Run, WorkContext } from "./article";
+import { recording } from "./recordings";
 
 /** The note above the recorded runs of a scene. */
 const RECORDED = "Recorded on a CPU. The button replaces it by a run of this tab.";
