@@ -1,6 +1,6 @@
 // Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it
-// into loader.js, and the frames of exported pages into page.css and page_lessons.css, with the script
-// of lessons; the first boards of the game become first_boards.html.
+// into loader.js, and the frames of exported pages into page.css and page_lessons.css, with the
+// script of lessons; the first boards of the game become first_boards.html.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources

@@ -21,7 +21,7 @@ const LANGUAGE_FILE = /^game\.(.+)\.json$/;
 
 const jsonOf = (path) => JSON.parse(readFileSync(path, "utf8"));
 
-/** Return the texts of the game, its languages and its recordings, from the folder of the package. */
+/** Return the texts of the game, its languages and its recordings, from the package's folder. */
 function contentOf(folder) {
   const views = join(folder, "views");
   const { games, plays } = jsonOf(join(views, "page.json")).about;
