@@ -18,7 +18,7 @@ GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-quick test-full check ready views views-check wasm docs chromium node
+.PHONY: dashboard test test-quick test-full check check-format check-wording check-types check-legibility ready views views-check wasm docs chromium node
 .DELETE_ON_ERROR:
 
 # Other accounts read command lines: the token is passed in the environment, which the command clears.
@@ -39,12 +39,20 @@ test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compile
 test-full: $(VENV)/.test-ready chromium node  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')
 
-check: $(VENV)/.test-ready  ## check formatting, lint, wording, types and legibility
+check: check-format check-wording check-types check-legibility  ## check formatting, lint, wording, types and legibility; --jobs 2 for two at a time
+
+check-format: $(VENV)/.test-ready
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
 	git ls-files '*.cpp' '*.hpp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+
+check-wording: $(VENV)/.test-ready
 	$(PYTEST) -m checked tests/test_language.py tests/tools/test_mutants.py
+
+check-types: $(VENV)/.test-ready
 	$(VENV)/bin/mypy --no-error-summary
+
+check-legibility: $(VENV)/.test-ready
 	$(VENV)/bin/python -m tools.legibility
 
 ready: $(VENV)/.test-ready js/node_modules/.ready  ## write all that is generated, and print what the changed files still need

@@ -14,6 +14,7 @@ from hsd_viz.figures.reports import report_of
 from hsd_viz.latency.basis import read_json
 from hsd_viz.latency.configs import shape_of
 from hsd_viz.measure.doctor.observe import observe
+from tests.patience import PATIENCE
 
 UMASK = os.umask(0)
 os.umask(UMASK)
@@ -101,7 +102,7 @@ def test_a_pipe_is_written_to(tmp_path):
     reader.start()
     check_writable(path)
     write_whole(path, b"x" * 200_000)
-    reader.join(10)
+    reader.join(PATIENCE)
     assert content == [b"x" * 200_000]
     assert path.is_fifo()
 

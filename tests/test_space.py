@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 import yaml
 
+from tests.patience import PATIENCE
 from tests.test_setup import PROJECT, PYPROJECT, ROOT
 
 SPACE = ROOT / "deploy" / "space"
@@ -48,7 +49,7 @@ def served(tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     yield process.stdout.readline().strip()
     process.terminate()
-    process.wait(10)
+    process.wait(PATIENCE)
 
 
 def status_of(address: str, method: str = "GET") -> int:

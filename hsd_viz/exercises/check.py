@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from numbers import Number
 from pathlib import Path
@@ -190,6 +190,7 @@ def solution(number: str) -> Submission:
     return _defined(solutions()[number], "", "")
 
 
+@cache
 def mistakes(number: str) -> dict[str, Submission]:
     """Return the known wrong answers to an exercise by the name of the mistake."""
     return edited(solutions()[number], TEXTS[number]["mistakes"])
@@ -291,12 +292,19 @@ def _known_mistake(exercise: Exercise, answer: Submission) -> str:
     cases = exercise.cases()
     value_of_case = cache(lambda k: _value(cases[k], answer))
     try:
-        for name, wrong in mistakes(exercise.number).items():
-            if all(equal(value_of_case(k), _value(case, wrong)) for k, case in enumerate(cases)):
+        for name in mistakes(exercise.number):
+            mistaken = partial(_mistaken_value, exercise.number, name)
+            if all(equal(value_of_case(k), mistaken(k)) for k in range(len(cases))):
                 return f". The mistake: {name}"
     except OutOfTime:
         pass
     return ""
+
+
+@cache
+def _mistaken_value(number: str, name: str, k: int) -> Any:
+    """Return the value that a known mistake has in a case, which is computed once."""
+    return _value(EXERCISES[number].cases()[k], mistakes(number)[name])
 
 
 def _value(case: ExerciseCase, answer: Submission) -> Any:

@@ -7,7 +7,7 @@ import { openPage } from "./page";
 /** Without the recorded runs of tests/js/references.py, tests of the page are skipped. */
 export const skip = !Object.keys(RECORDED).length;
 /** The options of a test that opens a page. */
-export const PAGE_TEST = { skip, timeout: 60_000 };
+export const PAGE_TEST = { skip };
 
 /** Empty the document and what the browser keeps; errors of the page fail the test. */
 export function emptyBrowser() {

@@ -34,7 +34,6 @@ beforeEach(() => {
 
 test("each view draws the state that Python gives it, follows changes, and leaves nothing behind", {
   skip: !Object.keys(STATES).length,
-  timeout: 120_000,
 }, async () => {
   const own = ["diagnosis", "doctor", "drafters"]; // of the page alone
   assert.deepEqual(

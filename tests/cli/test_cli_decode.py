@@ -12,6 +12,7 @@ from hsd_viz.cli import main
 from hsd_viz.cli.decode_result import summary
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.trace import Started, Step, Trace
+from tests.patience import PATIENCE
 from tests.rows import column
 
 PROMPT = "def area(width, height):\n"
@@ -143,7 +144,7 @@ def test_ctrl_c_ends_a_running_decode(tmp_path):
     process = start("--max-new-tokens", "100000", "--save", str(path))
     assert process.stdout.read(1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"Traceback" not in err
     trace = Trace.load(path)
@@ -156,6 +157,6 @@ def test_a_reader_that_leaves_ends_the_decode():
     assert process.stdout.read(1)
     process.stdout.close()
     err = process.stderr.read()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=PATIENCE) == 130
     assert b"Traceback" not in err
     assert b"Exception" not in err

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -32,12 +34,12 @@ def opened(tmp_path):
     line = process.stdout.readline()
     yield re.match(r"http://127\.0\.0\.1:\d+/", line)[0]
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE) == 0
     assert (tmp_path / "opened").read_text().strip() in line
 
 
 def get(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
         return answer.read()
 
 

@@ -23,6 +23,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.identities import check
+from tests.patience import PATIENCE
 from tests.rows import column
 
 
@@ -92,7 +93,7 @@ def test_overlapping_decodes_keep_the_switch_interval_until_the_last_ends():
 
     def second():
         yield Stage("second")
-        go.wait(10)
+        go.wait(PATIENCE)
 
     longer = batches(second, threading.Event())
     next(longer)

@@ -181,8 +181,15 @@ def test_wrong_answers_are_refused_in_words(number, answer, words):
     assert "\n" not in result.message
 
 
-def test_a_law_of_too_many_outcomes_is_refused_in_words(monkeypatch):
+@pytest.fixture
+def few_sequences(monkeypatch):
+    """Refuse laws of more than 500 outcomes, those of known mistakes included."""
     monkeypatch.setattr(hunt, "MAX_SEQUENCES", 500)
+    yield
+    sys.modules[check.__module__]._mistaken_value.cache_clear()
+
+
+def test_a_law_of_too_many_outcomes_is_refused_in_words(few_sequences):
     result = check("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 4, 4))
     assert not result
     assert "more than 500 outcomes: use fewer" in repr(result)
@@ -220,7 +227,7 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
         message
         == "tokens_per_round(alpha=0, gamma=3): no value after 0.3 seconds: a loop may never end"
     )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert check("7.1", lambda a, n: sum(a**k for k in range(n + 1)))
 
 

@@ -17,6 +17,7 @@ from hsd_viz.disk import write_inside
 from hsd_viz.native import build as build_module
 from hsd_viz.native.build import Build, default_build
 from tests.compilers import copying, script
+from tests.patience import PATIENCE
 
 needs_library = pytest.mark.skipif(
     not default_build().wait(), reason=f"no native runtime: {default_build().reason}"
@@ -38,7 +39,7 @@ def test_no_compiler(tmp_path, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     build = Build(cache=tmp_path)
-    assert not build.wait(10)
+    assert not build.wait(PATIENCE)
     assert build.reason.startswith(
         "no C++ compiler is installed (c++, g++ or clang++): install one"
     )
@@ -47,7 +48,7 @@ def test_no_compiler(tmp_path, monkeypatch):
         build.library  # noqa: B018
     monkeypatch.setenv("CXX", "mine++ -O1")
     build = Build(cache=tmp_path)
-    assert not build.wait(10)
+    assert not build.wait(PATIENCE)
     assert build.reason == "the C++ compiler $CXX (mine++) is not there"
 
 
@@ -65,7 +66,7 @@ def test_no_compiler(tmp_path, monkeypatch):
 )
 def test_a_compiler_that_fails(body, said, compiler, tmp_path):
     build = compiler(f'[ -n "$out" ] || exit 0\n{body}')
-    assert not build.wait(30)
+    assert not build.wait(PATIENCE)
     assert build.reason == f"{tmp_path}/c++ failed: {said}"
     assert {path.suffix for path in (tmp_path / "cache").iterdir()} <= {".so", ".lock"}
 
@@ -73,7 +74,7 @@ def test_a_compiler_that_fails(body, said, compiler, tmp_path):
 def test_a_fault_of_the_thread_that_compiles_is_the_reason(compiler, monkeypatch):
     build = compiler("exit 0")
     monkeypatch.setattr(build_module, "into_cache", lambda *_: {}["lost"])
-    assert not build.wait(30)
+    assert not build.wait(PATIENCE)
     assert "KeyError: 'lost'" in build.reason
 
 
@@ -82,7 +83,7 @@ def test_without_a_cache_the_library_is_compiled_once_for_this_process(compiler,
     (tmp_path / "cache").write_text("a file")
     build = compiler(copying())
     with pytest.warns(UserWarning, match="compiled for this run only .*cache: "):
-        assert build.wait(30)
+        assert build.wait(PATIENCE)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     assert tmp_path not in build.path.parents
 
@@ -103,7 +104,7 @@ def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
 
     with pytest.MonkeyPatch.context() as patched, pytest.warns(UserWarning, match="too large"):
         patched.setattr(build_module.disk, "write_inside", write)
-        assert build.wait(30)
+        assert build.wait(PATIENCE)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     assert build.path.read_bytes() == whole
     assert {path.suffix for path in (tmp_path / "cache").iterdir()} == {".lock"}
@@ -111,13 +112,13 @@ def test_a_full_disk_costs_one_compilation_and_no_library(compiler, tmp_path):
 
 @needs_library
 def test_it_is_compiled_once(compiler, tmp_path):
-    assert compiler(copying()).wait(30)
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
+    assert compiler(copying()).wait(PATIENCE)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     library = next((tmp_path / "cache").glob("*.so"))
     library.unlink()  # in place it would be changed under those who have it loaded
     library.write_bytes(b"")
-    assert compiler(copying()).wait(30), "a broken file is compiled again"
+    assert compiler(copying()).wait(PATIENCE), "a broken file is compiled again"
     assert ctypes.CDLL(str(library)).hsd_vector_bytes() in (16, 32, 64)
 
 
@@ -132,7 +133,7 @@ def test_it_is_compiled_once(compiler, tmp_path):
     ],
 )
 def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, tmp_path):
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
     (library,) = (tmp_path / "cache").glob("*.so")
     content = library.read_bytes()
     library.unlink()
@@ -151,7 +152,7 @@ def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, 
             os.chown(changed, -1, 54321)
     with warnings.catch_warnings(record=True):
         build = compiler(copying())
-        assert build.wait(30)
+        assert build.wait(PATIENCE)
     assert (tmp_path / "c++.count").read_text().count("x") == 2, "it is compiled again"
     above_is_bad = what == "above" or attack == "folder of another user"
     assert (tmp_path in build.path.parents) != above_is_bad
@@ -160,8 +161,8 @@ def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, 
 @needs_library
 def test_folders_above_the_cache_that_others_cannot_change_are_fine(compiler, tmp_path):
     tmp_path.chmod(0o1777)  # as /tmp: only the owner of an entry renames it
-    assert compiler(copying()).wait(30)
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
+    assert compiler(copying()).wait(PATIENCE)
     assert (tmp_path / "c++.count").read_text().count("x") == 1
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
 
@@ -193,38 +194,38 @@ def test_the_library_of_the_package_comes_first(compiler, tmp_path, monkeypatch)
     build = compiler(copying())
     best = next(iter(build_module.kernels()))
     shutil.copy(default_build().path, packaged / build_module.library_name(best))
-    assert build.wait(30)
+    assert build.wait(PATIENCE)
     assert build.path.parent == packaged
     assert build.kernel == best
     assert not (tmp_path / "cache").exists(), "nothing is compiled"
 
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.delenv("CXX")
-    assert Build(tmp_path / "cache").wait(10), "it needs no compiler"
+    assert Build(tmp_path / "cache").wait(PATIENCE), "it needs no compiler"
 
     sources = tmp_path / "src"
     shutil.copytree(build_module.SOURCES, sources)
     (sources / "more.hpp").touch()
     monkeypatch.setattr(build_module, "SOURCES", sources)
     build = Build(tmp_path / "cache")
-    assert not build.wait(10), "it is of other sources"
+    assert not build.wait(PATIENCE), "it is of other sources"
     assert "no C++ compiler" in build.reason, "it is of other sources"
 
 
 @needs_library
 def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, monkeypatch):
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
     monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O2 -g0")
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
     monkeypatch.delenv("HSD_VIZ_CXXFLAGS")
     monkeypatch.setattr(build_module, "processor_features", set)
-    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(PATIENCE)
     assert len(list((tmp_path / "cache").glob("*.so"))) == 3
 
 
 def test_a_failed_build_has_no_kernel(compiler):
     build = compiler("exit 1")
-    assert not build.wait(30)
+    assert not build.wait(PATIENCE)
     assert build.kernel is None
     assert build.path is None
 
@@ -237,6 +238,6 @@ def test_the_folder_of_the_compiler_is_removed_with_the_copy_in_the_cache(
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     build = compiler(copying())
-    assert build.wait(30)
+    assert build.wait(PATIENCE)
     assert build.path.parent == tmp_path / "cache"
     assert not list(temporary.glob("hsd-viz-native-*"))

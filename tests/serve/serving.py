@@ -11,6 +11,7 @@ import uvicorn
 
 from hsd_viz.serve.app import configure, create_app
 from hsd_viz.serve.settings import ServerSettings
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def serving(decode, page=None, *, settings: ServerSettings | None = None):
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 def post(address, body, *, kind="application/json", origin=None):

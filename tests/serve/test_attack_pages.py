@@ -19,6 +19,7 @@ from tornado.websocket import websocket_connect
 
 from hsd_viz.machine import free_port
 from hsd_viz.views.app.server import command
+from tests.patience import PATIENCE
 
 SECRET = "s3cret/token"
 VERSION = {"version": "1.0.0"}
@@ -129,7 +130,7 @@ def server(request, tmp_path_factory):
     with temporary, server.log.open("wb") as log:
         process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log, cwd=folder)
         try:
-            until = time.monotonic() + 120
+            until = time.monotonic() + PATIENCE
             while not server.answers():
                 assert process.poll() is None, server.log.read_text()
                 assert time.monotonic() < until, server.log.read_text()
@@ -139,7 +140,7 @@ def server(request, tmp_path_factory):
             yield server
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("protocol", [None, PROTOCOL])

@@ -10,6 +10,7 @@ import pytest
 
 from hsd_viz.serve import connections
 from hsd_viz.serve.settings import ServerSettings
+from tests.patience import PATIENCE
 from tests.serve.serving import Slow, serving
 
 
@@ -58,14 +59,14 @@ def hasty(monkeypatch):
 def test_half_open_requests_are_closed(kind, hasty):
     with serving(Slow().decode) as address:
         peer = Peer(address, HALF[kind])
-        assert peer.is_closed(20)
+        assert peer.is_closed(PATIENCE)
         assert httpx.get(f"{address}/health").status_code == 200
 
 
 def test_a_header_that_arrives_byte_by_byte_is_closed(hasty):
     with serving(Slow().decode) as address:
         peer = Peer(address, HEAD)
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while not peer.is_closed(0.1):
             assert time.monotonic() < until
             with suppress(OSError):
@@ -87,8 +88,8 @@ def test_a_reader_that_stops_ends_its_decode(hasty):
     with serving(endless.decode) as address:
         request = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
         peer = Peer(address, request, buffer=2**12)
-        assert endless.closed.wait(30)
-        assert peer.is_closed(20)
+        assert endless.closed.wait(PATIENCE)
+        assert peer.is_closed(PATIENCE)
 
 
 def test_silent_connections_make_room_for_requests(monkeypatch):
@@ -96,7 +97,7 @@ def test_silent_connections_make_room_for_requests(monkeypatch):
     monkeypatch.setattr(connections, "HEADER_SECONDS", 600.0)
     with serving(Slow().decode, settings=ServerSettings(queue=1)) as address:
         peers = [Peer(address) for _ in range(40)]
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while sum(not peer.is_closed() for peer in peers) > 12:
             assert time.monotonic() < until
         assert not peers[-1].is_closed(), "the oldest leave"
@@ -109,6 +110,6 @@ def test_a_peer_of_another_machine_has_so_many_connections(monkeypatch):
     with serving(Slow().decode, settings=ServerSettings(queue=1)) as address:
         peers = [Peer(address) for _ in range(4)]
         more = Peer(address)
-        assert more.is_closed(20)
+        assert more.is_closed(PATIENCE)
         for peer in peers:
             assert not peer.is_closed()

@@ -13,6 +13,7 @@ from hsd_viz.serve.service import Service
 from hsd_viz.serve.settings import ServerSettings
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
+from tests.patience import PATIENCE
 from tests.serve.serving import Slow, post, serving
 
 
@@ -28,7 +29,7 @@ def test_closing_the_generator_cancels_within_half_a_second():
             next(events)
             begun = time.monotonic()
             events.close()
-            assert slow.closed.wait(20)
+            assert slow.closed.wait(PATIENCE)
             spent.append(time.monotonic() - begun)
     assert min(spent) <= 0.5
 
@@ -62,7 +63,7 @@ def test_a_place_that_changes_while_it_is_told_is_noticed():
         assert b"queued" in await anext(lines)
         service.places.remove(running)
         waiting.set()
-        assert b"stage" in await asyncio.wait_for(anext(lines), 5)
+        assert b"stage" in await asyncio.wait_for(anext(lines), PATIENCE)
         await lines.aclose()
 
     asyncio.run(wait())

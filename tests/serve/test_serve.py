@@ -13,6 +13,7 @@ import pytest
 
 from hsd_viz import connect, serve
 from hsd_viz.machine import free_port
+from tests.patience import PATIENCE
 
 
 def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
@@ -36,7 +37,7 @@ def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
                     listening.append(tuple(c.laddr))
             assert listening == [("127.0.0.1", port)]
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches all of its processes
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
             process.wait()

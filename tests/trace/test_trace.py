@@ -17,6 +17,7 @@ import pytest
 from hsd_viz.engine.recordings import bundled, load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, RoundRow, Trace, TraceError, file
 from hsd_viz.trace.trace import _MAKING
+from tests.patience import PATIENCE
 from tests.trace.samples import sample_trace
 
 
@@ -88,7 +89,7 @@ def test_two_threads_that_read_leave_collections_enabled(monkeypatch):
     def answer_late():
         answer = is_enabled()
         if threading.current_thread() is second:
-            first_is_done.wait(60)
+            first_is_done.wait(PATIENCE)
         return answer
 
     monkeypatch.setattr(file, "from_data", start_second)
@@ -266,7 +267,7 @@ def test_a_process_that_is_forked_while_rows_are_made_can_read_traces():
     trace._pending.append(lambda: begun.set() or time.sleep(0.05) or ({}, {}))
     reading = threading.Thread(target=len, args=(trace,))
     reading.start()
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     if not (child := os.fork()):
         os._exit(not _MAKING.acquire(timeout=1))
     assert os.waitpid(child, 0)[1] == 0

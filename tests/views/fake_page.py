@@ -7,6 +7,7 @@ import threading
 
 from hsd_viz.trace import Finished, Stage, Started, Trace
 from hsd_viz.views.app.dashboard import App
+from tests.patience import PATIENCE
 from tests.views.make_trace import META, STEPS
 
 REQUEST = {
@@ -36,7 +37,7 @@ class Engine:
             yield Stage("loading")
             yield Started(trace.meta, {1: "def"})
             for step in STEPS:
-                self.go.wait(10)
+                self.go.wait(PATIENCE)
                 trace.append(step)
                 yield step
                 if self.error:
@@ -76,7 +77,7 @@ class Page:
             return [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
 
         with self.news:
-            assert self.news.wait_for(answers, timeout=60), [h[0]["kind"] for h in self.heard]
+            assert self.news.wait_for(answers, timeout=PATIENCE), [h[0]["kind"] for h in self.heard]
             return answers()[-1]
 
     def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:

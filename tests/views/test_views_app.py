@@ -16,6 +16,7 @@ from hsd_viz.errors import FAULTS_VARIABLE, UserError
 from hsd_viz.views.app.dashboard import MAX_REQUESTS, App
 from hsd_viz.views.app.messages import decode_request
 from hsd_viz.views.page_data import offered
+from tests.patience import PATIENCE
 from tests.rows import column
 from tests.views.fake_page import REQUEST, Engine, Page
 from tests.views.make_trace import make_trace
@@ -119,7 +120,7 @@ def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
     page.send("cancel")
     page.engine.go.set()
     message, _ = page.wait("done")
-    assert page.engine.closed.wait(10)
+    assert page.engine.closed.wait(PATIENCE)
     assert message["head"]["seq"] <= 2
     page.send("cancel", key="no such request")
     # It ends while its request is looked up.

@@ -27,6 +27,7 @@ import pytest
 from hsd_viz.machine import check_address, free_port
 from hsd_viz.views.app import server as voila
 from hsd_viz.views.app.server import command
+from tests.patience import PATIENCE
 from tests.rows import select
 
 
@@ -138,13 +139,13 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
     arguments.append("--VoilaKernelManager.fill_delay=0")
 
     def visit() -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE) as answer:
             return re.search(r'"kernelId": "([0-9a-f-]+)"', answer.read().decode()).group(1)
 
     def lives(name: str) -> bool:
         try:
             urllib.request.urlopen(
-                f"http://127.0.0.1:{port}/api/kernels/{name}", timeout=30
+                f"http://127.0.0.1:{port}/api/kernels/{name}", timeout=PATIENCE
             ).close()
         except urllib.error.HTTPError as missing:
             assert missing.code == 404
@@ -156,7 +157,7 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
         stays = await loop.run_in_executor(None, visit)
         page = await websocket_connect(f"ws://127.0.0.1:{port}/api/kernels/{stays}/channels")
         goes = await loop.run_in_executor(None, visit)
-        assert await loop.run_in_executor(None, waits_for, lambda: not lives(goes), 120)
+        assert await loop.run_in_executor(None, waits_for, lambda: not lives(goes), PATIENCE)
 
         # The one with a page, and the one without visitor, live on when they are older than that.
         def ages():
@@ -165,25 +166,25 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
         def old():
             return len(ages()) == 2 and min(ages()) > gone + 3
 
-        assert await loop.run_in_executor(None, waits_for, old, 120)
+        assert await loop.run_in_executor(None, waits_for, old, PATIENCE)
         assert await loop.run_in_executor(None, lives, stays)
         waiting = await loop.run_in_executor(None, visit)
         assert waiting not in (stays, goes)
         page.close()
-        assert await loop.run_in_executor(None, waits_for, lambda: not lives(stays), 120)
+        assert await loop.run_in_executor(None, waits_for, lambda: not lives(stays), PATIENCE)
 
     with folder, (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
         server = psutil.Process(process.pid)
         try:
-            assert waits_for(lambda: answers(port), 120), (tmp_path / "log").read_text()
+            assert waits_for(lambda: answers(port), PATIENCE), (tmp_path / "log").read_text()
             # In a thread of its own: the browser's tests leave a loop running in this one.
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, look()).result()
             assert "ping" not in (tmp_path / "log").read_text(), "an open page prints no warning"
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE)
 
 
 @contextmanager
@@ -213,8 +214,8 @@ def ends_whole(process: psutil.Popen, name: str, port: int) -> None:
     family = process.children(recursive=True)
     assert len(family) >= 2
     process.send_signal(getattr(signal, name))
-    assert process.wait(60) == 0
-    _, left = psutil.wait_procs(family, timeout=60)
+    assert process.wait(PATIENCE) == 0
+    _, left = psutil.wait_procs(family, timeout=PATIENCE)
     assert left == []
     assert not answers(port)
 
@@ -228,7 +229,7 @@ def test_the_server_and_its_kernels_end_with_the_command(tmp_path):
         def is_ready() -> bool:
             return answers(port) and len(kernels_of(process)) > 0
 
-        assert waits_for(is_ready, 120), log.read_text()
+        assert waits_for(is_ready, PATIENCE), log.read_text()
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
         # No warnings, and of a kernel one port: where it collects the output of subprocesses, not
         # its channels.

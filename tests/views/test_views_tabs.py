@@ -12,6 +12,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.views import view as view_module
+from tests.patience import PATIENCE
 from tests.views.fake_page import Page, parts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
@@ -54,7 +55,7 @@ def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
 
 
 def test_of_overlapping_tabs_only_one_widget_stays_open(tab):
-    both_started = threading.Barrier(2, timeout=10)
+    both_started = threading.Barrier(2, timeout=PATIENCE)
     made = []
 
     def view(_trace):
