@@ -13,7 +13,7 @@ from hsd_viz.errors import UserError
 from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import NumberFormat, Table, Value
+from hsd_viz.results.table import NumberFormat, RatioColumn, Table, Value
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
@@ -164,7 +164,8 @@ class Comparison(Result, Sequence[Trace]):
             is_same = trace.token_ids == self.traces[0].token_ids
             rows.append([trace.stack, *_figures_of(figures, metrics[0]), is_same])
         kinds = tuple(kind_of(trace.stack).value for trace in self.traces)
-        return [Table("Runs", rows, kinds=kinds, formats=_FORMATS, bars=("times_first",))]
+        chart = RatioColumn("times_first", reference="the first run")
+        return [Table("Runs", rows, kinds=kinds, formats=_FORMATS, chart=chart)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows of the table as JSON data."""

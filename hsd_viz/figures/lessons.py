@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, between, finish, plain
-from hsd_viz.figures.palette import HUES, pale
+from hsd_viz.figures.palette import HUES, bar_of, pale
 from hsd_viz.results.drafter_names import stack_name
-from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.results.kinds import StackKind
 from hsd_viz.stack import TARGET
 
 #: Colours of lines that are not those of a source, and their marks, in their order.
@@ -145,9 +145,9 @@ def intervals(
         rows[name] = [f"{value:.2f}" for value in frame[name]]
     for end, column in {"dot": "value", "low": "low", "high": "high"}.items():
         rows[end] = frame[column].to_numpy()
-    kinds = [kind_of(label) if stacks else StackKind.DATABASE for label in labels]
+    drawn = [bar_of(label) if stacks else StackKind.DATABASE.value for label in labels]
     parts = pd.DataFrame({"row": rows.index, "value": frame["value"].to_numpy()})
-    parts["part"] = [kind.value for kind in kinds]
+    parts["part"] = drawn
     return bars(rows, parts, title, unit, reference=1.0, legend=False, text=text, note=note)
 
 

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 
 from hsd_viz.drafting import drafters
 from hsd_viz.results.drafter_names import DRAFTER_NAMES
-from hsd_viz.results.kinds import StackKind
+from hsd_viz.results.kinds import COPYING, COPYING_COLOURS, StackKind, is_copying, kind_of
 from hsd_viz.stack import DATABASE, DATABASES, TARGET
 
 
@@ -67,7 +67,7 @@ class Inks:
 
 
 HUES: dict[str, Hue] = {
-    "context": Hue(DRAFTER_NAMES["context"], "#0d5ac4", "#7bbbfe"),
+    "context": Hue(DRAFTER_NAMES["context"], *COPYING_COLOURS),
     "model": Hue(DRAFTER_NAMES["model"], "#691197", "#ab84fa"),
     "statistics": Hue(DRAFTER_NAMES["statistics"], "#1c7456", "#44e9af"),
     "logits": Hue(DRAFTER_NAMES["logits"], "#183703", "#abdc63"),
@@ -104,11 +104,20 @@ TWINS |= {pale(light): pale(dark) for light, dark in TWINS.items()}
 
 def family(source: str) -> str:
     """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own,
-    other draft models share one.
+    those of :data:`~hsd_viz.results.kinds.COPYING` share one, as other draft models do.
     """
+    if source in COPYING:
+        return COPYING[0]
     if source in HUES and source not in ("draft", "baseline"):
         return source
     return "baseline" if source in BASELINES else "draft"
+
+
+def bar_of(row: str) -> str:
+    """Return what a stack, or a row of a report, is drawn as: its kind in :data:`KINDS`, or
+    ``context`` if it only copies from the text.
+    """
+    return COPYING[0] if is_copying(row) else kind_of(row).value
 
 
 def label(source: str) -> str:
@@ -116,7 +125,7 @@ def label(source: str) -> str:
     key = family(source)
     if key == "draft":
         return f"{source}, draft model"
-    if key == "baseline":
+    if source in BASELINES:
         return DRAFTER_NAMES.get(source, f"{source}, baseline")
     return HUES[key].label
 

@@ -13,12 +13,12 @@ from hsd_viz.disk import MAX_JSON, read_text
 from hsd_viz.errors import UserError
 from hsd_viz.figures.bars import bars
 from hsd_viz.figures.charts import Figure, between
+from hsd_viz.figures.palette import bar_of
 from hsd_viz.latency.basis import temperature_text
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.sentences import loss, tally, warnings
 from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.estimate import MIN_UNITS
-from hsd_viz.results.kinds import kind_of
 from hsd_viz.stack import DATABASES, TARGET, Stack, StackError, parse_bench
 from hsd_viz.text import counted
 
@@ -58,7 +58,8 @@ def speedup(report: BenchReport | Mapping[str, Any] | str | Path, dark: bool = F
         rows["95 % interval"] = [between(row.low, row.high, "{:.2f}") for row in frame.itertuples()]
     words = frame["stack"].map(stack_name)
     rows = rows.assign(words=words, dot=frame["value"], low=frame["low"], high=frame["high"])
-    parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
+    kinds = frame["stack"].map(bar_of)
+    parts = pd.DataFrame({"row": frame.index, "part": kinds, "value": frame["value"]})
     too_few = f"No interval is shown for fewer than {MIN_UNITS} prompts. The"
     opening = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else too_few
     doubts = " ".join(f"{line}." for line in warnings(report))
@@ -129,7 +130,7 @@ def by_category(
         }
     )
     value = frame["mean_acceptance_length"]
-    kinds = [kind_of(stack).value for stack in frame["stack"]]
+    kinds = frame["stack"].map(bar_of)
     parts = pd.DataFrame({"row": frame.index, "part": kinds, "value": value})
     text = (
         "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that "

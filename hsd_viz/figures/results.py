@@ -22,7 +22,7 @@ def of_result(result: Result, dark: bool = False) -> Figure:
     """Plot a result.
 
     A bench is drawn by speed-up, a plan by milliseconds per token, a prediction by batch, and any
-    other result by the first column of bars, else of numbers, in its tables.
+    other result by the first column of ratios, else of numbers, in its tables.
 
     Raises:
         Unsupported: if it has no numbers.
@@ -34,7 +34,7 @@ def of_result(result: Result, dark: bool = False) -> Figure:
     if isinstance(result, HardwarePlan):
         return prediction(result, dark)
     for table in result.tables():
-        head = next(iter(table.bars), None) or _numbers_of(table)
+        head = table.chart.head if table.chart is not None else _numbers_of(table)
         if head is not None:
             return table_bars(table, head, dark)
     raise Unsupported(f"there are no numbers in this {result.noun} to plot: use .to_dict()")

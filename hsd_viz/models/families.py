@@ -6,6 +6,7 @@ stack can be decoded with any family.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.packages import CODE_MODELS, SMOLLM2_MODELS, ModelPackage
 from hsd_viz.names.hints import did_you_mean
+from hsd_viz.settings.spelling import as_option
 from hsd_viz.stack import TARGET
 
 _PACKAGE = Path(__file__).parent.parent
@@ -71,6 +73,7 @@ class Family:
     Attributes:
         name: the name of the family, as in ``load_engine(family=...)``.
         title: a one-line description of the models.
+        target_title: the name of the target on pages.
         owner: the owner of the weights.
         licence: the licence of the weights.
         package: the distribution of the models that a checkout contains and a wheel does not.
@@ -85,6 +88,7 @@ class Family:
 
     name: str
     title: str
+    target_title: str
     owner: str
     licence: str
     package: ModelPackage
@@ -167,6 +171,7 @@ class Family:
 CODE = Family(
     name="code",
     title="three small models that write Python, trained for this project",
+    target_title="Python model",
     owner="hsd_viz",
     licence="Apache-2.0",
     package=CODE_MODELS,
@@ -179,6 +184,7 @@ CODE = Family(
 SMOLLM2 = Family(
     name="smollm2",
     title="SmolLM2-135M-Instruct, which answers in English; 4-bit weights",
+    target_title="SmolLM2-135M-Instruct",
     owner="Hugging Face",
     licence="Apache-2.0",
     package=SMOLLM2_MODELS,
@@ -215,3 +221,9 @@ def find_family(name: str | Family) -> Family:
         hint = did_you_mean(name, FAMILIES)
         raise UserError(f"unknown family {name!r}: it is one of {allowed}{hint}")
     return FAMILIES[name]
+
+
+def family_in(command: str) -> str:
+    """Return the name of the family that a command line asks for; by default the first one."""
+    match = re.search(rf"{as_option('family')}[= ](\S+)", command)
+    return match[1] if match else DEFAULT

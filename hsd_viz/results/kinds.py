@@ -44,6 +44,12 @@ class StackKind(Enum):
         return kind
 
 
+#: Sources that copy from the text, and the colours of both on a light and on a dark page: the
+#: context database, and the baseline that has the text in a suffix tree.
+COPYING = ("context", "suffix")
+COPYING_COLOURS = ("#0d5ac4", "#7bbbfe")
+
+
 class Structure(Enum):
     """The structure of the levels of a stack.
 
@@ -128,3 +134,15 @@ def kind_of(row: str | Stack | HFStack) -> StackKind:
     if stack.bottom.name == DATABASE:
         return StackKind.BOTH if stack.drafts else StackKind.DATABASE
     return StackKind.BASELINE
+
+
+def is_copying(row: str | Stack | HFStack) -> bool:
+    """Return whether the only drafter of a stack, or of a row of a report, is one of
+    :data:`COPYING`.
+    """
+    stack = stack_of_row(row) if isinstance(row, str) else row
+    if not isinstance(stack, Stack) or stack.bottom is None or stack.drafts:
+        return False
+    if stack.bottom.name == DATABASE:
+        return stack.bottom.items == COPYING[:1]
+    return stack.bottom.name in COPYING

@@ -12,7 +12,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.results.kinds import StackKind
+from hsd_viz.results.bar_chart import BAR_COLOURS, BarChart, bar_chart
+from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.table import Table
 from hsd_viz.text import counted
 
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-#: Maximum number of columns that a narrow page shows without scrolling.
-FEW_COLUMNS = 9
+#: Widest table that a phone shows with its columns side by side, in characters; of wider ones it
+#: lists the cells of each row.
+PHONE_CHARACTERS = 52
+#: Width of the first column there, whose text is wrapped, and of the space between two columns.
+_LABEL_CHARACTERS = 12
+_GAP_CHARACTERS = 1.2
 
 
 def page(
@@ -32,9 +37,10 @@ def page(
     headline: Sequence[tuple[str, bool]] = (),
     warnings: Sequence[str] = (),
     facts: Mapping[str, Mapping[str, str]] | None = None,
-    kinds: Iterable[StackKind] = (),
     command: str = "",
     definitions: Mapping[str, str] | None = None,
+    chart: BarChart | None = None,
+    links: Iterable[tuple[str, str]] = (),
 ) -> str:
     """Return a page.
 
@@ -45,9 +51,10 @@ def page(
         headline: the answer as parts (text, whether it is emphasized).
         warnings: reasons to doubt the figures.
         facts: the facts, by group.
-        kinds: the kinds of stacks in the legend.
         command: the command line that produced the result.
         definitions: the definitions of the figures.
+        chart: the chart below the headline.
+        links: the addresses and names of other pages of the site.
     """
     return template("page.html").render(
         title=title,
@@ -57,9 +64,11 @@ def page(
         headline=headline,
         warnings=warnings,
         facts=facts or {},
-        kinds={kind.value: (kind.label, kind.light, kind.dark) for kind in kinds},
+        colours=BAR_COLOURS,
         command=command,
         definitions=definitions or {},
+        chart=chart,
+        links=list(links),
     )
 
 
@@ -86,6 +95,17 @@ def _is_text(cells: Sequence[Sequence[str]], place: int) -> bool:
     return bool(place) and any(row[place][:1].isalpha() for row in cells[1:])
 
 
+def _is_wide(cells: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table is wider than a phone's page."""
+    head, *rows = cells
+    width = float(_LABEL_CHARACTERS)
+    for place in range(1, len(head)):
+        longest_word = max(map(len, head[place].split()), default=0)
+        parts = [part for row in rows for part in row[place].split(" [")]
+        width += _GAP_CHARACTERS + max([longest_word, *map(len, parts)])
+    return width > PHONE_CHARACTERS
+
+
 @cache
 def template(name: str) -> Template:
     """Load a template of the package; values in pages are escaped."""
@@ -99,9 +119,11 @@ def template(name: str) -> Template:
         undefined=StrictUndefined,
     )
     environment.globals["left"] = _is_text
-    environment.globals["few"] = FEW_COLUMNS
+    environment.globals["is_wide"] = _is_wide
+    environment.globals["bar_chart"] = bar_chart
     environment.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
     environment.filters["sentence"] = sentence
     environment.filters["counted"] = counted
+    environment.filters["stack_name"] = stack_name
     environment.filters["json"] = partial(json.dumps, default=str)
     return environment.get_template(name)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json as json_format
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from hsd_viz.disk import STDOUT, write_text
 from hsd_viz.drawing import drawing
 from hsd_viz.errors import INTERRUPTED, Unsupported, UserError
-from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
@@ -76,9 +74,7 @@ class Result:
     def to_html(self) -> str:
         """Return the result as a page that opens offline."""
         tables = [*self.tables(), *self._setting_tables()]
-        used = set(chain.from_iterable(table.kinds for table in tables))
-        kinds = [kind for kind in StackKind if kind.value in used]
-        return page(self.title, self.lines(), tables, kinds=kinds)
+        return page(self.title, self.lines(), tables)
 
     def _setting_tables(self) -> list[Table]:
         rows = [[engine, text] for engine, text in self.flags.items()]

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from hsd_viz.results.estimate import NOT_MEASURED, Estimate
 from hsd_viz.text import escape
 
@@ -24,6 +22,19 @@ MAX_POSITIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class RatioColumn:
+    """A column of ratios, which pages draw as bars.
+
+    Attributes:
+        head: the head of the column.
+        reference: the row that has the ratio 1.
+    """
+
+    head: str
+    reference: str = "plain decoding"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table of a result.
 
@@ -34,7 +45,8 @@ class Table:
         kinds: the kind of each row except the head, if rows are stacks
             (:class:`~hsd_viz.results.kinds.StackKind`).
         formats: the formats of the numbers, by head of the column.
-        bars: the heads of columns that pages also show as bars, on one scale.
+        chart: the column that pages draw above the table.
+        compared: the heads of columns whose largest value pages stress.
     """
 
     title: str
@@ -42,7 +54,8 @@ class Table:
     note: str = ""
     kinds: tuple[str, ...] = ()
     formats: Mapping[str, NumberFormat] = field(default_factory=dict)
-    bars: Iterable[str] = ()
+    chart: RatioColumn | None = None
+    compared: Iterable[str] = ()
 
     def cells(self) -> list[list[str]]:
         """Return the head and the rows as text."""
@@ -55,26 +68,17 @@ class Table:
             table.append([as_text(value, form, factor) for value, (form, factor) in pairs])
         return table
 
-    def widths(self) -> list[list[float]]:
-        """Return the bar of each cell as a share of the largest; 0: no bar."""
-        lengths_by_row = self._lengths()
-        longest = lengths_by_row.max(initial=0.0) or 1.0
-        return (lengths_by_row / longest).tolist()
+    def column(self, head: str) -> list[Value]:
+        """Return the cells of a column."""
+        place = list(self.rows[0]).index(head)
+        return [row[place] for row in self.rows[1:]]
 
-    def one(self) -> float:
-        """Return the place of the number 1 on the scale of the bars, as a share of the largest."""
-        longest = self._lengths().max(initial=0.0)
-        return min(1.0, 1 / longest) if longest else 1.0
-
-    def _lengths(self) -> np.ndarray:
-        """Return the numbers that have bars, and zeros elsewhere, row by row without the head."""
-        head, *rows = self.rows
-        lengths_by_row = np.zeros((len(rows), len(head)))
-        for row, lengths in zip(rows, lengths_by_row, strict=True):
-            for place, name in enumerate(head):
-                if str(name) in self.bars:
-                    lengths[place] = _length(row[place])
-        return lengths_by_row
+    def is_largest(self, place: int, head: str) -> bool:
+        """Return whether a row has the largest value of a compared column; rows count from 0."""
+        if head not in self.compared:
+            return False
+        values = [_length(cell) for cell in self.column(head)]
+        return values[place] == max(values) > 0
 
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values.

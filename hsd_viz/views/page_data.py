@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,10 +29,10 @@ from hsd_viz.engine.recordings import (
 )
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.basis import temperature_text
-from hsd_viz.models.families import DEFAULT, FAMILIES, Family
+from hsd_viz.models.families import DEFAULT, FAMILIES, Family, family_in
+from hsd_viz.results.kinds import COPYING
 from hsd_viz.settings.declare import fields_of
 from hsd_viz.settings.engine_choices import DTYPES
-from hsd_viz.settings.spelling import as_option
 from hsd_viz.stack import DATABASE, TARGET, draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import RULES
@@ -61,6 +60,7 @@ def page_palette() -> dict[str, Any]:
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
         "baselines": [name for name in drafters() if name != DATABASE],
+        "copying": list(COPYING),
         "databases": list(draft_sources()[DATABASE]),
     }
 
@@ -85,7 +85,7 @@ def races() -> list[dict[str, Any]]:
 def _target_text(meta: dict[str, Any]) -> str:
     """Return the name of a recording's target; for the shipped target, a description."""
     model = str(meta["models"][-1]["model"])
-    return "Python model" if model == TARGET else model
+    return FAMILIES[DEFAULT].target_title if model == TARGET else model
 
 
 @cache
@@ -163,7 +163,7 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
     """Yield the speed-ups of a report. A suite named by a file gets the name in the title."""
     suite = report["suite"]
     settings = report["settings"]
-    family = settings.get("family") or _family_in(report["command"])
+    family = settings.get("family") or family_in(report["command"])
     first_part = title.partition(",")[0]
     for stack in report["stacks"]:
         ends = stack.get("speedup_over_plain_ci")
@@ -182,13 +182,6 @@ def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[
             "low": low,
             "high": high,
         }
-
-
-def _family_in(command: str) -> str:
-    """Return the family that the command of an old report names; its settings do not have it."""
-    option = as_option("family")
-    words = shlex.split(command.replace(f"{option}=", f"{option} "))
-    return words[words.index(option) + 1] if option in words else DEFAULT
 
 
 def first_stack(family: Family) -> str:

@@ -53,6 +53,12 @@ _WEIGHTS = "fp8"
 _CONTEXT = 2048
 _WIDEST = 64
 _MODELS = {TARGET: "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
+#: Links from a report to other pages of the site.
+_REPORT_LINKS = (
+    ("../index.html", "All pages"),
+    ("../index.html#game", "Play: beat the drafter"),
+    (f"../{RECORDINGS}?tab=compare", "Compare recorded runs"),
+)
 
 
 class Page(NamedTuple):
@@ -98,7 +104,8 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     taught.append(Page("lessons/slides.html", "Slides", about_slides, slides))
     for title, path in saved_reports().items():
         report = BenchResult(read_report(path.read_bytes(), path.name))
-        measurements.append(Page(f"reports/{path.stem}.html", title, "", report.to_html))
+        content = partial(report.to_html, links=_REPORT_LINKS)
+        measurements.append(Page(f"reports/{path.stem}.html", title, "", content))
     return [
         ("Runs", "Recorded: text, rounds, draft trees and timeline.", runs),
         ("Lessons", "The course, with its figures and recorded runs.", taught),

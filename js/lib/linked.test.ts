@@ -256,7 +256,7 @@ test("sources have families and words, events have sentences", () => {
       { label: `${n} label`, light: "#000", dark: "#fff" },
     ]),
   );
-  const palette = paletteOf({ hues, baselines: ["lookup"], databases: ["context"] });
+  const palette = paletteOf({ hues, baselines: ["lookup"], copying: [], databases: ["context"] });
   assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.family), [
     "context",
     "draft",

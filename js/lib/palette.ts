@@ -4,19 +4,18 @@ import { drafterName } from "./drafter_names";
 /** Name of the visitor as a draft source. */
 export const YOU = "you";
 
-/** The baseline that copies from the context, as the context database does: it has its colour. */
-const COPYING_TREE = "suffix";
-
 /** A family of draft sources: its label, and its colours on a light and a dark page. */
 export interface Hue {
   label: string;
   light: string;
   dark: string;
 }
-/** Colours by family of sources, and the names of baselines and databases. */
+/** Colours by family of sources, and the names of baselines, of databases, and of the sources that
+ *  copy from the text: they have the colour of the first. */
 export interface PaletteData {
   hues: Record<string, Hue>;
   baselines: string[];
+  copying: string[];
   databases: string[];
 }
 export type Palette = ReturnType<typeof paletteOf>;
@@ -29,7 +28,7 @@ export function paletteOf(palette: PaletteData) {
   function family(s: string): string {
     const isOwn = s === YOU || (s in palette.hues && s !== "draft" && s !== "baseline");
     if (isOwn) return s;
-    if (s === COPYING_TREE) return "context";
+    if (palette.copying.includes(s)) return palette.copying[0];
     return palette.baselines.includes(s) ? "baseline" : "draft";
   }
   return {

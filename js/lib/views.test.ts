@@ -8,7 +8,7 @@ import { linkedWidget, type View } from "./linked";
 import { listeners } from "./listeners";
 import { modelOf, STATES, small } from "./testing";
 
-const PALETTE = { hues: {}, baselines: [], databases: [] };
+const PALETTE = { hues: {}, baselines: [], copying: [], databases: [] };
 
 /** Open a widget as anywidget does. */
 function opened(made: any, state: any) {

@@ -22,14 +22,19 @@ def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
     report = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
     opened.page.set_content(BenchResult(report).to_html())
     assert opened.page.evaluate("document.documentElement.scrollWidth") == width
-    bars = opened.page.locator("td .bar")
-    assert bars.count() > 20
-    # A bar stays in its cell.
-    inside = """(all) => {
-      const width = (element) => element.getBoundingClientRect().width;
-      return all.every((bar) => width(bar) <= width(bar.parentElement));
-    }"""
-    assert bars.evaluate_all(inside)
+    # A bar and its interval stay in their lane, and a word in its cell.
+    outside = """(all) => all.filter((part) => {
+      const box = part.getBoundingClientRect();
+      const frame = part.parentElement.getBoundingClientRect();
+      return box.left < frame.left - 1 || box.right > frame.right + 1;
+    }).length"""
+    bars = opened.page.locator(".lane .bar")
+    intervals = opened.page.locator(".lane .interval")
+    assert bars.count() == len(report.stacks)
+    assert intervals.count() == len(report.stacks) - 1, "plain decoding is 1 in every resample"
+    for drawn in (bars, intervals):
+        assert drawn.evaluate_all(outside) == 0
+    assert opened.page.locator("td > *").evaluate_all(outside) == 0
     opened.check()
 
 
@@ -106,7 +111,7 @@ CUT = """panel => {
     const { contentDocument } = element;
     const frame = { left: 0, right: contentDocument.documentElement.clientWidth };
     for (const details of contentDocument.querySelectorAll("details")) details.open = true;
-    for (const node of contentDocument.querySelectorAll(".few :is(th, td)"))
+    for (const node of contentDocument.querySelectorAll("tbody :is(th, td)"))
       check(node, frame, "page");
   }
   if (document.documentElement.scrollWidth > page) faults.push("the page is too wide");

@@ -88,6 +88,7 @@ def test_inks_read_on_their_tint(name, theme):
 def test_every_source_has_a_family_and_words():
     assert palette.label("context") == "copying"
     assert palette.label("lookup") == "prompt lookup"
+    assert palette.label("suffix") == "copying (suffix tree)"
     assert palette.label("my/model") == "my/model, draft model"
     assert palette.family("my/model") == "draft"
     assert palette.family("target") == "target"
@@ -96,3 +97,11 @@ def test_every_source_has_a_family_and_words():
     for theme in PAGES:
         inks = {getattr(hue, theme) for hue in HUES.values()}
         assert len(inks) == len(HUES), "inks differ"
+
+
+def test_what_copies_from_the_text_has_one_colour_as_a_source_and_as_a_stack():
+    assert palette.family("suffix") == palette.family("context") == "context"
+    drawn = {row: palette.bar_of(row) for row in ("suffix > target", "db[context] > target")}
+    assert set(drawn.values()) == {"context"}
+    assert palette.bar_of("suffix > nano > target") == "baseline"
+    assert palette.bar_of("lookup > target") == "baseline"

@@ -19,7 +19,14 @@ from hsd_viz.engine.databases import find_tokenizer
 from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import MissingPackage, UserError
 from hsd_viz.models.distributions import check_hash
-from hsd_viz.models.families import CODE, FAMILIES, SMOLLM2, PackagedFile, find_family
+from hsd_viz.models.families import (
+    CODE,
+    FAMILIES,
+    SMOLLM2,
+    PackagedFile,
+    family_in,
+    find_family,
+)
 from hsd_viz.models.files import open_model, weights_hash
 from hsd_viz.models.matrix import GroupedMatrix
 from hsd_viz.native.model import NativeModel
@@ -298,3 +305,17 @@ def test_it_decodes_without_torch_and_transformers(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "light" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "family"),
+    [
+        ("hsd-viz bench --family smollm2 --json x.json", "smollm2"),
+        ("hsd-viz bench --family=smollm2", "smollm2"),
+        ("hsd-viz bench --stack 'db > target'", "code"),
+        ("an unclosed ' quotation", "code"),
+        ("", "code"),
+    ],
+)
+def test_the_family_that_a_command_asks_for(command, family):
+    assert family_in(command) == family

@@ -14,7 +14,9 @@ from hsd_viz.errors import UserError
 from hsd_viz.machine import MachineFacts
 from hsd_viz.measure.bench.block import FIGURES, Figures, PromptFigures, StackFigures, stack_data
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain, gain_data
+from hsd_viz.models.families import FAMILIES, family_in
 from hsd_viz.results.kinds import kind_of
+from hsd_viz.stack import TARGET
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,6 +196,17 @@ class BenchReport:
     def ranked(self) -> list[StackFigures]:
         """The stacks by speed-up, largest first; those without a speed-up are last."""
         return sorted(self.stacks, key=lambda stack: -(stack.whole.speedup_over_plain.value or 0.0))
+
+    @property
+    def model(self) -> str:
+        """The name of the target model on pages."""
+        settings = self.settings
+        if settings.target not in (None, TARGET):
+            return str(settings.target)
+        # Old reports name the family in their command line only.
+        name = settings.family or family_in(self.command or "")
+        family = FAMILIES.get(name)
+        return name if family is None else family.target_title
 
     @property
     def processor(self) -> str | None:

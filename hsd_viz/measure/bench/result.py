@@ -14,11 +14,19 @@ from hsd_viz.measure.bench.block import RoundProfile, StackFigures
 from hsd_viz.measure.bench.hierarchy_gain import HierarchyGain
 from hsd_viz.measure.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.measure.bench.report import BenchReport, ReportSettings
-from hsd_viz.measure.bench.sentences import answer, introduction, low_repetition, warnings
-from hsd_viz.results.kinds import StackKind, kind_of
+from hsd_viz.measure.bench.sentences import (
+    answer,
+    introduction,
+    loss,
+    low_repetition,
+    tally,
+    warnings,
+)
+from hsd_viz.results.bar_chart import BarChart, bar_chart
+from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.page import page
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Table, Value
+from hsd_viz.results.table import RatioColumn, Table, Value
 from hsd_viz.text import counted
 
 if TYPE_CHECKING:
@@ -87,7 +95,7 @@ LATENCY: Columns = {
 }
 #: Columns that are replaced by a note if all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
-#: Columns with bars.
+#: Columns of speed-ups.
 SPEEDS = ("speed-up", "at little repetition")
 
 
@@ -106,12 +114,9 @@ class BenchResult(Result):
 
     @property
     def title(self) -> str:
-        """The title of a page: the prompts, and the models and the machine if they are known."""
-        models = self.report.settings.family
+        """The title of a page: the target model, and the machine if it is known."""
         machine = self.report.processor
-        title = f"Speculative decoding, measured: {self.report.suite.name}"
-        if models:
-            title += f" with {models}"
+        title = f"Speculative decoding, measured: {self.report.model}"
         return f"{title} on {machine}" if machine else title
 
     def lines(self) -> list[str]:
@@ -131,24 +136,39 @@ class BenchResult(Result):
         """Return a tidy data frame of all figures (:meth:`BenchReport.frame`)."""
         return self.report.frame()
 
-    def to_html(self) -> str:
-        """Return the page of the report."""
+    def to_html(self, *, links: Sequence[tuple[str, str]] = (), has_chart: bool = True) -> str:
+        """Return the page of the report.
+
+        Args:
+            links: the addresses and names of other pages of a site.
+            has_chart: whether the page has a chart; one that is shown beside a chart has none.
+        """
         report = self.report
         first_line, *more = introduction(report)
-        used = {kind_of(stack.stack) for stack in report.stacks}
+        reason = loss(report)
         return page(
             self.title,
-            [f"Suite {first_line}", *more],
+            [f"Suite {first_line}", *([reason] if reason else []), *more],
             self.tables(),
             headline=answer(report),
             warnings=warnings(report),
             facts={"Settings": _facts(report.settings), "Machine": _facts(report.machine)},
-            kinds=[kind for kind in StackKind if kind in used],
             command=report.command or "",
             definitions=json.loads(
                 Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")
             ),
+            chart=_chart(report) if has_chart else None,
+            links=links,
         )
+
+
+def _chart(report: BenchReport) -> BarChart | None:
+    """Return the chart of speed-ups; ``None`` without prompts."""
+    table = next(tables(report), None)
+    if table is None:
+        return None
+    title = tally(report) or "Speed-up over plain decoding"
+    return bar_chart(table, RatioColumn(SPEEDS[0]), title)
 
 
 def tables(report: BenchReport) -> Iterator[Table]:
@@ -159,7 +179,7 @@ def tables(report: BenchReport) -> Iterator[Table]:
     if not suite.prompts:
         return
     stacks = report.ranked
-    yield _stacks_table("All outputs", "stack", stacks, COLUMNS, bars=SPEEDS).dense(ONCE)
+    yield _stacks_table("All outputs", "stack", stacks, COLUMNS, compared=SPEEDS).dense(ONCE)
     yield from _little_repetition_tables(report)
     if len(suite.categories) > 1:
         yield _categories_table(stacks, list(suite.categories))
@@ -184,7 +204,7 @@ def _stacks_table(
     stacks: Sequence[StackFigures],
     columns: Columns,
     note: str = "",
-    bars: Sequence[str] = (),
+    compared: Sequence[str] = (),
 ) -> Table:
     """Return a table with a row per stack; ``first`` is the head of the column of names."""
     rows: list[list[Value]] = [[first, *columns]]
@@ -192,7 +212,7 @@ def _stacks_table(
         rows.append([stack.stack, *(column.value(stack) for column in columns.values())])
     kinds = tuple(kind_of(stack.stack).value for stack in stacks)
     formats = {head: (column.form, column.factor) for head, column in columns.items()}
-    return Table(title, rows, note, kinds=kinds, formats=formats, bars=bars)
+    return Table(title, rows, note, kinds=kinds, formats=formats, compared=compared)
 
 
 def _little_repetition_tables(report: BenchReport) -> Iterator[Table]:

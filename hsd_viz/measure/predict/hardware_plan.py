@@ -10,7 +10,7 @@ from hsd_viz.measure.predict.assumed_acceptance import Assumption
 from hsd_viz.results.estimate import Estimate
 from hsd_viz.results.kinds import kind_of
 from hsd_viz.results.result import Result
-from hsd_viz.results.table import Table
+from hsd_viz.results.table import RatioColumn, Table
 from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import Stack
 
@@ -297,7 +297,7 @@ class HardwarePlan(Result):
             rows=rows,
             kinds=tuple(kinds),
             formats=formats,
-            bars=("speed-up",),
+            chart=RatioColumn("speed-up"),
         )
 
     def _drafts_table(self) -> Table:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from hsd_viz import figures
 from hsd_viz.errors import UserError
-from hsd_viz.results.kinds import StackKind
 from hsd_viz.results.page import page
 from hsd_viz.views.app.question import Answer, PageRequest, Part, choice, files_of
 from hsd_viz.views.page_data import FIRST_REPORT, PREDICTED, saved_reports
@@ -51,10 +49,7 @@ def prediction(request: PageRequest) -> Answer:
     title = f"Settings of serving engines at batch {first.batch}, context {first.context:,}"
     named = {title: plan.settings}
     # The figure has the answers.
-    tables = plan.tables()
-    used = set(chain.from_iterable(table.kinds for table in tables))
-    kinds = [kind for kind in StackKind if kind.value in used]
-    html = page(f"Prediction for {plan.gpu}", plan.conditions(), tables, facts=named, kinds=kinds)
+    html = page(f"Prediction for {plan.gpu}", plan.conditions(), plan.tables(), facts=named)
     menus = [
         choice("gpu", "GPU", GPUS, gpu),
         choice("models", "Models", PREDICTED.items(), models),
@@ -92,11 +87,11 @@ def report(request: PageRequest) -> Answer:
             raise UserError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
     bench = read_report(content, name)
-    html = BenchResult(bench).to_html()
+    result = BenchResult(bench)
     whole = {
         "kind": "page",
         "title": "All stacks, categories, latencies and settings",
-        "html": html,
+        "html": result.to_html(has_chart=False),
         "folded": True,
     }
     headline = "".join(words for words, _ in answer(bench))
@@ -104,5 +99,5 @@ def report(request: PageRequest) -> Answer:
     return {
         "choices": [choice("name", "Report", menu, chosen)],
         "parts": [*parts, figure_part(figures.speedup(bench)), whole],
-        "files": files_of("report", bench, html),
+        "files": files_of("report", bench, result.to_html()),
     }

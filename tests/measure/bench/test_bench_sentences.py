@@ -15,9 +15,10 @@ from hsd_viz.measure.bench.block import impossible
 from hsd_viz.measure.bench.report import BenchReport, read_report
 from hsd_viz.measure.bench.result import COLUMNS, ONCE, BenchResult, tables
 from hsd_viz.measure.bench.sentences import answer, loss, tally, warnings
+from hsd_viz.results.bar_chart import bar_chart
 from hsd_viz.results.drafter_names import stack_name
 from hsd_viz.results.kinds import StackKind, kind_of
-from hsd_viz.results.table import Table
+from hsd_viz.results.table import RatioColumn, Table
 from tests.rows import column, find
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "reports"
@@ -149,8 +150,8 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     disturbed = BenchReport.from_dict(data)
     assert best["stack"] in words(report)
     assert best["stack"] not in words(disturbed)
-    first = next(tables(disturbed))
-    bars = {row[0]: widths[1] for row, widths in zip(first.rows[1:], first.widths(), strict=True)}
+    chart = bar_chart(next(tables(disturbed)), RatioColumn("speed-up"))
+    bars = {bar.label: bar.end for bar in chart.bars}
     assert bars.pop(best["stack"]) == 0
     assert max(bars.values()) <= 1
     assert min(bars.values()) > 0
@@ -351,11 +352,30 @@ def test_a_report_without_stacks_is_none():
 
 
 @pytest.mark.parametrize(
-    ("speeds", "widths", "one"),
-    [([2.0, 1.0], [1.0, 0.5], 0.5), ([0.5, None], [1.0, 0.0], 1.0), ([None], [0.0], 1.0)],
+    ("settings", "command", "model"),
+    [
+        ({}, None, "Python model"),
+        ({}, "hsd-viz bench --family smollm2", "SmolLM2-135M-Instruct"),
+        ({"family": "smollm2"}, None, "SmolLM2-135M-Instruct"),
+        ({"family": "of a later version"}, None, "of a later version"),
+        ({"family": "code", "target": "org/model"}, None, "org/model"),
+    ],
 )
-def test_bars_have_one_scale_with_a_mark_at_1(speeds, widths, one):
-    rows = [["stack", "speed-up"], *(["a", speed] for speed in speeds)]
-    shown = Table("", rows, bars=("speed-up",))
-    assert [row[1] for row in shown.widths()] == widths
-    assert shown.one() == one
+def test_a_report_names_its_model(saved, settings, command, model):
+    report = replace(saved, settings=replace(saved.settings, **settings), command=command)
+    assert report.model == model
+    assert f": {model} on " in BenchResult(report).title
+
+
+def test_a_page_has_the_chart_first_and_folds_what_is_below(saved):
+    page = BenchResult(saved).to_html()
+    assert page.count('<figure class="chart"') == 1
+    assert page.index("<figure") < page.index("<table")
+    assert page.count("<details open>") == 1
+    assert page.count("<details>") >= 4
+
+
+def test_a_page_beside_a_chart_has_no_chart_and_folds_nothing(saved):
+    page = BenchResult(saved).to_html(has_chart=False)
+    assert "<figure" not in page
+    assert "<details" not in page

@@ -128,8 +128,8 @@ def test_the_command_answers_in_text_json_and_a_page(tmp_path, capsys):
     assert (
         page == hsd.predict("H100", ["llama-8b", "eagle3"], acceptance=0.6, batch=(1, 32)).to_html()
     )
-    assert '<i class="track" style="--one:' in page
-    assert '<i class="bar"' in page
+    assert '<figure class="chart" style="--one:' in page
+    assert '<span class="lane"><i class="bar" style="width:' in page
 
 
 def vllm_config(stack: str) -> dict:
