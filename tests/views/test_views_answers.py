@@ -110,7 +110,11 @@ def test_reports_are_shown_opened_and_saved(page):
     (data, _, content), (_, _, html) = opened["answer"]["files"]
     assert data.endswith(".json")
     assert json.loads(content)["suite"]
-    assert html == opened["answer"]["parts"][-1]["html"] == part["html"]
+    shown = opened["answer"]["parts"][-1]["html"]
+    assert shown == part["html"]
+    # The saved page has the chart that is beside the shown one.
+    assert [text.count('<figure class="chart"') for text in (shown, html)] == [0, 1]
+    assert shown.count("<tr>") == html.count("<tr>")
     bad, _ = page.ask("ask", [("mine.json", b"{}")], about="report", options={})
     assert bad["kind"] == "failed"
     assert "\n" not in bad["message"]

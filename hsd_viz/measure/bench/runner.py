@@ -16,12 +16,13 @@ import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from hsd_viz.decoding.engine import Engine
+from hsd_viz.decoding.engine import Engine, trace_of_events
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.make import remembers
 from hsd_viz.errors import PromptError, PromptTooLong, UserError
@@ -37,6 +38,7 @@ from hsd_viz.measure.bench.output import (
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template
+from hsd_viz.settings.declare import part_of
 from hsd_viz.settings.spelling import spelled
 from hsd_viz.stack import PLAIN, HFStack, ModelPart, Stack, parse_bench
 from hsd_viz.terminal import Progress, ignore_progress
@@ -320,17 +322,13 @@ def _decoder(
 
         return generated
 
+    shared = replace(
+        part_of(settings.sampling, DecodingOptions), record=False, budget=settings.budget
+    )
+
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
-        trace = engine.run(
-            prompt,
-            stack,
-            max_new_tokens=tokens,
-            record=False,
-            budget=settings.budget,
-            memory=memory,
-            **asdict(settings.sampling),
-        )
-        return from_trace(trace)
+        options = replace(shared, max_new_tokens=tokens, memory=memory)
+        return from_trace(trace_of_events(engine.events(prompt, stack, options)))
 
     return decode
 

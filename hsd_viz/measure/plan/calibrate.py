@@ -19,12 +19,12 @@ import hashlib
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.decoding.engine import Engine
-from hsd_viz.decoding.options import Sampling
+from hsd_viz.decoding.engine import Engine, trace_of_events
+from hsd_viz.decoding.options import DecodingOptions, Sampling
 from hsd_viz.engine.forwards import fit_curve, time_forwards
 from hsd_viz.errors import PromptError, UserError
 from hsd_viz.latency.stored import StoredCalibration, identity, newest, save
@@ -33,6 +33,7 @@ from hsd_viz.latency.traced_calibration import estimate
 from hsd_viz.latency.traced_costs import verifications
 from hsd_viz.measure.bench.output import WARM_UP_TOKENS
 from hsd_viz.prompts.suites import Prompt, Suite
+from hsd_viz.settings.declare import part_of
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, read_source
 from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.trace import Trace
@@ -193,10 +194,11 @@ def decode(
     """Run an unrecorded decode, and drop its draft rows, which are most of a trace and are not
     needed here.
     """
+    options = replace(
+        part_of(sampling, DecodingOptions), max_new_tokens=max_new_tokens, record=False
+    )
     try:
-        trace = engine.run(
-            prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling)
-        )
+        trace = trace_of_events(engine.events(prompt.text, stack, options))
     except PromptError as error:
         raise UserError(f"prompt {prompt.id}: {error}") from error
     for values in trace.columns["drafts"].values():
