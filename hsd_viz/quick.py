@@ -143,7 +143,7 @@ class Comparison(Result, Sequence[Trace]):
         return iter(self.traces)
 
     def __repr__(self) -> str:
-        return self.text()
+        return self.to_text()
 
     def __getattr__(self, name: str) -> Any:
         no_attribute(self, name, "comparison", dir(type(self)))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated as A
 from typing import Literal
 
-from hsd_viz.cli.shared import print_paths
+from hsd_viz.cli.shared import print_paths, write_output
 from hsd_viz.disk import write_text
-from hsd_viz.settings.argument_types import FileToWrite
+from hsd_viz.settings.argument_types import Output
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import status
@@ -92,7 +92,10 @@ def book(
 
 
 def slides(
-    file: A[Path, Setting("the file; it is replaced", CliOption("FILE.html", type=FileToWrite))],
+    file: A[
+        Path,
+        Setting("the file; it is replaced; - prints the page", CliOption("FILE.html", type=Output)),
+    ],
     *,
     lesson: A[
         tuple[int, ...],
@@ -107,5 +110,5 @@ def slides(
 
     status("running the lessons")
     masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
-    write_text(file, deck(masters))
+    write_output(file, deck(masters))
     print_paths(file)

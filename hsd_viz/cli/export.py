@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as A
 
-from hsd_viz.cli.shared import print_paths
-from hsd_viz.disk import write_text, writing
+from hsd_viz.cli.shared import check_outputs, print_paths, write_output
+from hsd_viz.disk import STDOUT, writing
 from hsd_viz.errors import UserError
-from hsd_viz.settings.argument_types import FileToWrite
+from hsd_viz.settings.argument_types import Output
 from hsd_viz.settings.declare import CliOption, Setting
 
 if TYPE_CHECKING:
@@ -29,13 +29,17 @@ def export(
     ],
     *,
     html: A[
-        Path | None, Setting("write a self-contained page", CliOption("FILE", type=FileToWrite))
+        Path | None,
+        Setting(
+            "write a self-contained page; here and below, - prints it, and nothing else",
+            CliOption("FILE", type=Output),
+        ),
     ] = None,
     perfetto: A[
         Path | None,
         Setting(
             "write the timeline as Chrome trace events, for ui.perfetto.dev",
-            CliOption("FILE", type=FileToWrite),
+            CliOption("FILE", type=Output),
         ),
     ] = None,
     csv: A[
@@ -46,14 +50,14 @@ def export(
         Path | None,
         Setting(
             "write AIPerf's records of speculative decoding, one line per trace",
-            CliOption("FILE", type=FileToWrite),
+            CliOption("FILE", type=Output),
         ),
     ] = None,
     costs: A[
         Path | None,
         Setting(
             "write the costs of the target's verifications by batch, as llama.cpp takes them",
-            CliOption("FILE", type=FileToWrite),
+            CliOption("FILE", type=Output),
         ),
     ] = None,
 ) -> None:
@@ -66,6 +70,9 @@ def export(
             "no output given: use --html FILE, --perfetto FILE, --csv "
             "DIR, --aiperf FILE or --costs FILE"
         )
+    check_outputs(html, perfetto, csv, aiperf, costs)
+    if csv == STDOUT:
+        raise UserError("--csv writes several files: name a folder for them")
     if len(traces) > 1 and (perfetto or csv):
         raise UserError(
             "--perfetto and --csv write one trace: give one TRACE, "
@@ -79,21 +86,21 @@ def export(
         )
     tables: list[Path] = []
     if costs:
-        write_text(costs, _costs(runs) + "\n")
+        write_output(costs, _costs(runs) + "\n")
     if html:
         from hsd_viz.views.export import MAX_COMPARED_RUNS, run_page
 
         if len({run.prompt for run in runs}) > 1 and len(runs) <= MAX_COMPARED_RUNS:
             raise UserError("these runs have different prompts: compare runs of the same prompt")
-        write_text(html, run_page(*runs))
+        write_output(html, run_page(*runs))
     if perfetto:
-        write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
+        write_output(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
     if csv:
         with writing(csv):
             tables = write_csv(runs[0], csv)
     if aiperf:
         records = (aiperf_record(run, number) for number, run in enumerate(runs))
-        write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+        write_output(aiperf, "".join(json.dumps(record) + "\n" for record in records))
     print_paths(html, perfetto, *tables, aiperf, costs)
 
 

@@ -89,6 +89,8 @@ def _read_path(text: str) -> Path:
 
 def _read_file_to_write(text: str) -> Path:
     path = _read_path(text)
+    if path == STDOUT:
+        raise UserError("- is not possible here: name a file")
     check_writable(path)
     return path
 

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.disk import STDOUT
+from hsd_viz.disk import STDOUT, write_text
+from hsd_viz.errors import UserError
 from hsd_viz.settings.argument_types import Output
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import status
@@ -35,9 +36,29 @@ TOKEN_FILE = Setting(
 )
 
 
+def check_outputs(*paths: Path | None) -> None:
+    """Check the paths of outputs, of which one may be :data:`~hsd_viz.disk.STDOUT`.
+
+    Raises:
+        UserError: if several are.
+    """
+    if paths.count(STDOUT) > 1:
+        raise UserError("standard output takes one of the outputs: name files for the others")
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write text to a file, or print it."""
+    if path == STDOUT:
+        print(text.removesuffix("\n"))
+    else:
+        write_text(path, text)
+
+
 def print_paths(*paths: Path | str | None) -> None:
-    """Print the paths of written files, one per line."""
+    """Print the paths of written files, one per line; nothing if one output was printed itself."""
     status()
+    if STDOUT in paths:
+        return
     for path in filter(None, paths):
         print(path)
 

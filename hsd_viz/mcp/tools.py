@@ -292,7 +292,7 @@ def is_log_of_texts(path: Path) -> bool:
 
 
 def _answer(result: Result) -> ToolAnswer:
-    return ToolAnswer(result.text(), result.to_dict())
+    return ToolAnswer(result.to_text(), result.to_dict())
 
 
 def _facts(trace: Trace) -> dict[str, Any]:

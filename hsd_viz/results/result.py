@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from hsd_viz.disk import STDOUT, write_text
 from hsd_viz.drawing import drawing
 from hsd_viz.errors import INTERRUPTED, Unsupported, UserError
+from hsd_viz.names.hints import no_attribute
 from hsd_viz.results.page import page
 from hsd_viz.results.plain_text import plain
 from hsd_viz.results.table import Table
@@ -42,6 +43,12 @@ class Result:
         """The title of the page; a subclass may define it as an attribute."""
         return "Result"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            names = [attribute for attribute in dir(type(self)) if not attribute.startswith("_")]
+            no_attribute(self, name, "result", names)
+
     def lines(self) -> list[str]:
         """Return the first lines: the findings and their conditions."""
         raise NotImplementedError
@@ -67,7 +74,7 @@ class Result:
         flags = [f"  {engine}: {text}" for engine, text in self.flags.items()]
         return ["", f"{_SETTINGS}:", *flags] if flags else []
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         """Return the result as text for a terminal."""
         return plain(self.parts())
 
@@ -107,7 +114,7 @@ class Result:
         return 0 if self.complete else INTERRUPTED
 
     def __str__(self) -> str:
-        return self.text()
+        return self.to_text()
 
     def _repr_html_(self) -> str:
         lines = "<br>".join(escape(line) for line in self.lines())
@@ -144,7 +151,7 @@ def print_result(
     elif is_page_printed:
         print(result.to_html())
     else:
-        print(result.text(), file=file)
+        print(result.to_text(), file=file)
     if not result.complete:
         say(result.ending(None if is_json_printed else json))
     return result.exit_code

@@ -53,6 +53,7 @@ def objects(tmp_path_factory) -> dict[str, object]:
         "replay": hsd.replay,
         "trace": trace,
         "comparison": hsd.compare_traces(trace),
+        "result": hsd.compare_traces(trace),
         "engine": engine,
         "figure": hsd.figures.acceptance(trace),
         "path": folder / "run.json.gz",

@@ -8,6 +8,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.engine.recordings import load_bundled
+from hsd_viz.measure.audit.result import AuditResult
 from hsd_viz.names.hints import guesses
 
 
@@ -25,6 +26,18 @@ def test_an_attribute_of_a_trace(name):
     with pytest.raises(AttributeError, match="did you mean"):
         getattr(trace, name)
     assert not hasattr(trace, "xyzzy")
+
+
+@pytest.mark.parametrize("name", guesses()["comparison"])
+def test_an_attribute_of_a_comparison(name):
+    with pytest.raises(AttributeError, match="did you mean comparison"):
+        getattr(hsd.compare_traces(load_bundled("sampled")), name)
+
+
+@pytest.mark.parametrize("name", [*guesses()["result"], "to_htm"])
+def test_an_attribute_of_a_result(name):
+    with pytest.raises(AttributeError, match=r"a result has no attribute .*; did you mean"):
+        getattr(AuditResult({}), name)
 
 
 @pytest.mark.parametrize("use", [lambda trace: trace[0], lambda trace: trace["tokens"], list])

@@ -168,7 +168,7 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     report = json.loads(json.dumps(built.to_dict()))
     assert report["settings"]["left_out"] == measured.left_out
     assert report["suite"]["prompts"] == 1
-    table = BenchResult(built).text()
+    table = BenchResult(built).to_text()
     assert "template plain" in table
     assert "left out, as a turn does not fit the context: 400 (1 in all)" in table
 

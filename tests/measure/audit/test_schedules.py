@@ -59,7 +59,7 @@ def test_a_rule_with_another_verdict_than_expected_fails_the_audit(monkeypatch):
     monkeypatch.setattr(schedules, "SCHEDULE_RULES", (biased,))
     result = audit_schedules(own=())
     assert result.exit_code == 1
-    assert "Unexpected: 'said to be safe' is not safe." in result.text()
+    assert "Unexpected: 'said to be safe' is not safe." in result.to_text()
 
 
 def test_the_command_names_token_and_size_as_fractions(capsys, tmp_path):

@@ -183,7 +183,7 @@ def test_the_processor_is_the_one_that_ran_the_models(device, processor):
 
 
 def test_the_table_shows_speed_length_and_categories():
-    text = BenchResult(build_report(measurement(), MACHINE, ENGINE)).text()
+    text = BenchResult(build_report(measurement(), MACHINE, ENGINE)).to_text()
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
     assert "8.0" in row
     assert "5.00" in row
@@ -209,7 +209,7 @@ def test_a_bench_that_measured_nothing_still_has_a_report():
     )
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
     assert report.stacks[0].whole.tokens_per_second.value is None
-    assert "cut short" in BenchResult(report).text()
+    assert "cut short" in BenchResult(report).to_text()
 
 
 SAVED = Path(__file__).resolve().parents[3] / "docs" / "bench"
@@ -233,7 +233,7 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     report = read_report(text, path.name)
     data = json.loads(text)
     assert read_report(json.dumps(report.to_dict()), "x") == report
-    assert BenchResult(report).text()
+    assert BenchResult(report).to_text()
     assert "<html" in BenchResult(report).to_html()
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))

@@ -335,7 +335,7 @@ def test_a_profile_is_in_the_report(engine):
     assert sum(part.share for part in db.profile.parts.values()) == pytest.approx(1)
     assert hf.profile is None
     assert hf.runtime == "transformers" != base.runtime == db.runtime
-    assert "where the time goes: median µs" in BenchResult(report).text()
+    assert "where the time goes: median µs" in BenchResult(report).to_text()
 
 
 def test_nothing_is_measured_while_the_engine_compiles():

@@ -96,7 +96,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     assert "2 cores (load average 3.5" in busy
     assert "lookup > target" in wrong
     assert "db > target" not in wrong
-    for shown in (BenchResult(report).to_html(), BenchResult(report).text()):
+    for shown in (BenchResult(report).to_html(), BenchResult(report).to_text()):
         assert "Not plausible" in shown or "not plausible" in shown
         assert "load average 3.5" in shown
     assert "plausible" not in BenchResult(quiet).to_html()

@@ -66,7 +66,7 @@ def test_there_is_no_gain_without_both_kinds(left_out):
 def test_a_report_shows_the_gain_and_is_read_again():
     report = build_report(replace(measurement(), outputs=MEASURED), MACHINE, ENGINE)
     assert read_report(json.dumps(report.to_dict()), "x") == report
-    text = BenchResult(report).text()
+    text = BenchResult(report).to_text()
     row = next(line for line in text.splitlines() if "db > target" in line and "small:2" in line)
     assert [word for word in row.split() if word in {"1.25", "2.00", "1.00"}] == [
         "1.25",

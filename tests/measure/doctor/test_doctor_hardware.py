@@ -105,4 +105,4 @@ def test_a_hardware_model_says_what_another_batch_brings():
         assert value <= 2.0
     speeds = [row.tokens_per_second.value for row in diagnosis.batches]
     assert speeds == sorted(speeds, reverse=True)
-    assert "batches of the hardware model are predicted" in diagnosis.text()
+    assert "batches of the hardware model are predicted" in diagnosis.to_text()

@@ -151,13 +151,13 @@ def test_batches_of_a_record_are_as_recorded(tmp_path):
     assert speeds == [("1", 3, pytest.approx(100)), ("3–4", 3, pytest.approx(80))]
     low, high = diagnosis.batches[0].tokens_per_second.ends
     assert 90 <= low < 100 < high <= 110
-    assert "What if: another batch: the record has no other batches" in diagnosis.text()
+    assert "What if: another batch: the record has no other batches" in diagnosis.to_text()
 
 
 def test_a_record_of_one_batch_says_nothing_of_another(tmp_path):
     diagnosis = doctor(vllm_log(tmp_path / "server.log", *[(2, 100)] * 5))
     assert len(diagnosis.batches) == 1
-    assert "another batch" not in diagnosis.text()
+    assert "another batch" not in diagnosis.to_text()
 
 
 def test_a_remark_of_a_record_is_made_once(tmp_path):
@@ -173,7 +173,7 @@ def test_where_drafted_tokens_are_not_reported_nothing_is_said_of_them(tmp_path)
     path = tmp_path / "result.jsonl"
     path.write_text('{"batch_size": 1, "last_gen_throughput": 200.0, "acc_length": 3.0}\n')
     diagnosis = doctor(path)
-    text = diagnosis.text()
+    text = diagnosis.to_text()
     assert "does not report how many tokens were drafted" in text
     assert "drafted not reported" in text
     assert not diagnosis.findings

@@ -133,7 +133,7 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
 
 def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
-    text = PlanResult.from_dict(data).text()
+    text = PlanResult.from_dict(data).to_text()
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
     assert f"ms/token: {data['picked']}" in text
     assert "error of the law, forwards/token: median" in text

@@ -113,7 +113,7 @@ def test_a_log_with_recorded_rounds_has_the_table(tmp_path):
     assert report.above.tokens.least.value > 2.5
     assert report.above.tokens.most.value >= report.above.tokens.least.value
     assert any("What if a database were asked before" in line for line in report.lines())
-    assert "What if: a database above the recorded drafter" in report.text()
+    assert "What if: a database above the recorded drafter" in report.to_text()
 
 
 def test_a_log_of_counts_alone_says_what_is_missing(tmp_path):
@@ -122,4 +122,4 @@ def test_a_log_of_counts_alone_says_what_is_missing(tmp_path):
     report = replay(log, drafters=["lookup"])
     assert "does not report each verification" in "\n".join(report.lines())
     assert report.above.requests == 0
-    assert "What if:" not in report.text()
+    assert "What if:" not in report.to_text()
