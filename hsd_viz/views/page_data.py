@@ -5,9 +5,8 @@ presets, recordings, grammar.
 from __future__ import annotations
 
 import json
-import re
+import tomllib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -50,7 +49,6 @@ QUESTIONS: dict[str, list[dict[str, str]]] = _DATA["questions"]
 MACHINE = {**_DATA["machine"], "dtypes": list(DTYPES)}
 #: The report that the page shows first if it exists: that of a model that writes English.
 FIRST_REPORT = "spec-bench-t07-cpu.json"
-_PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
 def page_palette() -> dict[str, Any]:
@@ -126,16 +124,19 @@ def recorded_runs() -> dict[str, partial[Trace]]:
     return runs
 
 
-def saved_reports() -> dict[str, Path]:
-    """Return the paths of the project's bench reports by title, as in their ``README.md``."""
-    # Imported on use, because the page opens without it.
-    from hsd_viz.measure.bench.report import read_report
+@cache
+def _shown_reports() -> dict[str, str]:
+    """Return the descriptions of the project's bench reports that pages show, by file name."""
+    manifest = data_folder("measured", "docs/bench") / "reports.toml"
+    return tomllib.loads(manifest.read_text(encoding="utf-8"))["reports"]
 
-    reports, place = {}, data_folder("measured", "docs/bench")
-    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
-        with suppress(OSError, ValueError):  # not a bench report
-            read_report((place / name).read_bytes(), name)
-            reports[f"{title[:1].upper()}{title[1:]}"] = place / name
+
+def saved_reports() -> dict[str, Path]:
+    """Return the paths of the project's bench reports by title, in the order of their menu."""
+    place = data_folder("measured", "docs/bench")
+    reports = {}
+    for name, description in _shown_reports().items():
+        reports[f"{description[:1].upper()}{description[1:]}"] = place / name
     return reports
 
 
@@ -145,26 +146,26 @@ def suites() -> list[dict[str, Any]]:
     the page shows beside the speed-up of one prompt.
 
     Of each family, stack, temperature and number type, the first one with an interval is taken, in
-    the order of the reports' ``README.md``; those of :data:`FIRST_REPORT` are before all others.
+    the order of the menu; those of :data:`FIRST_REPORT` are before all others.
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    first: dict[tuple[Any, ...], dict[str, Any]] = {}
     place = data_folder("measured", "docs/bench")
-    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
-        with suppress(OSError):  # an installed package may lack a report
-            data = json.loads((place / name).read_bytes())
-            if isinstance(data, dict) and "stacks" in data and data.get("command"):
-                for row in _suite_rows(name, title, data):
-                    key = (row["family"], row["stack"], row["temperature"], row["dtype"])
-                    found.setdefault(key, row)
-    return sorted(found.values(), key=lambda row: row["file"] != FIRST_REPORT)
+    for name, description in _shown_reports().items():
+        report = json.loads((place / name).read_bytes())
+        for row in _suite_rows(name, description, report):
+            key = (row["family"], row["stack"], row["temperature"], row["dtype"])
+            first.setdefault(key, row)
+    return sorted(first.values(), key=lambda row: row["file"] != FIRST_REPORT)
 
 
-def _suite_rows(name: str, title: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the speed-ups of a report. A suite named by a file gets the name in the title."""
+def _suite_rows(name: str, description: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the speed-ups of a report. A suite named by a file gets the name in the
+    description.
+    """
     suite = report["suite"]
     settings = report["settings"]
     family = settings.get("family") or family_in(report["command"])
-    first_part = title.partition(",")[0]
+    first_part = description.partition(",")[0]
     for stack in report["stacks"]:
         ends = stack.get("speedup_over_plain_ci")
         if not ends or stack["stack"] == TARGET:

@@ -20,19 +20,19 @@ def interrupt(monkeypatch):
     """Return a function that presses Ctrl-C before a decode, counted from 1 among those whose
     prompt starts with ``prompts``.
     """
-    run = LocalEngine.run
+    events = LocalEngine.events
 
     def press(number: int, prompts: str = "") -> None:
         started = []
 
-        def run_until(self, prompt, stack, **options):
+        def events_until(self, prompt, stack, options):
             if not prompts or prompt.startswith(prompts):
                 started.append(prompt)
                 if len(started) == number:
                     raise KeyboardInterrupt
-            return run(self, prompt, stack, **options)
+            return events(self, prompt, stack, options)
 
-        monkeypatch.setattr(LocalEngine, "run", run_until)
+        monkeypatch.setattr(LocalEngine, "events", events_until)
 
     return press
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.engine import Engine
 from hsd_viz.errors import UserError
 from hsd_viz.stack import parse
-from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+from hsd_viz.trace import CallRow, Event, Finished, RoundRow, TokenRow, Trace
 from tests.rows import column
 
 MS = 1_000_000
@@ -65,14 +67,14 @@ class FakeEngine(Engine):
     stop_at: int | None = None
     weights: str = "0123"
     asked: list[tuple[str, str]] = field(default_factory=list)
-    options: list[dict] = field(default_factory=list)
+    options: list[DecodingOptions] = field(default_factory=list)
 
     device = "cpu"
 
     def wait_ready(self, progress=None) -> None:
         """Nothing is compiled."""
 
-    def run(self, prompt: str, stack: str, **options) -> Trace:
+    def events(self, prompt: str, stack: str, options: DecodingOptions) -> Iterator[Event]:
         self.asked.append((prompt, stack))
         self.options.append(options)
         if len(self.asked) == self.stop_at:
@@ -80,14 +82,16 @@ class FakeEngine(Engine):
         for model in parse(stack).models:
             if model.name not in SIZES:
                 raise UserError(f"unknown model '{model.name}'")
-        return _Run(self, prompt, stack, options).trace
+        yield Finished(_Run(self, prompt, stack, options).trace)
 
 
 class _Run:
-    def __init__(self, engine: FakeEngine, prompt: str, stack: str, options: dict) -> None:
+    def __init__(
+        self, engine: FakeEngine, prompt: str, stack: str, options: DecodingOptions
+    ) -> None:
         self.world = engine.world
         self.stack = parse(stack).resolved(4)
-        self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options['seed']}".encode()))
+        self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options.seed}".encode()))
         self.names = [*(["db"] if self.stack.bottom else []), *column(self.stack.models, "name")]
         self.lookaheads = [
             *([None] if self.stack.bottom else []),
@@ -123,14 +127,14 @@ class _Run:
         meta |= {"device": "cpu", "device_name": "a box", "dtype": "float32", "threads": 1}
         meta["versions"] = {"hsd_viz": "1"}
         sampling = {
-            "temperature": options["temperature"],
+            "temperature": options.temperature,
             "top_k": 0,
             "top_p": 1.0,
-            "seed": options["seed"],
+            "seed": options.seed,
         }
         self.trace = Trace(meta | {"sampling": sampling})
         top = len(self.names) - 1
-        limit = options["max_new_tokens"]
+        limit = options.max_new_tokens
         while self.text < limit:
             base = self.text
             kept = self.verify(top, limit - self.text)

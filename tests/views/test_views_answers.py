@@ -14,8 +14,9 @@ import pytest
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.latency import stored as store
 from hsd_viz.latency.basis import recorded
+from hsd_viz.measure.bench.report import read_report
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import _suite_rows, suites
+from hsd_viz.views.page_data import _suite_rows, saved_reports, suites
 from tests.rows import column, keyed, select
 from tests.views.fake_page import parts
 
@@ -240,3 +241,13 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
     ]
     assert title.startswith(f"Predicted: {words} on A100"), "by the words of the menu"
     assert page.ask("ask", about="predict", options={"models": "../x"})[0]["kind"] == "failed"
+
+
+def test_the_reports_of_the_manifest_are_there_and_described_as_in_the_list():
+    folder = Path(__file__).parents[2] / "docs" / "bench"
+    listed = (folder / "README.md").read_text(encoding="utf-8").replace("`", "")
+    for title, path in saved_reports().items():
+        report = read_report(path.read_bytes(), path.name)
+        assert report.command
+        description = f"- {path.name}: {title}"
+        assert description.lower() in listed.lower()

@@ -1,10 +1,12 @@
 import gc
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from hsd_viz.decoding.options import DecodingOptions
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
@@ -17,7 +19,7 @@ from hsd_viz.measure.bench.runner import read_stacks, rows_of, run_bench
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DraftSource, draft_sources
-from hsd_viz.trace import CallRow, RoundRow, Trace
+from hsd_viz.trace import CallRow, Event, Finished, RoundRow, Trace
 from tests.changes import plain_trace
 from tests.rows import column, select
 
@@ -31,15 +33,15 @@ class FakeEngine(Engine):
 
     def __init__(self, stop_at: int | None = None) -> None:
         self.asked: list[tuple[str, str]] = []
-        self.options: list[dict] = []
+        self.options: list[DecodingOptions] = []
         self.stop_at = stop_at
 
-    def run(self, prompt: str, stack: str, **options) -> Trace:
+    def events(self, prompt: str, stack: str, options: DecodingOptions) -> Iterator[Event]:
         self.asked.append((prompt, str(stack)))
         self.options.append(options)
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
-        return plain_trace(options["max_new_tokens"], float(len(self.asked)))
+        yield Finished(plain_trace(options.max_new_tokens, float(len(self.asked))))
 
 
 def test_a_bench_leaves_what_the_process_froze_frozen():
@@ -74,7 +76,7 @@ def test_stacks_take_turns_after_a_short_warm_up():
         (p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)
     ]
     for option in engine.options:
-        assert not option["record"]
+        assert not option.record
     assert measured.complete
     assert list(measured.outputs) == stacks
     assert [state[:2] for state in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
@@ -114,18 +116,20 @@ def test_sampling_and_budget_reach_the_engine():
             budget=7,
         ),
     )
-    wanted = {
-        "temperature": 0.7,
-        "top_k": 5,
-        "top_p": 0.9,
-        "min_p": 0.1,
-        "seed": 11,
-        "rule": "token",
-        "budget": 7,
-        "memory": None,
-    }
+    wanted = DecodingOptions(
+        temperature=0.7,
+        top_k=5,
+        top_p=0.9,
+        min_p=0.1,
+        seed=11,
+        rule="token",
+        budget=7,
+        memory=None,
+        max_new_tokens=4,
+        record=False,
+    )
     for option in engine.options:
-        assert option == wanted | {"max_new_tokens": 4, "record": False}
+        assert option == wanted
 
 
 def test_plain_decoding_is_added_where_it_is_missing():
@@ -150,10 +154,10 @@ def test_bad_stacks_give_one_sentence(stacks, part):
 
 def test_a_complaint_about_a_prompt_names_it():
     class Strict(FakeEngine):
-        def run(self, prompt, stack, **options):
+        def events(self, prompt, stack, options):
             if prompt == "second":
                 raise PromptError("the prompt has 9 tokens")
-            return super().run(prompt, stack, **options)
+            return super().events(prompt, stack, options)
 
     with pytest.raises(UserError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
         run_bench(Strict(), ["target"], SUITE, BenchSettings(max_new_tokens=4))
@@ -161,7 +165,7 @@ def test_a_complaint_about_a_prompt_names_it():
 
 def test_a_fault_that_mentions_a_prompt_is_not_an_error_of_the_user():
     class Faulty(FakeEngine):
-        def run(self, prompt, stack, **options):
+        def events(self, prompt, stack, options):
             raise ValueError("the prompt's rows have another shape")
 
     with pytest.raises(ValueError, match=r"\Athe prompt's rows") as caught:
@@ -248,12 +252,12 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     )
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     for option in engine.options[:3]:
-        assert option["memory"] is None
+        assert option.memory is None
     pairs = [*zip(engine.asked, engine.options, strict=True)]
     measured = []
     for (_, stack), options in pairs:
         if stack == "suffix > target":
-            measured.append(options.get("memory"))
+            measured.append(options.memory)
     cold = measured[2::2]
     warm = measured[3::2]
     assert cold == [None] * 4
@@ -346,7 +350,7 @@ def test_nothing_is_measured_while_the_engine_compiles():
             progress("compiling something")
             events.append("ready")
 
-        def run(self, prompt, stack, **options):
+        def events(self, prompt, stack, options):
             events.append("decode")
             raise KeyboardInterrupt
 

@@ -131,7 +131,7 @@ def test_it_is_stored_and_found_again(cache):
     assert len(engine.asked) <= 1
     assert measured(fresh=True)[1] is False
     for option in engine.options:
-        assert option["record"] is False
+        assert option.record is False
     others = (
         work(2, sampling=Sampling(), tokens=40),
         work(3, tokens=40),
