@@ -167,6 +167,14 @@ def modules_imported_from(path: Path) -> set[str]:
     return {module for module in modules if module.partition(".")[0] in PARTS}
 
 
+def test_the_recipe_imports_no_tool_and_no_benchmark():
+    imported = set()
+    for path in sorted((PROJECT / "training").rglob("*.py")):
+        imported |= modules_imported_from(path)
+    assert "hsd_viz.terminal" in imported
+    assert not {module.partition(".")[0] for module in imported} & {"tools", "benchmarks"}
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_imports_name_modules_that_exist(part):
     missing = []

@@ -1,4 +1,4 @@
-"""Rebuild all that depends on the weights: the parts of ``python -m training rebuild``.
+"""Rebuild all that depends on the weights: ``python -m tools.rebuild [PART ...] [--trained DIR]``.
 
 Each part is complete in itself. Parts that are finished for the present weights are marked in
 ``build/rebuild``, one folder per weights, so that an interrupted rebuild resumes.
@@ -6,6 +6,7 @@ Each part is complete in itself. Parts that are finished for the present weights
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import shlex
@@ -22,7 +23,7 @@ from hsd_viz.errors import INTERRUPTED
 from hsd_viz.ladder.torch_modules import info
 from hsd_viz.models.families import CODE, LADDER, LEVELS
 from hsd_viz.models.files import folder_hash
-from hsd_viz.terminal import Status
+from hsd_viz.terminal import Status, print_line, status
 from tools.docs.results.files import BENCH
 from tools.docs.tables import ROOT, write_tables
 from tools.record.traces import record_side_by_side, record_traces
@@ -30,6 +31,7 @@ from training.card import stale_models, write_card
 from training.databases import rebuild_databases
 from training.evaluation import evaluate_ladder, suite_prompts
 
+_PURPOSE = "Rebuild all that depends on the shipped weights."
 _OWN = (
     "db > target",
     "auto > target",
@@ -293,3 +295,49 @@ def rebuild(
         (job.work / f"{part}.done").touch()
         say(f"{part}: done in {time.monotonic() - started:.0f} s")
     return paths
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Rebuild or list the parts of a command line, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.rebuild", description=_PURPOSE)
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help="only these parts (default: those pending)"
+    )
+    parser.add_argument(
+        "--trained",
+        type=Path,
+        metavar="DIR",
+        help="first install the models trained in DIR; evaluate on its text",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the parts and whether they were rebuilt"
+    )
+    args = parser.parse_args(argv)
+    try:
+        if args.list:
+            lines = _states()
+        else:
+            paths = rebuild(args.parts, args.trained, progress=status, say=print_line)
+            lines = list(map(str, paths))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (OSError, ValueError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    print(*lines, sep="\n")
+    return 0
+
+
+def _states() -> list[str]:
+    """Return a line for each part: whether it was rebuilt, and what it does."""
+    names = pending()
+    lines = []
+    for part, (text, _) in PARTS.items():
+        state = "pending" if part in names else "done"
+        lines.append(f"{part:<13} {state:<8} {text}")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

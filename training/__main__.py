@@ -1,10 +1,10 @@
-"""Train, evaluate and rebuild the ladder: ``python -m training COMMAND``, run in a checkout.
+"""Train and evaluate the ladder: ``python -m training COMMAND``, run in a checkout.
 
     python -m training train --profile long --out DIR
     python -m training evaluate --trained DIR
-    python -m training rebuild --trained DIR
 
-The same command resumes a stopped run. Exit codes: 0 done, 2 bad input, 130 interrupted.
+The same command resumes a stopped run. ``python -m tools.rebuild`` makes all that depends on the
+models again. Exit codes: 0 done, 2 bad input, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.settings.declare import CliOption, Setting
-from hsd_viz.terminal import print_line, show_share, status
+from hsd_viz.terminal import show_share
 from training.commands import run_commands
 from training.recipe import STAGES, ProfileName
 
@@ -145,30 +145,7 @@ def databases(
     return rebuild_databases(out, weights=weights, data=data, only=only, progress=show_share)
 
 
-def rebuild(
-    parts: A[tuple[str, ...], Setting("only these parts (see --list)", CliOption("PART"))] = (),
-    *,
-    trained: A[
-        Path | None,
-        Setting("first install the models trained in DIR; evaluate on its text", CliOption("DIR")),
-    ] = None,
-    list_: A[bool, Setting("list the parts and whether they were rebuilt, and exit")] = False,
-) -> list[Any]:
-    """Rebuild what depends on the shipped weights."""
-    from tools import rebuild
-
-    if list_:
-        pending = rebuild.pending()
-        rows = []
-        for part, (text, _) in rebuild.PARTS.items():
-            state = "pending" if part in pending else "done"
-            rows.append(f"{part:<13} {state:<8} {text}")
-        return rows
-
-    return rebuild.rebuild(parts, trained, progress=status, say=print_line)
-
-
-COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases, "rebuild": rebuild}
+COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

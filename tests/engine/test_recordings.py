@@ -117,7 +117,7 @@ def test_replayed_token_for_token(path, engine_of):
     # A padded target writes the text of the target.
     own = [model for model in meta["models"] if model["model"] != "target+24"]
     assert column(own, "weights") == [weights_of(family, model["model"]) for model in own], (
-        "recorded with other weights: run `python -m training rebuild recordings`"
+        "recorded with other weights: run `python -m tools.rebuild recordings`"
     )
     again = engine_of(family, meta["dtype"]).run(
         meta["prompt"],

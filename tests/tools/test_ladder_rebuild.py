@@ -12,8 +12,7 @@ from hsd_viz.cli import build_parser
 from tools import rebuild as tool
 from tools.docs import tables
 from tools.docs.sentences import SENTENCES, figures
-from tools.rebuild import commands
-from training.__main__ import main
+from tools.rebuild import commands, main
 
 
 @pytest.fixture
@@ -80,11 +79,25 @@ def test_bad_input_is_one_line(checkout, tmp_path):
 def test_the_command_lists_the_parts(checkout, capsys):
     (tool.work_folder()).mkdir(parents=True)
     (tool.work_folder() / "card.done").touch()
-    assert main(["rebuild", "--list"]) == 0
+    assert main(["--list"]) == 0
     rows = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
     assert list(rows) == list(tool.PARTS)
     assert rows["card"] == "done"
     assert rows["reports"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["poems"], "unknown part 'poems': choose from evaluation, databases"),
+        (["card", "--trained", "nowhere"], "nowhere contains no trained ladder"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_a_line(checkout, capsys, words, problem):
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"python -m tools.rebuild: {problem}")
+    assert said.count("\n") == 1
 
 
 def test_the_commands_of_the_measurements_are_accepted():
@@ -116,7 +129,7 @@ GIVEN = {
 @pytest.mark.parametrize("place", tables.PAGES)
 def test_the_figures_of_the_pages_are_those_of_the_reports(place):
     page = (tables.ROOT / place).read_text(encoding="utf-8")
-    assert tables.filled(place) == page, "run `python -m training rebuild tables`"
+    assert tables.filled(place) == page, "run `python -m tools.rebuild tables`"
     for sentence in SENTENCES.get(place, {}):
         page = page.replace(figures(sentence, page)[0], "")
     page = re.sub(
