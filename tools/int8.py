@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +31,18 @@ def convert(folder: Path) -> Path:
     source = SafetensorsTensors(weight_files(folder))
     for name in source.names():
         tensor = source.read(name)
-        matrix = tensor if isinstance(tensor, GroupedMatrix) else None
-        if matrix is None and tensor.ndim == 2:
+        if isinstance(tensor, GroupedMatrix):
+            matrix = tensor
+        elif tensor.ndim == 2:
             matrix = rounded_rows(tensor)
-        if matrix is None:
-            tensors[name] = tensor.astype(np.float32)
         else:
-            tensors[name] = matrix.numbers
-            tensors[f"{name.removesuffix('weight')}scale"] = matrix.scales[:, 0]
+            tensors[name] = tensor.astype(np.float32)
+            continue
+        tensors[name] = matrix.numbers
+        tensors[f"{name.removesuffix('weight')}scale"] = matrix.scales[:, 0]
     # Float32 first: every tensor begins at a multiple of four bytes.
     ordered = sorted(tensors.items(), key=lambda item: (item[1].dtype == np.int8, item[0]))
-    header = {"__metadata__": {"format": "pt"}}
+    header: dict[str, dict[str, Any]] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, tensor in ordered:
         begin = end

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Parts of the project in Python. Ruff limits the longest of their lines.
@@ -117,7 +118,7 @@ def _assigns_tuple(node: ast.Assign) -> bool:
     return assigned != sorted(ast.unparse(element) for element in node.value.elts)
 
 
-def _is_nested(node: ast.AST) -> bool:
+def _is_nested(node: ast.AST) -> TypeGuard[ast.expr]:
     if isinstance(node, ast.IfExp):
         return _contains(node, (ast.IfExp,))
     if isinstance(node, _COMPREHENSIONS):

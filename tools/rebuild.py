@@ -114,9 +114,9 @@ def commands() -> dict[str, list[str]]:
         commands_by_file[f"python-{part}-cpu"] = _bench(
             "python", ("db > target", *_BASELINES), t, "--state", "both"
         )
-    for part, more in _GRIDS.items():
+    for part, grid in _GRIDS.items():
         commands_by_file[f"grid-{part}-cpu"] = _arguments(
-            "benchmarks.grid", temperature=_TEMPERATURES[part], **more
+            "benchmarks.grid", temperature=_TEMPERATURES[part], **grid
         )
     for model in reversed(LEVELS):
         commands_by_file[f"curves-{model}-cpu"] = _arguments("benchmarks.curves", model=model)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from hsd_viz.settings.declare import CliOption, Setting
 from hsd_viz.terminal import show_share
-from training.commands import run_commands
+from training.commands import Command, run_commands
 from training.recipe import STAGES, ProfileName
 
 Threads = A[int | None, Setting("CPU threads", CliOption("N"))]
@@ -145,7 +145,7 @@ def databases(
     return rebuild_databases(out, weights=weights, data=data, only=only, progress=show_share)
 
 
-COMMANDS = {"train": train, "evaluate": evaluate, "databases": databases}
+COMMANDS: dict[str, Command] = {"train": train, "evaluate": evaluate, "databases": databases}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

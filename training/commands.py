@@ -10,11 +10,14 @@ from hsd_viz.cli import Parser
 from hsd_viz.cli.functions_as_commands import add_commands
 from hsd_viz.errors import INTERRUPTED
 
+#: A function that returns the lines to print.
+Command = Callable[..., Sequence[Any]]
+
 
 def run_commands(
     module: str,
     description: str,
-    commands: Mapping[str, Callable[..., Sequence[Any]]],
+    commands: Mapping[str, Command],
     argv: Sequence[str] | None = None,
 ) -> int:
     """Run one command, print what it returns line by line, and return the exit code.

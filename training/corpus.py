@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from email.message import Message
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,7 +224,7 @@ def collect(
     seen_names: set[str] = set()
     for dist in metadata.distributions(path=where):
         name = (dist.metadata["Name"] or "").lower()
-        licence = distribution_licence(dist.metadata)
+        licence = distribution_licence(core_metadata(dist))
         # The project itself is excluded: a demonstration on its files must not be one on training
         # data.
         if licence is None or not name or name in seen_names or name in {"hsd-viz", *RESERVED}:
@@ -330,6 +330,11 @@ def expression_is_permissive(expression: str) -> bool:
         if word and word.upper() not in {"AND", "OR", "WITH"}:
             ids.append(word.lower())
     return bool(ids) and all(map(_ALLOWED_ID.fullmatch, ids))
+
+
+def core_metadata(distribution: metadata.Distribution) -> Message:
+    """Return the core metadata of a distribution, whose class the library does not promise."""
+    return cast("Message", distribution.metadata)
 
 
 def distribution_licence(meta: Message) -> str | None:

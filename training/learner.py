@@ -83,8 +83,8 @@ class Learner:
         self._loss = compiled(self._forward, profile)
 
     def _make_optimizers(self) -> list[torch.optim.Optimizer]:
-        matrices = []
-        others = []
+        matrices: list[torch.nn.Parameter] = []
+        others: list[torch.nn.Parameter] = []
         for name, parameter in self.network.named_parameters():
             is_matrix = parameter.dim() == 2 and "embed" not in name
             (matrices if is_matrix else others).append(parameter)

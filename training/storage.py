@@ -97,7 +97,7 @@ def split_weights(trained: Path, folder: Path) -> list[Path]:
         for name in ("weights", LOG):
             archive.add(trained / name, name)
     content = buffer.getvalue()
-    paths = []
+    paths: list[Path] = []
     folder.mkdir(parents=True, exist_ok=True)
     for start in range(0, len(content), PART_BYTES):
         paths.append(folder / f"ladder.tar.{len(paths):02d}")

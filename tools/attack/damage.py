@@ -71,19 +71,19 @@ def damaged_data(data: Any, chance: random.Random) -> Any:
 
 def damaged_bytes(content: bytes, chance: random.Random) -> bytes:
     """Return bytes with some changed, cut, doubled or inserted."""
-    content = bytearray(content)
+    damaged = bytearray(content)
     for _ in range(chance.choice((1, 2, 8, 64))):
-        if content:
-            content[chance.randrange(len(content))] = chance.randrange(256)
-    place = chance.randrange(len(content) + 1)
+        if damaged:
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    place = chance.randrange(len(damaged) + 1)
     kind = chance.randrange(4)
     if kind == 0:
-        return bytes(content[:place])
+        return bytes(damaged[:place])
     if kind == 1:
-        return bytes(content[:place] + content[max(0, place - 100) :])
+        return bytes(damaged[:place] + damaged[max(0, place - 100) :])
     if kind == 2:
-        return bytes(content[:place] + chance.randbytes(20) + content[place:])
-    return bytes(content)
+        return bytes(damaged[:place] + chance.randbytes(20) + damaged[place:])
+    return bytes(damaged)
 
 
 def damaged_json(data: Any, chance: random.Random) -> bytes:

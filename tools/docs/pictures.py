@@ -25,7 +25,7 @@ from tools.reference.views_page import take_pictures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, FloatRect, Locator, Page
 
 HERE = Path(__file__).resolve().parents[2] / "docs"
 #: Picture -> hash of its data (:data:`DATA`) when it was taken.
@@ -53,8 +53,13 @@ def staircase(browser: Browser, url: str) -> Path:
         page.add_style_tag(content=":focus-visible { outline: none !important; }")
         bar = page.get_by_role("slider", name="Events of the run")
         bar.press("Home")
-        top = page.locator(".hsd-hero").bounding_box()["y"]
-        clip = {"x": 0, "y": top, "width": STAIRCASE[0], "height": STAIRCASE[1] - top}
+        top = _box(page.locator(".hsd-hero"))["y"]
+        clip: FloatRect = {
+            "x": 0,
+            "y": top,
+            "width": STAIRCASE[0],
+            "height": STAIRCASE[1] - top,
+        }
         frames = []
         last = None
         while (event := bar.get_attribute("aria-valuenow")) != last:
@@ -236,9 +241,9 @@ def _screenshot(
     page.mouse.move(2, 2)
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(1500)
-    clip = None
+    clip: FloatRect | None = None
     if selector:
-        box = page.locator(selector).first.bounding_box()
+        box = _box(page.locator(selector).first)
         box["height"] = min(box["height"], height or box["height"])
         clip = {
             "x": box["x"] - 20,
@@ -250,6 +255,18 @@ def _screenshot(
     write_whole(path, page.screenshot(clip=clip))
     page.close()
     return path
+
+
+def _box(locator: Locator) -> FloatRect:
+    """Return the place of an element on the page.
+
+    Raises:
+        ValueError: if it is not visible.
+    """
+    box = locator.bounding_box()
+    if box is None:
+        raise ValueError(f"{locator} is not visible")
+    return box
 
 
 def _image(data: bytes) -> Image:

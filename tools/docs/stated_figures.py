@@ -199,7 +199,9 @@ def llama_draft() -> list[float]:
     for row in llamas().rows:
         has_one_draft = row.stack.count(">") == 1
         if row.stack.startswith("llama-1b") and has_one_draft:
-            speedups.append(row.speedup_over_plain.value)
+            speedup = row.speedup_over_plain.value
+            assert speedup is not None
+            speedups.append(speedup)
     return [min(speedups), max(speedups)]
 
 

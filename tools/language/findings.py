@@ -95,7 +95,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
                 prose += str(part.value) if isinstance(part, ast.Constant) else "…"
             yield node.lineno, prose
         elif _is_text(node) and id(node) not in parts:
-            yield node.lineno, node.value
+            yield node.lineno, str(node.value)
 
 
 def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:

@@ -8,10 +8,12 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Generator
+from typing import cast
 from urllib.parse import urlsplit
 
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.trace import Finished, Stage, Step
+from hsd_viz.trace import Event, Finished, Stage, Step
 from hsd_viz.trace.events import ServerError
 from tools.load.figures import TOKENS, memory, summary
 
@@ -22,7 +24,7 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
     first = None
     try:
         parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
         body = {
             "prompt": f"# {number}\ndef main(",
             "stack": "db > target",
@@ -82,7 +84,7 @@ def soak(args: argparse.Namespace) -> dict:
     the next one runs.
     """
     engine = RemoteEngine(args.url, args.token)
-    outcomes = Counter()
+    outcomes: Counter[str] = Counter()
     cancels = []
     sizes = []
     for number in range(args.number):
@@ -96,7 +98,7 @@ def soak(args: argparse.Namespace) -> dict:
                 if isinstance(event, Finished):
                     outcomes["finished"] += 1
                 if isinstance(event, Step) and number % 10 == 0:
-                    events.close()
+                    cast("Generator[Event, None, None]", events).close()
                     begun = time.monotonic()
                     for later_event in engine.decode("x", max_new_tokens=1):
                         if not isinstance(later_event, Stage):

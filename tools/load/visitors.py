@@ -14,6 +14,7 @@ import time
 import uuid
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -48,7 +49,7 @@ class Visitor:
         from tornado.websocket import websocket_connect
 
         begun = time.monotonic()
-        cookies = {}
+        cookies: dict[str, str] = {}
         client = AsyncHTTPClient(force_instance=True)
 
         async def get(path: str = "", query: str = ""):
@@ -72,7 +73,10 @@ class Visitor:
             body = await get(query=self.parts.query)
         if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
-        kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
+        kernel_id = re.search('"kernelId": "([^"]+)"', body.decode())
+        if kernel_id is None:
+            raise ValueError("the page has no kernel")
+        kernel = kernel_id[1]
         cookie = _cookie_header(cookies)
         path = (
             f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
@@ -197,7 +201,9 @@ async def visit_class(args: argparse.Namespace) -> dict:
             errors.append(f"{type(error).__name__}: {error}")
 
     begun = time.monotonic()
-    work = [asyncio.create_task(visit(k, v)) for k, v in enumerate(visitors)]
+    work: list[asyncio.Task[Any]] = []
+    for number, visitor in enumerate(visitors):
+        work.append(asyncio.create_task(visit(number, visitor)))
     browser = asyncio.create_task(_browser(args.url, errors))
     work.append(browser)
     peak: dict[str, float] = {}
@@ -271,6 +277,7 @@ def visit_classroom(args: argparse.Namespace) -> dict:
     ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
+        assert server.stdout is not None
         while line := server.stdout.readline():
             if line.startswith("dashboard:"):
                 break

@@ -48,9 +48,9 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
         numbers = [name for name in mine[0] if isinstance(mine[0][name], (int, float))]
         m = medians_of(mine, numbers)
         medians[run.words] = m
-        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}"
+        speeds = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}"
         lags = f"{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}"
-        print(f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{lags}")
+        print(f"  {run.words:<30}{speeds}{m['updates_per_second']:10.1f}{lags}")
     return {"runs": runs, "medians": medians}
 
 
@@ -60,7 +60,7 @@ def notebook(folder: Path) -> Path:
         f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
         "from tools.measure_page.live_kernel import paired_dashboard\n\npaired_dashboard()"
     )
-    cell = {
+    cell: dict[str, Any] = {
         "cell_type": "code",
         "id": "paired",
         "metadata": {},
@@ -92,7 +92,7 @@ def followed(page: Page, run: LiveRun, rates: Path) -> dict[str, Any]:
     page.wait_for_timeout(1000)
     page.evaluate("hsdMeasure.follow()")
     lines_before = len(rates.read_text().splitlines())
-    page.get_by_role("button", name="LiveRun", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
     until = time.monotonic() + PATIENCE / 1000
     while len(lines := rates.read_text().splitlines()) == lines_before:
         if time.monotonic() > until:

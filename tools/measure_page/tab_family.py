@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import date
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -20,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from hsd_viz import load_engine
+from hsd_viz.decoding.keywords import DecodingKeywords
 from hsd_viz.models.families import SMOLLM2
 from hsd_viz.views.site import build
 from tools.browser import chromium
@@ -55,12 +57,16 @@ def measure() -> dict[str, Any]:
         for _ in range(TURNS):
             for prompt in PROMPTS:
                 for stack in STACKS:
-                    request = {"prompt": prompt, "stack": stack, "chat": True}
-                    request |= {"max_new_tokens": TOKENS, "rule": "token"}
+                    options: DecodingKeywords = {
+                        "chat": True,
+                        "max_new_tokens": TOKENS,
+                        "rule": "token",
+                    }
                     measures = page.evaluate(
-                        "(r) => window.hsd.decode({ ...r, family: 'smollm2' })", request
+                        "(r) => window.hsd.decode({ ...r, family: 'smollm2' })",
+                        {"prompt": prompt, "stack": stack, **options},
                     )
-                    trace = engine.run(**request)
+                    trace = engine.run(prompt, stack, **options)
                     differing += measures["token_ids"] != trace.token_ids
                     _keep_fastest(speeds["tab"][stack], prompt, measures["metrics"])
                     _keep_fastest(speeds["native"][stack], prompt, trace.metrics())
@@ -83,7 +89,7 @@ def _medians(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
     return {stack: round(median(values.values()), 1) for stack, values in speeds.items()}
 
 
-def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: dict[str, Any]) -> None:
+def _keep_fastest(by_prompt: dict[str, float], prompt: str, metrics: Mapping[str, Any]) -> None:
     by_prompt[prompt] = max(by_prompt.get(prompt, 0.0), metrics["tokens_per_second"])
 
 

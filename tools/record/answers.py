@@ -20,11 +20,12 @@ from pathlib import Path
 from hsd_viz.engine.beside_plain import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.recordings import ANSWERS, SIDE_BY_SIDE, TEMPERATURE, load_bundled
+from hsd_viz.settings.engine_choices import DType
 from hsd_viz.terminal import Status, ignore_status
 from hsd_viz.trace import Trace
 from hsd_viz.trace.rows import RoundRow
 from tools.record.recipes import Recipe
-from tools.record.selection import REPEATED, speedup
+from tools.record.selection import REPEATED, measured, speedup
 from tools.record.traces import fastest, rule_of, save_recording, write_index
 
 #: Most tokens of an answer, and the seeds that are tried.
@@ -279,12 +280,12 @@ def is_readable(trace: Trace) -> bool:
 
     A round that shows one accepts a token before it. Plain decoding has no drafts.
     """
-    repeated = trace.metrics()["repetition_share"]
+    repeated = measured(trace.metrics()["repetition_share"])
     complete = trace.meta["stop_reason"] == "eos" and repeated <= REPEATED
     return complete and (trace.meta["stack"] == "target" or any(map(_shows, trace.round_rows)))
 
 
-def _open_engine(dtype: str) -> LocalEngine:
+def _open_engine(dtype: DType) -> LocalEngine:
     engine = load_engine(family="smollm2", device="cpu", dtype=dtype, threads=1)
     engine.wait_ready()
     return engine

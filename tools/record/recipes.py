@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hsd_viz.engine.recordings import TEMPERATURE
+from hsd_viz.settings.engine_choices import DType
 from hsd_viz.views.page_data import ABOUT
 from tools.record.selection import Facts, supplied
 
@@ -36,7 +37,7 @@ class Recipe:
     prompt: str
     options: dict = field(default_factory=lambda: dict(SAMPLED))
     layers: int = 0
-    dtype: str = "int8"
+    dtype: DType = "int8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Selected:
     score: Callable[[Facts], Any]
 
 
-SAMPLED = {"temperature": TEMPERATURE, "seed": 1}
+SAMPLED: dict[str, Any] = {"temperature": TEMPERATURE, "seed": 1}
 #: Most turns of interleaved runs, as a multiple of their number on an idle machine.
 MAX_TURNS = 4
 #: Seeds of the candidates.

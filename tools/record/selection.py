@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hsd_viz.models.families import CODE
 from hsd_viz.trace import Trace
 from training.quality import parsed_lines
+
+T = TypeVar("T")
 
 #: A run is readable with at least this share of its lines in valid blocks and at most this share of
 #: repeated 8-grams.
@@ -63,6 +66,12 @@ class Facts:
         return tuple(name for name, passed in tests.items() if not passed)
 
 
+def measured(figure: T | None) -> T:
+    """Return a metric of a decode of this process, which measures all of them."""
+    assert figure is not None, "only imported traces lack metrics"
+    return figure
+
+
 def speedup(trace: Trace) -> float | None:
     """Return the speed-up over the plain run measured with a trace, or ``None``."""
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
@@ -76,14 +85,15 @@ def facts(trace: Trace) -> Facts:
     accepted, lines = parsed_lines(trace.meta["prompt"] + trace.text)
     target = trace.meta["models"][-1]["name"]
     shares = {}
-    for source, tokens in figures["emitted_by_source"].items():
+    emitted = measured(figures["tokens"])
+    for source, tokens in measured(figures["emitted_by_source"]).items():
         if source != target:
-            shares[source] = tokens / figures["tokens"]
+            shares[source] = tokens / emitted
     return Facts(
         temperature=float(trace.meta["sampling"]["temperature"]),
         speedup=speedup(trace),
         shares=shares,
-        repeated=figures["repetition_share"],
+        repeated=measured(figures["repetition_share"]),
         parsed=accepted / max(1, lines),
         shipped=all(model["model"] in CODE.names for model in trace.meta["models"]),
     )

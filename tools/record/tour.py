@@ -23,6 +23,7 @@ from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
 from hsd_viz.trace.rows import DraftRow, TokenRow
+from tools.record.selection import measured
 
 PATH = Path(views.__file__).with_name("tour.json")
 #: The least probability of a draft token that is called likely.
@@ -128,15 +129,15 @@ def values(trace: Trace, event: Event) -> dict[str, str]:
 def _run_values(trace: Trace) -> dict[str, str]:
     """Return the values of a whole run."""
     figures = trace.metrics()
-    speed = figures["tokens_per_second"]
+    speed = measured(figures["tokens_per_second"])
     sources = []
-    for name, tokens in figures["emitted_by_source"].items():
+    for name, tokens in measured(figures["emitted_by_source"]).items():
         sources.append(f"{tokens} {name}")
     return {
         "stack": trace.meta["stack_resolved"],
         "temperature": f"{trace.meta['sampling']['temperature']:g}",
-        "length": counted(figures["tokens"], "token"),
-        "rounds": counted(figures["target_forwards"], "forward pass"),
+        "length": counted(measured(figures["tokens"]), "token"),
+        "rounds": counted(measured(figures["target_forwards"]), "forward pass"),
         "mean_length": f"{figures['mean_acceptance_length']:.2f}",
         "run_accepted": str(figures["accepted"]),
         "run_drafted": str(figures["drafted"]),
@@ -211,7 +212,7 @@ def _draft_values(event: Event) -> dict[str, str]:
         "key": counted(row.key_length or 0, "token"),
         "position": str(row.position),
     }
-    if row.u is not None:
+    if row.u is not None and row.q is not None:
         values |= {
             "p": f"{row.p:.3f}",
             "q": f"{row.q:.3f}",

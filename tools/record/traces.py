@@ -40,7 +40,7 @@ from tools.record.recipes import (
     SIDES,
     Recipe,
 )
-from tools.record.selection import Facts, facts, opening, speedup
+from tools.record.selection import Facts, facts, measured, opening, speedup
 from tools.record.tour import write_tour
 
 
@@ -63,7 +63,7 @@ def record_traces(
     """
     folder = Path(out) if out is not None else TRACES
     paths = []
-    index = []
+    index: list[dict[str, Any]] = []
     shown = {}
     with _engine() as engine:
         chosen = _selected(engine, seeds, progress, max_new_tokens=tokens)
@@ -221,7 +221,7 @@ def rule_of(stacks: Sequence[str], temperature: float) -> str:
 
 
 def _seconds(trace: Trace) -> float:
-    return trace.metrics()["seconds"]
+    return measured(trace.metrics()["seconds"])
 
 
 def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
@@ -231,10 +231,10 @@ def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
     plain = dict(zip(stacks, traces, strict=True)).get("target")
     if plain is None:
         return False
-    plain_speed = plain.metrics()["tokens_per_second"]
+    plain_speed = measured(plain.metrics()["tokens_per_second"])
     for trace in traces:
         figures = trace.metrics()
-        gain = figures["tokens_per_second"] / plain_speed
+        gain = measured(figures["tokens_per_second"]) / plain_speed
         if impossible(gain, figures["mean_acceptance_length"]):
             return True
     return False

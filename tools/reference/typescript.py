@@ -112,6 +112,7 @@ def typescript_settings() -> str:
             high = None
         form_low = limits.low if form.low is None else form.low
         form_high = limits.high if form.high is None else form.high
+        assert form_high is not None, f"the form needs a largest {declared.name}"
         lines += [
             f"  {declared.name}: {{",
             f'    words: "{setting.noun}",',

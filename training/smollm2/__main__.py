@@ -12,7 +12,7 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.settings.declare import CliOption, Setting
-from training.commands import run_commands
+from training.commands import Command, run_commands
 from training.smollm2.options import LearningOptions, Model
 from training.smollm2.text import FOLDER
 
@@ -94,7 +94,7 @@ def designs(
     return lines_of(comparison)
 
 
-COMMANDS = {
+COMMANDS: dict[str, Command] = {
     "write": write,
     "learn": learn,
     "export": export,

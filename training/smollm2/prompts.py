@@ -17,7 +17,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from training.corpus import RESERVED, distribution_licence
+from training.corpus import RESERVED, core_metadata, distribution_licence
 
 WORLD = Path(__file__).parent / "world.toml"
 #: Numbers in patterns: the name of the place, and the range.
@@ -183,7 +183,7 @@ def collect_prose() -> tuple[list[str], list[PromptSource]]:
     distributions = sorted(metadata.distributions(), key=lambda d: d.metadata["Name"] or "")
     for distribution in distributions:
         name = (distribution.metadata["Name"] or "").lower()
-        licence = distribution_licence(distribution.metadata)
+        licence = distribution_licence(core_metadata(distribution))
         if licence is None or not name or name in {"hsd-viz", *RESERVED}:
             continue
         earlier_paragraphs = len(paragraphs)
@@ -200,7 +200,7 @@ def collect_prose() -> tuple[list[str], list[PromptSource]]:
 
 def _texts(distribution: metadata.Distribution) -> Iterator[str]:
     """Iterate over the description, the text files and the docstrings of a distribution."""
-    payload = distribution.metadata.get_payload()
+    payload = core_metadata(distribution).get_payload()
     if isinstance(payload, str):
         yield payload
     for file in distribution.files or ():
