@@ -100,9 +100,10 @@ def _is_wide(cells: Sequence[Sequence[str]]) -> bool:
     head, *rows = cells
     width = float(_LABEL_CHARACTERS)
     for place in range(1, len(head)):
-        longest_word = max(map(len, head[place].split()), default=0)
-        parts = [part for row in rows for part in row[place].split(" [")]
-        width += _GAP_CHARACTERS + max([longest_word, *map(len, parts)])
+        longest = max(map(len, head[place].split()), default=0)
+        for row in rows:
+            longest = max(longest, *map(len, row[place].split(" [")))
+        width += _GAP_CHARACTERS + longest
     return width > PHONE_CHARACTERS
 
 
