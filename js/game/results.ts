@@ -94,18 +94,20 @@ function prices(game: Game, strings: Strings, actions: Actions, family: Look["fa
   const { meta } = play.texts[0].plain;
   const share = say(strings.of_a_pass, { share: percent(price.more) });
   return html`<div class="hsd-gm-prices">
-    <label class="hsd-gm-price"
-      ><span>${strings.price} <strong>${share}</strong></span
-      >${slider(0, 1, 0.01, price.more, actions.setPrice)}${marks(game, strings, family)}<span
-        class="hsd-gm-ends"
-        ><span>${strings.free}</span><span>${strings.no_gain}</span></span
-      ></label
-    >
+    <div>
+      <label class="hsd-gm-price"
+        ><span>${strings.price} <strong>${share}</strong></span
+        >${slider(0, 1, 0.01, price.more, actions.setPrice)}${marks(game, strings, family)}<span
+          class="hsd-gm-ends"
+          ><span>${strings.free}</span><span>${strings.no_gain}</span></span
+        ></label
+      >
+      <p>${strings.turns}</p>
+    </div>
     <div class="hsd-gm-presets">
       ${preset(strings.on_gpu, GPU_PRICE, price.more, actions)}
       ${preset(strings.on_cpu, measured, price.more, actions)}
     </div>
-    <p class="hsd-gm-turning">${strings.turns}</p>
     <p class="hsd-note">${say(strings.sources, { device: meta.device_name || strings.a_cpu })}</p>
   </div>`;
 }

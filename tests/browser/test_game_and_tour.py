@@ -33,6 +33,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     expect(write).to_be_focused(timeout=PATIENCE)
     assert page.locator(".hsd-main").is_hidden(), "the game has the page for itself"
     assert violations(page) == []
+    expect(page.locator(".hsd-gm-sheet")).to_contain_text("The first wrong word is replaced")
     idea = page.locator(".hsd-gm-idea")
     expect(idea).to_contain_text("Without a guess: 9 passes")
     assert page.locator(".hsd-gm-standings, .hsd-gm-plot").count() == 0, "nothing is empty"
@@ -59,6 +60,7 @@ def test_a_newcomer_plays_by_keyboard_and_opens_the_own_game(open_page, voila):
     phase(page, "time")
     expect(page.locator(".hsd-gm-verdict")).to_contain_text("plain decoding")
     expect(page.locator(".hsd-gm-price input")).to_be_focused()
+    expect(page.locator(".hsd-gm-marks")).to_have_text(re.compile(r"nano\s\d+\s%"))
     page.keyboard.press("End")
     expect(page.locator(".hsd-gm-price strong")).to_have_text("100 % of a pass")
     expect(page.locator(".hsd-gm-verdict")).to_contain_text("plain decoding")
@@ -117,6 +119,8 @@ def test_a_thumb_plays_to_the_card_and_breaks_the_rule(chromium, voila):
     page.goto(voila, wait_until="domcontentloaded")
     page.wait_for_selector(".hsd-gm-choice", timeout=PATIENCE)
     expect(page.locator(".hsd-gm-go")).to_be_disabled()
+    rule = page.locator(".hsd-gm-said").bounding_box()
+    assert rule["y"] + rule["height"] < page.locator(".hsd-gm-choices").bounding_box()["y"]
     places = what_stays(page)
     passes = 0
     while (now := page.locator(".hsd-game").get_attribute("data-phase")) != "result":
