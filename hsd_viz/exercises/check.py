@@ -3,25 +3,26 @@
 :func:`check` passes an answer that equals the solution of the master on all inputs of
 :mod:`hsd_viz.exercises.cases`. Otherwise it reports the first input on which they differ, and the
 name of a known mistake: ``exercises.toml`` has mistakes as edits of the solution, and an answer
-made one if it equals the edited solution in all cases. Titles, hints and the questions of pages are
-beside them.
+made one if it equals the edited solution in all cases. Titles and hints are beside them.
 """
 
 import ctypes
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import signature
 from numbers import Number
 from pathlib import Path
 from threading import Event, Thread, get_ident
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hsd_viz.errors import UserError
 from hsd_viz.exercises.editions import Program, solutions
+from hsd_viz.exercises.questions import QUESTIONS, PageQuestion
 from hsd_viz.measure.audit.faults import FAULTS
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
@@ -66,12 +67,14 @@ class ExerciseCase(NamedTuple):
         got: returns the value to compare, of an answer.
         words: writes a value; it may fail on one of another form.
         expected: the value that the solution has.
+        arguments: the arguments of the call as texts, by name; empty for another comparison.
     """
 
     description: str
     got: Callable[..., Any]
     words: Callable[..., str] = show
     expected: Any = None
+    arguments: Mapping[str, str] = MappingProxyType({})
 
     def say(self, value: Any) -> str:
         """Return a value as the learner reads it."""
@@ -90,14 +93,14 @@ class Exercise:
         title: its title.
         hints: they lead to the solution without stating it.
         inputs: yields cases, or arguments.
-        asked: the question of a page, in Markdown; "" where it is the task of the notebook.
+        question: what a page asks.
     """
 
     number: str
     title: str
     hints: list[str]
     inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]
-    asked: str = ""
+    question: PageQuestion = field(default_factory=PageQuestion)
 
     def cases(self) -> tuple[ExerciseCase, ...]:
         """Return the comparisons, with their expected values; they are computed once."""
@@ -118,10 +121,10 @@ def _cases(number: str) -> tuple[ExerciseCase, ...]:
 
 def _call_of(right: Submission, arguments: Sequence[Any]) -> ExerciseCase:
     """Return the case that calls an answer with these arguments; ``right`` is the solution."""
-    listed = []
-    for name, value in zip(signature(right).parameters, arguments, strict=True):
-        listed.append(f"{name}={show(value)}")
-    return ExerciseCase(f"{right.__name__}({', '.join(listed)})", call(*arguments))
+    names = signature(right).parameters
+    shown = dict(zip(names, map(show, arguments), strict=True))
+    listed = ", ".join(f"{name}={value}" for name, value in shown.items())
+    return ExerciseCase(f"{right.__name__}({listed})", call(*arguments), arguments=shown)
 
 
 @dataclass(frozen=True)
@@ -170,10 +173,10 @@ def exercise(number: str) -> Callable:
     """
     title = TEXTS[number]["title"]
     hints = TEXTS[number]["hints"]
-    asked = TEXTS[number].get("asked", "")
+    question = QUESTIONS.get(number, PageQuestion())
 
     def register(inputs: Callable[[], Iterable[ExerciseCase | Sequence[Any]]]) -> Callable:
-        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs, asked))
+        EXERCISES.setdefault(number, Exercise(number, title, hints, inputs, question))
         return EXERCISES[number].inputs
 
     return register

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hsd_viz.exercises.check import TEXTS, name_of
 from hsd_viz.exercises.editions import solutions
+from hsd_viz.exercises.questions import QUESTIONS
 
 #: The most wrong lines that are offered.
 _MAX_WRONG = 3
@@ -23,10 +24,12 @@ class Choice(NamedTuple):
     Attributes:
         line: its text.
         mistake: what is wrong with it; "" for the right one.
+        words: what it says, without code; "" if it has no words.
     """
 
     line: str
     mistake: str
+    words: str = ""
 
 
 class Completion(NamedTuple):
@@ -58,6 +61,9 @@ def completion_of(number: str) -> Completion | None:
     place = max(wrong, key=lambda candidate: len(wrong[candidate]))
     right = lines[place].strip()
     choices = [Choice(right, ""), *wrong[place][:_MAX_WRONG]]
+    if number in QUESTIONS:
+        words = QUESTIONS[number].lines
+        choices = [choice._replace(words=words[choice.line]) for choice in choices]
     # In the same order each time, and the right line is not always in the same place.
     Random(number).shuffle(choices)
     indent = lines[place].removesuffix(right)

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hsd_viz.errors import UserError
+
+
+@dataclass(frozen=True)
+class PredictedCurve:
+    """The measured curve that the answers are points of. A page draws a handle for each of them,
+    and the curve with the answers.
+
+    Attributes:
+        measured: its values by place; the first one is known.
+        places: the place of each answer, in the order of the questions.
+        naive: the line on which the handles are at first, as values by place.
+        names: of the curve and of the naive line.
+        axes: the labels of the places and of the values.
+    """
+
+    measured: Mapping[float, float]
+    places: Sequence[float]
+    naive: Mapping[float, float]
+    names: tuple[str, str]
+    axes: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -18,6 +38,7 @@ class Prediction:
         between: the least and the largest number that can be expected.
         step: the distance of two such numbers.
         unit: what the numbers count; empty for a pure number.
+        curve: the curve that the answers are points of, if they are.
     """
 
     answers: Mapping[str, float]
@@ -25,6 +46,7 @@ class Prediction:
     between: tuple[float, float]
     step: float
     unit: str = ""
+    curve: PredictedCurve | None = None
 
     @property
     def digits(self) -> int:
@@ -66,6 +88,7 @@ def reveal(
     between: tuple[float, float],
     step: float = 0.01,
     unit: str = "",
+    curve: PredictedCurve | None = None,
 ) -> Prediction:
     """Return a prediction: its text is the answers beside the learner's numbers, once each question
     has one.
@@ -76,4 +99,4 @@ def reveal(
     if list(guesses) != list(answers):
         raise UserError(f"give a number for each of: {', '.join(answers)}")
     numbers = {question: float(answer) for question, answer in answers.items()}
-    return Prediction(numbers, dict(guesses), between, step, unit)
+    return Prediction(numbers, dict(guesses), between, step, unit, curve)

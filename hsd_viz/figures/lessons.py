@@ -1,5 +1,5 @@
-"""Charts of the lessons: lines named at their ends, bars of probabilities, bars with intervals, a
-map of speeds. Each may have a handle: :func:`with_slider`.
+"""Charts of the lessons: lines named at their ends, bars of probabilities, rows of bars, a map of
+speeds. Each may have a handle: :func:`with_slider`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ _PARTS = {
 _HEIGHT = 300
 _CHARACTER = 7
 _NAME = 17
-#: Pixels of a slider below a plot.
+#: Pixels of plotly's slider below a plot; a page, which writes its own, gives them back.
 SLIDER = 92
+#: Pixels of a row of :func:`ordered_bars`, and of the values at its end.
+_ROW = 30
+_VALUES = 124
 #: Half the width of a bar of a probability, and of the outline around it.
 _HALF_BAR = 0.32
 _HALF_OUTLINE = 0.38
 #: What differs between the places of a slider.
-_MOVED = ("x", "y", "z", "zmin", "zmax", "customdata")
+_MOVED = ("x", "y", "z", "zmin", "zmax", "customdata", "text")
 
 Line = Mapping[float, float]
 
@@ -149,6 +152,70 @@ def intervals(
     parts = pd.DataFrame({"row": rows.index, "value": frame["value"].to_numpy()})
     parts["part"] = drawn
     return bars(rows, parts, title, unit, reference=1.0, legend=False, text=text, note=note)
+
+
+def ordered_bars(
+    frame: pd.DataFrame,
+    title: str,
+    *,
+    unit: str,
+    end: float,
+    words: str = "",
+    colours: Sequence[str] = (INK.accent,),
+    note: str = "",
+) -> Figure:
+    """Return bars in the order of a frame, with their values at the right; a dashed line at 1 is
+    plain decoding. Unlike :func:`intervals` it keeps its order and its axis, for a slider.
+
+    Args:
+        frame: a row per bar, its label as index; column ``value``, and ``low`` and ``high`` where
+            it has an interval.
+        title: what the bars show.
+        unit: the label of the axis.
+        end: the end of the axis.
+        words: the sentence above the bars.
+        colours: the colour of each bar, or of all.
+        note: where it comes from.
+    """
+    places = list(range(len(frame)))
+    texts = [f"{value:.2f}" for value in frame["value"]]
+    figure = go.Figure()
+    figure.add_bar(
+        x=frame["value"].tolist(),
+        y=places,
+        orientation="h",
+        width=2 * _HALF_BAR,
+        marker={"color": list(colours) if len(colours) > 1 else colours[0]},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    if "low" in frame:
+        texts = [f"{row.value:.2f}, {row.low:.2f} to {row.high:.2f}" for row in frame.itertuples()]
+        ends = list(chain(*([row.low, row.high, None] for row in frame.itertuples())))
+        heights = list(chain(*([place, place, None] for place in places)))
+        line = {"color": INK.text, "width": 2}
+        figure.add_scatter(
+            x=ends, y=heights, mode="lines", line=line, hoverinfo="skip", showlegend=False
+        )
+    figure.add_scatter(
+        x=[end] * len(frame),
+        y=places,
+        mode="text",
+        text=texts,
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    if words:
+        with_words(figure, words)
+    figure.add_vline(x=1, line_dash="dash", line_color=INK.text, line_width=1.5)
+    figure.update_layout(margin_r=_VALUES if "low" in frame else 48, meta={"least": MIN_WIDTH})
+    figure.update_xaxes(title_text=unit, range=[0, end], showgrid=False)
+    labels = list(map(plain, frame.index))
+    foot = len(frame) - 0.5
+    figure.update_yaxes(tickvals=places, ticktext=labels, range=[foot, -0.5], showgrid=False)
+    return finish(figure, title, note=note, height=_ROW * len(frame) + 56)
 
 
 def _named(stacks: Sequence[str]) -> list[str]:
@@ -269,15 +336,19 @@ def probabilities(
     line = {"color": INK.text, "width": 1.5, "dash": "dash"}
     figure.add_scatter(name=name, x=xs, y=ys, mode="lines", line=line, hoverinfo="skip")
     if words:
-        figure.add_annotation(
-            text=plain(words), x=0, y=1, xref="paper", yref="paper", yanchor="bottom"
-        )
+        with_words(figure, words)
     sums = [sum(map(float, column)) for column in zip(*parts.values(), strict=True)]
     top = highest or max(*sums, *map(float, heights))
     figure.update_layout(barmode="stack", meta={"least": MIN_WIDTH})
     figure.update_xaxes(tickvals=places, ticktext=list(map(plain, tokens)), showgrid=False)
     figure.update_yaxes(title_text="probability", range=[0, 1.05 * top])
     return finish(figure, title, note=note, height=_HEIGHT)
+
+
+def with_words(figure: Figure, words: str) -> Figure:
+    """Write a sentence above the plot of a figure, and return the figure."""
+    place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+    return figure.add_annotation(text=plain(words), font={"size": 14}, **place)
 
 
 def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
@@ -307,13 +378,14 @@ def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:
         "font": {"size": 11, "color": INK.muted},
     }
     shown = Figure(figures[opens])
-    highest = max(figure.layout.yaxis.range[1] for figure in figures.values())
-    lowest = min(figure.layout.yaxis.range[0] for figure in figures.values())
-    shown.update_yaxes(range=[lowest, highest])
+    starts = [figure.layout.yaxis.range[0] for figure in figures.values()]
+    ends = [figure.layout.yaxis.range[1] for figure in figures.values()]
+    shown.update_yaxes(range=[min(starts), max(ends)])
     return shown.update_layout(
         sliders=[slider],
         height=shown.layout.height + SLIDER,
         margin_b=shown.layout.margin.b + SLIDER,
+        meta={**shown.layout.meta, "handle": SLIDER},
     )
 
 

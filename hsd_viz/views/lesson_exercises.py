@@ -1,19 +1,31 @@
-"""What a reader answers on the page of a lesson: exercises and questions, checked without a kernel.
+"""What a reader answers on the page of a lesson: predictions, exercises and questions, checked
+without a kernel.
 
-An exercise is a line to choose and values to work out; a field accepts what its pattern matches.
+An exercise is an answer to choose, the words of a line of code, and values to work out; a field
+accepts what its pattern matches.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
 
 from hsd_viz.exercises import Exercise
+from hsd_viz.exercises.check import ExerciseCase
 from hsd_viz.exercises.completion import Completion, completion_of
 from hsd_viz.exercises.editions import solutions
+from hsd_viz.exercises.prediction import PredictedCurve, Prediction
 from hsd_viz.results.page import template
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 #: How many values are asked for below a line to choose.
 _FIELDS_BELOW_A_CHOICE = 2
@@ -22,6 +34,39 @@ _FIELDS_BELOW_A_CHOICE = 2
 def part(macro: str, *given: Any) -> str:
     """Return a part of a page: a macro of the template of lessons."""
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
+
+
+@cache
+def parser() -> MarkdownIt:
+    """Return the parser of the texts of lessons."""
+    from markdown_it import MarkdownIt
+
+    # HTML is allowed, because the texts are part of the package.
+    return MarkdownIt("commonmark", {"html": True}).enable("table")
+
+
+def guess_card(prediction: Prediction, folded: str) -> str:
+    """Return a prediction as a reader of a page makes it; ``folded`` is the HTML below its
+    answers.
+    """
+    curve = prediction.curve
+    if curve is None:
+        starts = [prediction.between[0]] * len(prediction.answers)
+        return part("guess", prediction, "", starts, folded)
+    places = list(curve.naive)
+    starts = np.interp(curve.places, places, list(curve.naive.values())).tolist()
+    return part("guess", prediction, _curve_data(curve), starts, folded)
+
+
+def _curve_data(curve: PredictedCurve) -> str:
+    """Return what the script of a page draws of a curve, as JSON."""
+    drawn = {
+        "measured": list(curve.measured.items()),
+        "naive": list(curve.naive.items()),
+        "names": curve.names,
+        "axes": curve.axes,
+    }
+    return json.dumps(drawn)
 
 
 def question_parts(question: dict[str, Any]) -> dict[str, Any]:
@@ -35,27 +80,48 @@ def question_parts(question: dict[str, Any]) -> dict[str, Any]:
 def fields_of(exercise: Exercise) -> list[tuple[str, Any]]:
     """Return some calls of an exercise with their results, for fields that check a typed value.
 
-    Only exact results of the function have fields, not measurements or distributions.
+    Only exact results of the function have fields, not measurements or distributions. An exercise
+    of a lesson has two, with different results.
     """
     cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
     name = solutions()[exercise.number].name
     exact = all(case.description.startswith(f"{name}(") and _exact(case.expected) for case in cases)
-    return [(case.description, case.expected) for case in cases] if exact else []
+    if not exact:
+        return []
+    question = exercise.question
+    if not question.asked:
+        return [(f"{case.description} =", case.expected) for case in cases]
+    if not question.values:
+        return []
+    fields = []
+    for case in _of_different_results(cases)[:_FIELDS_BELOW_A_CHOICE]:
+        fields.append((question.values.format_map(case.arguments), case.expected))
+    return fields
+
+
+def _of_different_results(cases: Sequence[ExerciseCase]) -> list[ExerciseCase]:
+    """Return the cases without those whose result an earlier one has."""
+    different: list[ExerciseCase] = []
+    for case in cases:
+        if all(case.expected != earlier.expected for earlier in different):
+            different.append(case)
+    return different
 
 
 def exercise_card(exercise: Exercise) -> str:
-    """Return an exercise as a reader of a page solves it: a line to choose, and fields that check a
-    typed value without a script.
+    """Return an exercise as a reader of a page solves it: an answer to choose, and fields that
+    check a typed value without a script.
     """
     completion = choice_of(exercise)
     fields = fields_of(exercise)
     if completion:
         fields = fields[:_FIELDS_BELOW_A_CHOICE]
-    cases = [(call, pattern_of(expected)) for call, expected in fields]
+    cases = [(asked, pattern_of(expected)) for asked, expected in fields]
     form = _form([expected for _, expected in fields])
     answers = _answers(completion, exercise) if completion else []
-    return part("tries", completion, answers, cases, form, exercise.hints)
+    hints = [parser().renderInline(hint) for hint in exercise.hints]
+    return part("tries", completion, answers, cases, form, hints)
 
 
 def choice_of(exercise: Exercise) -> Completion | None:
@@ -66,14 +132,20 @@ def choice_of(exercise: Exercise) -> Completion | None:
 
 
 def _answers(completion: Completion, exercise: Exercise) -> list[dict[str, Any]]:
-    """Return the lines to choose from, with what is said of each: of the right one the last hint,
-    which is its reason.
+    """Return the lines to choose from, in words where they have some, with what is said of each: of
+    the right one the last hint, which is its reason.
     """
     answers = []
     for choice in completion.choices:
         feedback = f"No: {choice.mistake}." if choice.mistake else f"Yes. {exercise.hints[-1]}"
-        correct = not choice.mistake
-        answers.append({"answer": choice.line, "correct": correct, "feedback": feedback})
+        answers.append(
+            {
+                "answer": Markup(parser().renderInline(choice.words)),
+                "line": choice.line,
+                "correct": not choice.mistake,
+                "feedback": feedback,
+            }
+        )
     return answers
 
 

@@ -25,7 +25,14 @@ from hsd_viz.figures.charts import in_common_form
 from hsd_viz.figures.lessons import SLIDER
 from hsd_viz.text import escape
 from hsd_viz.views.export import Exported, content_of, document, parts_of
-from hsd_viz.views.lesson_exercises import choice_of, exercise_card, part, question_parts
+from hsd_viz.views.lesson_exercises import (
+    choice_of,
+    exercise_card,
+    guess_card,
+    parser,
+    part,
+    question_parts,
+)
 from hsd_viz.views.page_data import STATIC
 from hsd_viz.views.view import Chart
 
@@ -50,12 +57,8 @@ class LessonWriter:
     """
 
     def __init__(self) -> None:
-        from markdown_it import MarkdownIt
-
-        # HTML is allowed, because the masters are part of the package.
-        parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-        self.markdown = parser.render
-        self.phrase = parser.renderInline
+        self.markdown = parser().render
+        self.phrase = parser().renderInline
         self.parts: list[Any] = []
 
     def shown(self, step: CellOutput) -> str:
@@ -222,10 +225,10 @@ def _section(writer: LessonWriter, section: Sequence[CellOutput], *, tour: bool)
         if isinstance(step.value, Prediction):
             folded = [part("code", step.text)]
             folded += [_cell(writer, later, tour=tour) for later in section[k + 1 :]]
-            written.append(part("guess", step.value, "\n".join(folded)))
+            written.append(guess_card(step.value, "\n".join(folded)))
             break
         if is_exercise and _is_given(step):
-            written.append(part("task", step.text))
+            written.append(part("task", step.text, True))
             continue
         written.append(_cell(writer, step, tour=tour))
     return "\n".join(written)
@@ -242,13 +245,16 @@ def _without_task(section: Sequence[CellOutput]) -> list[CellOutput]:
 
 
 def _as_asked(section: Sequence[CellOutput]) -> Sequence[CellOutput]:
-    """Return the cells of a section; the task of an exercise is the question of a page."""
+    """Return the cells of a section; the task of an exercise is the question of a page, without the
+    other texts of the task.
+    """
     for step in section:
-        if isinstance(step.value, CheckResult) and step.value.exercise.asked:
+        if isinstance(step.value, CheckResult) and step.value.exercise.question.asked:
             heading, *rest = section
             title, _, _ = heading.text.partition("\n")
-            question = f"{title}\n\n{step.value.exercise.asked}\n"
-            return [heading._replace(text=question), *rest]
+            question = f"{title}\n\n{step.value.exercise.question.asked}\n"
+            cells = [step for step in rest if step.kind == "code"]
+            return [heading._replace(text=question), *cells]
     return section
 
 

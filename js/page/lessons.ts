@@ -1,6 +1,7 @@
 // What a lesson does: a prediction asks for a number first, then shows the answer and how far the
 // number is from it; exercises are counted as they are solved; a switch shows the code of all
 // results.
+import { drawCurve } from "./predicted_curve";
 
 const digitsOf = (guess: HTMLElement) => Number(guess.dataset.digits ?? 0);
 
@@ -86,4 +87,7 @@ const box = document.querySelector<HTMLInputElement>("#code");
 if (box) followSwitch(box, document);
 const count = document.querySelector<HTMLElement>(".facts output");
 if (count) countSolved(count, document);
-for (const guess of document.querySelectorAll<HTMLElement>(".guess")) ask(guess);
+for (const guess of document.querySelectorAll<HTMLElement>(".guess")) {
+  ask(guess);
+  drawCurve(guess);
+}

@@ -3,6 +3,7 @@
 import { html, nothing, render } from "lit-html";
 import { onResize } from "../lib/chart";
 import { followTheme, make, setAttributes } from "../lib/dom";
+import { slider } from "../lib/fields";
 import { failInto, guarded } from "../lib/notice";
 import { folded, tableOf } from "../lib/table";
 import type { Drawing } from "../lib/widget";
@@ -10,6 +11,12 @@ import { libraryOf, type Plotly } from "./library";
 import { type Bars, narrow } from "./narrow";
 import { type Panels, stack } from "./panels";
 
+/** plotly's slider: a step has values by trace for each name, and what it changes of the layout. */
+interface Slider {
+  active: number;
+  currentvalue: { prefix: string };
+  steps: { label: string; args: [Record<string, unknown[]>, object] }[];
+}
 interface Layout {
   title?: { text?: string };
   width?: number;
@@ -18,7 +25,8 @@ interface Layout {
   paper_bgcolor?: string;
   font?: object;
   dragmode?: unknown;
-  meta?: { head?: number; least?: number };
+  meta?: { head?: number; least?: number; handle?: number };
+  sliders?: Slider[];
 }
 /**
  * Minimum width in pixels of a figure that states none and has no bars or panels; narrower pages
@@ -48,7 +56,7 @@ export function fitted(layout: Layout, width: number): Layout {
 }
 
 interface Figure {
-  data: unknown[];
+  data: object[];
   layout: Layout & {
     meta?: { title?: string; text?: string; words?: string; note?: string; table?: string[][] };
   };
@@ -60,8 +68,37 @@ interface Traits {
   library: string;
 }
 
-/** The texts of a figure around its frame. */
-function figureTemplate({ layout }: Figure, frame: Element, name: string) {
+/** Set the values of a step of a figure's slider, which is drawn in HTML, in place. */
+export function move({ data, layout }: Figure, place: number): void {
+  const steps = layout.sliders?.[0].steps;
+  if (!steps) return;
+  const [values, changed] = steps[place].args;
+  data.forEach((trace, k) => {
+    for (const name in values) Object.assign(trace, { [name]: values[name][k] });
+  });
+  const room = layout.meta?.handle ?? 0;
+  layout.height = (layout.height ?? 0) - room;
+  layout.margin = { ...layout.margin, b: (layout.margin?.b ?? 0) - room };
+  Object.assign(layout, changed, { sliders: [] });
+}
+
+/** The slider of a figure. */
+function handleTemplate(
+  { currentvalue, steps }: Slider,
+  place: number,
+  put: (place: number) => void,
+) {
+  const last = steps.length - 1;
+  return html`<label class="hsd-chart-handle"
+    >${currentvalue.prefix}<output>${steps[place].label}</output>${slider(0, last, 1, place, put)}<span
+      aria-hidden="true"
+      >${steps[0].label}</span
+    ><span aria-hidden="true">${steps[last].label}</span></label
+  >`;
+}
+
+/** The texts of a figure around its frame, and its slider. */
+function figureTemplate({ layout }: Figure, frame: Element, name: string, handle: unknown) {
   const { title, text, note, table } = layout?.meta ?? {};
   const [heads, ...rows] = table ?? [];
   const values = table && folded("Values as a table", tableOf(`Values of: ${name}`, heads, rows));
@@ -70,7 +107,7 @@ function figureTemplate({ layout }: Figure, frame: Element, name: string) {
         text ? html`<p class="hsd-note">${text}</p>` : nothing
       }
     </div>
-    ${frame}${values ?? nothing}
+    ${frame}${handle}${values ?? nothing}
     ${note ? html`<p class="hsd-source">${note}</p>` : nothing}`;
 }
 
@@ -82,6 +119,8 @@ class Chart {
   private plotly: Plotly | null = null;
   private isClosed = false;
   private isDark = false;
+  /** The place of the slider. */
+  private place = 0;
   /** Width for which the figure was drawn, and its height, in pixels. */
   private width = 0;
   private height = 0;
@@ -124,6 +163,11 @@ class Chart {
   }
 
   private renew() {
+    this.put(this.figure.layout?.sliders?.[0].active ?? 0);
+  }
+
+  private put(place: number) {
+    this.place = place;
     this.write();
     this.redraw();
   }
@@ -138,7 +182,10 @@ class Chart {
       role: "img",
       "aria-label": `${name}. ${table ? "The table has all values." : words}`,
     });
-    render(figureTemplate(figure, frame, name), root);
+    const handle = figure.layout?.sliders?.[0];
+    const put = (place: number) => this.put(place);
+    const handled = handle ? handleTemplate(handle, this.place, put) : nothing;
+    render(figureTemplate(figure, frame, name, handled), root);
   }
 
   /** Draw, one drawing at a time, because plotly draws asynchronously and shares the layout. */
@@ -178,6 +225,7 @@ class Chart {
     const hasDark = Boolean(dark.data);
     const figure = structuredClone(this.isDark && hasDark ? (dark as Figure) : this.figure);
     const { layout } = figure;
+    move(figure, this.place);
     fitted(layout, this.width);
     if (this.width < MIN_WIDTH) {
       narrow(figure as Bars, this.width);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test, vi } from "vitest";
 import { modelOf } from "../lib/testing";
-import { fitted } from ".";
+import { fitted, move } from ".";
 import { libraryOf, provide } from "./library";
 
 beforeEach(() => {
@@ -41,4 +41,22 @@ test("one chart asks the kernel for the library, and none if the page has it", (
   const model = modelOf({ library: "own" });
   libraryOf(model);
   assert.deepEqual(model.sent, []);
+});
+
+test("a step of a slider sets the values of each trace and gives back plotly's room", () => {
+  const args = [{ y: [[3, 4], [5]] }, { annotations: [{ text: "second" }] }] as const;
+  const steps = [
+    { label: "a", args: [{}, {}] as const },
+    { label: "b", args },
+  ];
+  const handle = { active: 0, currentvalue: { prefix: "n: " }, steps };
+  const data = [{ y: [1, 2] }, { y: [0] }];
+  const layout = { height: 400, margin: { b: 150 }, meta: { handle: 92 }, sliders: [handle] };
+  const figure = { data, layout };
+
+  move(figure as never, 1);
+
+  assert.deepEqual(figure.data, [{ y: [3, 4] }, { y: [5] }]);
+  assert.deepEqual([layout.height, layout.margin.b], [308, 58]);
+  assert.deepEqual(figure.layout, { ...layout, sliders: [], annotations: [{ text: "second" }] });
 });

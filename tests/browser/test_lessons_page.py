@@ -118,6 +118,58 @@ def test_a_prediction_asks_for_a_number_and_marks_its_error(chromium, built_site
         slider.fill("2")
     button.click()
     expect(guess.locator(".answers")).to_be_visible()
-    expect(guess.locator("output").first).to_have_text("2.00 × one token: 0.82 too high")
+    expect(guess.locator("output").first).to_have_text("2.0 × one token: 0.8 too high")
     expect(guess.get_by_role("slider").first).to_be_disabled()
+    page.close()
+
+
+def handle_heights(page) -> list[float]:
+    """How far down the handles of a prediction are, in pixels."""
+    return page.locator(".curve .handle").evaluate_all(
+        "all => all.map((each) => each.cy.baseVal.value)"
+    )
+
+
+def test_a_handle_is_dragged_on_the_curve_and_moved_by_keys(chromium, built_site):
+    page = chromium.new_page(viewport={"width": 420, "height": 900})
+    page.goto((built_site / "lessons" / "1-one-pass-many-tokens.html").as_uri())
+    wide = page.locator(".curve .grip").nth(1)
+    wide.scroll_into_view_if_needed()
+    output = page.locator(".guess output").nth(1)
+    _, before = handle_heights(page)
+    box = wide.bounding_box()
+    assert min(box["width"], box["height"]) >= 44
+
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 100)
+    page.mouse.up()
+    _, dragged = handle_heights(page)
+    assert dragged == pytest.approx(before + 100, abs=4)
+    page.locator(".guess").get_by_role("slider").nth(1).press("ArrowDown")
+    _, moved = handle_heights(page)
+
+    assert moved > dragged
+    expect(output).to_have_text(re.compile(r"^\d\.\d × one token$"))
+    expect(page.locator(".curve .marked")).to_have_count(1)
+    page.close()
+
+
+def test_the_slider_of_a_figure_is_moved_by_keys(chromium, built_site):
+    page = chromium.new_page()
+    page.goto((built_site / "lessons" / "3-why-sampling-stays-exact.html").as_uri())
+    figure = page.locator("figure").first
+    figure.scroll_into_view_if_needed()
+    words = figure.locator(".annotation-text")
+    expect(words).to_have_text("accepted 1.0 + residual 0.0 = 1: together they are p")
+
+    slider = figure.get_by_role("slider")
+    for _ in range(3):
+        slider.press("ArrowRight")
+
+    expect(figure.locator("label output")).to_have_text("0.6")
+    expect(words).to_have_text("accepted 0.7 + residual 0.3 = 1: together they are p")
+    expect(figure.locator(".slider-container")).to_have_count(0)
     page.close()

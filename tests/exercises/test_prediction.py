@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from hsd_viz.errors import UserError
-from hsd_viz.exercises import reveal
+from hsd_viz.exercises import PredictedCurve, reveal
 
 
 def test_the_answer_is_not_shown_before_each_question_has_a_number():
@@ -32,6 +32,21 @@ def test_whole_numbers_have_no_decimal_places():
     prediction = reveal({"tokens": 3}, {"tokens": 1}, between=(0, 4), step=1)
 
     assert repr(prediction) == "tokens: 1. You said 3: 2 too high."
+
+
+def test_the_answers_may_be_points_of_a_curve():
+    curve = PredictedCurve(
+        measured={1: 1.0, 8: 3.5},
+        places=(8,),
+        naive={1: 1, 8: 8},
+        names=("measured", "naive"),
+        axes=("tokens", "cost"),
+    )
+
+    prediction = reveal({"cost": 4.0}, {"cost": 3.5}, between=(1, 8), curve=curve)
+
+    assert prediction.curve is curve
+    assert repr(prediction) == "cost: 3.50. You said 4.00: 0.50 too high."
 
 
 def test_a_question_without_a_place_for_a_number_is_refused():

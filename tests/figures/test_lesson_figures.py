@@ -7,7 +7,14 @@ import plotly.graph_objects as go
 import pytest
 
 from hsd_viz.figures.charts import INK, MIN_WIDTH, Figure, in_common_form
-from hsd_viz.figures.lessons import break_even, intervals, lines, probabilities, with_slider
+from hsd_viz.figures.lessons import (
+    break_even,
+    intervals,
+    lines,
+    ordered_bars,
+    probabilities,
+    with_slider,
+)
 from hsd_viz.figures.palette import HUES, pale
 from hsd_viz.figures.theme import dark_of
 
@@ -89,11 +96,36 @@ def test_a_slider_moves_the_values_and_the_words_and_keeps_the_axis():
 
     [slider] = figure.layout.sliders
     assert slider.active == 1
+    assert figure.layout.meta["handle"] == figure.layout.height - figures["0.5"].layout.height
     assert figure.layout.yaxis.range == (0, 1.05 * 0.5)
     first, _ = slider.steps
     values, layout = first.args
     assert values["y"][0] == [0.1, 0.4]
     assert [note["text"] for note in layout["annotations"]] == ["q = 0.1"]
+
+
+def test_bars_for_a_slider_keep_their_order_and_write_their_intervals():
+    frame = pd.DataFrame(
+        {"value": [0.8, 1.2], "low": [0.7, 1.1], "high": [0.9, 1.3]}, index=["slow", "fast"]
+    )
+
+    figure = ordered_bars(frame, "speeds", unit="speed", end=1.5, words="one is faster")
+
+    bars, spans, values = figure.data
+    assert list(figure.layout.yaxis.ticktext) == ["slow", "fast"]
+    assert list(bars.x) == [0.8, 1.2]
+    assert list(spans.x) == [0.7, 0.9, None, 1.1, 1.3, None]
+    assert list(values.text) == ["0.80, 0.70 to 0.90", "1.20, 1.10 to 1.30"]
+    assert [line.x0 for line in figure.layout.shapes] == [1]
+    assert [note.text for note in figure.layout.annotations] == ["one is faster"]
+
+
+def test_bars_without_intervals_have_their_values_only():
+    figure = ordered_bars(pd.DataFrame({"value": [1.25]}, index=["a"]), "t", unit="u", end=2)
+
+    _, values = figure.data
+    assert list(values.text) == ["1.25"]
+    assert not figure.layout.annotations
 
 
 def test_a_line_of_a_source_has_its_colour():

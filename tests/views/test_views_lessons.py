@@ -149,7 +149,7 @@ def test_titles_state_the_repetition_of_the_recorded_run(run_once):
 
 
 def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds(run_once):
-    figure = first_figure(run_once(MASTERS[6]))
+    [figure] = [drawn for drawn in figures(run_once(MASTERS[6])) if drawn.data[0].type == "heatmap"]
     for alpha, gamma in zip(figure.data[1].x, figure.data[1].y, strict=True):
         assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
 
@@ -222,6 +222,28 @@ def test_every_exercise_of_a_lesson_is_a_choice_with_one_right_line(path):
         assert card.count("✗ No: ") >= 1
 
 
+def test_handles_of_a_prediction_begin_where_nothing_is_saved(run_once):
+    page = lessons.page(MASTERS[0])
+
+    sliders = re.findall(r'value="([\d.]+)" data-place="(\d+)" data-answer="([\d.]+)"', page)
+    assert [(float(value), int(place)) for value, place, _ in sliders] == [(2, 2), (8, 8)]
+    [data] = re.findall(r'data-curve="(.*?)"', page)
+    curve = json.loads(unescape(data))
+    measured = {place: value for place, value in curve["measured"]}
+    for _, place, answer in sliders:
+        assert measured[int(place)] == pytest.approx(float(answer))
+
+
+def test_a_choice_is_in_words_and_its_code_is_shown_with_the_code():
+    page = lessons.page(MASTERS[6])
+
+    assert "<span>1 + α + α<sup>2</sup> + … + α<sup>γ</sup><code" in page
+    card = page.split('<div class="tries">')[1].split("</ol>")[0]
+    assert card.count('<code class="for-code">') == 4
+    assert card.count('<pre class="code for-code"') == 1
+    assert "tokens_per_round(alpha=" not in page
+
+
 def test_what_most_readers_skip_is_folded_after_the_questions():
     page = lessons.page(MASTERS[0], MASTERS)
 
@@ -247,11 +269,11 @@ def test_the_tour_links_to_the_lessons_and_each_of_them_to_its_step():
 @pytest.mark.parametrize("number", ["1.1", "3.2", "3.4", "7.2"])
 def test_an_exercise_asks_on_a_page_and_gives_a_task_in_the_notebook(number, run_once):
     [path] = [path for path in MASTERS if path.stem[0] == number[0]]
-    asked = lessons.LessonWriter().markdown(EXERCISES[number].asked)
+    asked = lessons.LessonWriter().markdown(EXERCISES[number].question.asked)
 
     section = lessons.page(path).partition(f"<h2>Exercise {number}")[2].partition("<h2>")[0]
 
     assert "?" in asked
     assert asked.strip() in section
     assert "The check" not in section
-    assert EXERCISES[number].asked not in path.read_text(encoding="utf-8")
+    assert EXERCISES[number].question.asked not in path.read_text(encoding="utf-8")
