@@ -1,4 +1,4 @@
-"""How a page asks an exercise: a question with answers in words, instead of a function to write."""
+"""How a page asks an exercise: a question with worded answers, instead of a function to write."""
 
 from __future__ import annotations
 

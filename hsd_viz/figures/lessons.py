@@ -347,8 +347,8 @@ def probabilities(
 
 def with_words(figure: Figure, words: str) -> Figure:
     """Write a sentence above the plot of a figure, and return the figure."""
-    place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
-    return figure.add_annotation(text=plain(words), font={"size": 14}, **place)
+    note = {"text": plain(words), "font": {"size": 14}, "x": 0, "y": 1, "yanchor": "bottom"}
+    return figure.add_annotation(note, xref="paper", yref="paper")
 
 
 def with_slider(figures: Mapping[str, Figure], name: str, opens: str) -> Figure:

@@ -132,7 +132,7 @@ def choice_of(exercise: Exercise) -> Completion | None:
 
 
 def _answers(completion: Completion, exercise: Exercise) -> list[dict[str, Any]]:
-    """Return the lines to choose from, in words where they have some, with what is said of each: of
+    """Return the lines to choose from, worded where they have words, with what is said of each: of
     the right one the last hint, which is its reason.
     """
     answers = []

@@ -89,11 +89,10 @@ function handleTemplate(
   put: (place: number) => void,
 ) {
   const last = steps.length - 1;
+  const end = (step: number) => html`<span aria-hidden="true">${steps[step].label}</span>`;
   return html`<label class="hsd-chart-handle"
-    >${currentvalue.prefix}<output>${steps[place].label}</output>${slider(0, last, 1, place, put)}<span
-      aria-hidden="true"
-      >${steps[0].label}</span
-    ><span aria-hidden="true">${steps[last].label}</span></label
+    >${currentvalue.prefix}<output>${steps[place].label}</output>
+    ${slider(0, last, 1, place, put)}${end(0)}${end(last)}</label
   >`;
 }
 
