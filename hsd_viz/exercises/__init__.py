@@ -29,9 +29,9 @@ from hsd_viz.exercises.hunt import right_decoder as right_decoder
 from hsd_viz.exercises.hunt import score as score
 from hsd_viz.exercises.hunt import toy_models as toy_models
 from hsd_viz.exercises.lesson_model import live_model as live_model
-from hsd_viz.exercises.locality import copied_within as copied_within
 from hsd_viz.exercises.prediction import PredictedCurve as PredictedCurve
 from hsd_viz.exercises.prediction import reveal as reveal
+from hsd_viz.measure.replay.recent_copies import copied_within as copied_within
 
 if os.environ.get("SERVER_SOFTWARE", "").startswith("voila/"):
     print(

@@ -7,7 +7,7 @@ import pytest
 import hsd_viz as hsd
 from hsd_viz.drafting import make_drafter
 from hsd_viz.engine.recordings import ANSWERS
-from hsd_viz.exercises import copied_within
+from hsd_viz.measure.replay.recent_copies import copied_within
 from hsd_viz.measure.replay.text_replay import Text, replay_text
 from hsd_viz.stack import parse
 

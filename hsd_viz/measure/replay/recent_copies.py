@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hsd_viz.drafting import make_drafter
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.measure.replay.text_replay import Text, replay_text
-from hsd_viz.stack import parse
+from hsd_viz.stack import DATABASE, DraftSource
 from hsd_viz.trace import Trace
 
-_COPYING = parse("db[context] > target").bottom
+_COPYING = DraftSource(DATABASE, ("context",))
 
 
 class _RecentCopier(Drafter):
