@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read, USUAL_PASSES } from "./play";
-import { gainOf } from "./score";
 import {
   COPYING,
   filledText,
@@ -12,7 +11,6 @@ import {
   rivalText,
   speedText,
   summaryOf,
-  turnsOf,
   verdictOf,
 } from "./sentences";
 import { ENGLISH } from "./strings";
@@ -183,29 +181,4 @@ test("the speed of a visitor follows the price that is set", () => {
   const you = player("you", 3, 9);
   assert.match(speedText(you, priceOf(0.01), ENGLISH), /faster .* as long as 1.1 plain ones/);
   assert.match(speedText(you, priceOf(1), ENGLISH), /slower .* as long as 9.0 plain ones/);
-});
-
-test("each player turns slower than plain decoding at its own price, those in order", () => {
-  const players = [player("you", 3, 9), player("nano", 2, 3, 50), player("copying", 4, 5), PLAIN];
-  const turns = turnsOf(named(players, ENGLISH), priceOf(0.1));
-  assert.deepEqual(
-    turns.map(({ name, isYou, more }) => [name, isYou, more]),
-    [
-      ["You", true, 0.25],
-      ["nano", false, 0.25],
-      ["Copying", false, 0.75],
-    ],
-  );
-  for (const { passes, more } of turns)
-    for (const [shift, isFaster] of [
-      [-0.01, true],
-      [0.01, false],
-    ] as const)
-      assert.equal(gainOf(passes, priceOf(more + shift)) > 1, isFaster);
-});
-
-test("a player whom no price of a token turns has no mark", () => {
-  const never = player("copying", 2, 2);
-  const drafting = player("nano", 2, 3, 200);
-  assert.deepEqual(turnsOf([PLAIN, never, drafting], priceOf(0.1)), []);
 });

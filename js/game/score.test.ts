@@ -17,6 +17,7 @@ import {
   ranked,
   seedOf,
   timeTo,
+  turnsOf,
 } from "./score";
 
 const pass = (tokens: number, width: number, drafting = 0): Pass => ({ tokens, width, drafting });
@@ -74,6 +75,32 @@ test("fewer passes are not faster where a token in a pass is expensive", () => {
   assert.deepEqual(ranked([alone, many], { one: 100, more: 0 }), [many, alone]);
   assert.deepEqual(ranked([many, alone], { one: 100, more: 0.5 }), [alone, many]);
   assert.equal(ranked([alone, { passes: [pass(1, 1)] }], PRICE)[0], alone);
+});
+
+test("each player turns slower than plain decoding at its own price, those in order", () => {
+  const player = (name: string, passes: Pass[]) => ({ name, source: name, passes });
+  const plain = player("plain", [pass(1, 1)]);
+  const you = player("you", [pass(3, 9)]);
+  const nano = player("nano", [pass(2, 3, 50)]);
+  const copying = player("copying", [pass(4, 5)]);
+  const turns = turnsOf([you, copying, nano, plain], PRICE);
+  assert.deepEqual(
+    turns.map(({ name, isYou, more }) => [name, isYou, more]),
+    [
+      ["you", true, 0.25],
+      ["nano", false, 0.25],
+      ["copying", false, 0.75],
+    ],
+  );
+  for (const { passes, more } of turns)
+    for (const [shift, isFaster] of [
+      [-0.01, true],
+      [0.01, false],
+    ] as const)
+      assert.equal(gainOf(passes, { ...PRICE, more: more + shift }) > 1, isFaster);
+  const never = player("copying", [pass(2, 2)]);
+  const drafting = player("nano", [pass(2, 3, 200)]);
+  assert.deepEqual(turnsOf([plain, never, drafting], PRICE), [], "no price of a token turns them");
 });
 
 test("the time to a number of tokens has the ratio of the gains", () => {

@@ -140,6 +140,18 @@ export function breakEven(passes: readonly Pass[], { one }: Price): number {
   const saved = keptOf(passes) - passes.length - drafting / one;
   return more ? saved / more : Infinity;
 }
+/** A player with the price at which it is as slow as plain decoding. */
+export interface Turn extends Player {
+  /** Whether it is the visitor. */
+  isYou: boolean;
+  more: number;
+}
+/** The players whom some price of one more token makes slower than plain decoding, in its order. */
+export const turnsOf = (players: readonly Player[], price: Price): Turn[] =>
+  players
+    .map((player, k) => ({ ...player, isYou: !k, more: breakEven(player.passes, price) }))
+    .filter(({ more }) => more > 0 && more < 1)
+    .sort((a, b) => a.more - b.more);
 /** Nanoseconds to a score at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>
   (tokens * price.one) / (gainOf(passes, price) || 1);

@@ -3,7 +3,6 @@ import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
 import {
-  breakEven,
   filledIn,
   gainOf,
   keptOf,
@@ -112,16 +111,3 @@ export function speedText(you: Player, price: Price, strings: Strings): string {
   };
   return say(gain > 1 ? strings.you_faster : strings.you_slower, values);
 }
-
-/** A player with the price at which it is as slow as plain decoding. */
-export interface Turn extends Player {
-  /** Whether it is the visitor. */
-  isYou: boolean;
-  more: number;
-}
-/** The players whom some price of one more token makes slower than plain decoding, in its order. */
-export const turnsOf = (players: readonly Player[], price: Price): Turn[] =>
-  players
-    .map((player, k) => ({ ...player, isYou: !k, more: breakEven(player.passes, price) }))
-    .filter(({ more }) => more > 0 && more < 1)
-    .sort((a, b) => a.more - b.more);

@@ -79,6 +79,11 @@ test("a text ends with its lesson, the game with the results", () => {
   assert.deepEqual([GAME, game].map(isPlaying), [true, false]);
 });
 
+test("a text ends before its passes do where only its end is left", () => {
+  assert.equal(readAll(GAME, "cat sat on the mat").phase, "write");
+  assert.equal(readAll(GAME, "cat sat on the mat and").phase, "lesson");
+});
+
 test("the stairs over time start over passes, and the darts leave them as they are", () => {
   const turned = turnStairs(showTime(GAME), 1);
   assert.deepEqual([turned.phase, turned.morph], ["time", 1]);
