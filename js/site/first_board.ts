@@ -22,7 +22,7 @@ async function boardOf({ languages, traceOf }: BoardContent, text: BoardContent[
   const el = document.body.appendChild(document.createElement("div"));
   const run = runOfTrace(traceOf(text.name), text.name, {});
   const close = openGame(el, {
-    palette: { hues: {}, baselines: [], databases: [] },
+    palette: { hues: {}, baselines: [], copying: [], databases: [] },
     games: [{ ...text, runs: { [PLAIN]: PLAIN } }],
     plays: [[text.name]],
     seed: 0,
