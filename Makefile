@@ -16,9 +16,11 @@ PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 QUICK = $(addprefix tests/,decoding drafting latency prompts records settings trace test_stack.py test_results.py)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
+# Whole lines of what runs side by side, where make can do that.
+SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-quick test-full check check-format check-wording check-types check-legibility ready views views-check wasm docs chromium node
+.PHONY: dashboard test test-units test-browser test-quick test-full check check-format check-wording check-types check-legibility ready views views-check wasm docs chromium node
 .DELETE_ON_ERROR:
 
 # Other accounts read command lines: the token is passed in the environment, which the command clears.
@@ -29,9 +31,15 @@ endif
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' 
 
+# Pages are often waited for: in the meantime the other tests have the processor.
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
-	$(PYTEST) -n 2 --dist worksteal -m 'not slow and not browser and not checked'
-	$(if $(CHROMIUM),$(PYTEST) -n 3 --dist worksteal -m 'not slow and browser' tests/browser)
+	@$(MAKE) --no-print-directory --jobs=2 $(SYNC) test-units $(if $(CHROMIUM),test-browser)
+
+test-units:
+	$(PYTEST) -n 2 --dist worksteal --ignore=tests/browser -m 'not slow and not browser and not checked'
+
+test-browser:
+	$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser
 
 test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compiler, a server or a browser
 	$(PYTEST) -n 2 -m 'not slow and not checked' $(QUICK)

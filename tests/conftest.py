@@ -4,10 +4,13 @@ and no network.
 Inductor compiles in the test's process, because its helpers would each import torch first, and
 without vectors. That holds for all tests of a process: with headers that it prepared without them,
 kernels with vectors do not compile.
+
+jsonschema finds no grammars of international addresses, which are built when they are imported.
 """
 
 import gc
 import os
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -17,6 +20,7 @@ os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 import pytest
 from hypothesis import HealthCheck, settings
 
+sys.modules["rfc3987_syntax"] = None
 # On a busy machine tests take longer.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
@@ -53,8 +57,15 @@ def cli(capsys):
 
 
 def pytest_collection_modifyitems(items):
-    """Chromium last, because its event loop stays."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    """Chromium last, because its event loop stays; pages of lessons first, so that one worker runs
+    the lessons for them and for the exercises.
+    """
+
+    def place(item):
+        is_browser = item.get_closest_marker("browser") is not None
+        return is_browser, "run_once" not in item.fixturenames
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish():

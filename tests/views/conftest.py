@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from hsd_viz.exercises import editions
 from hsd_viz.exercises.editions import CellOutput
 from hsd_viz.views import lessons
+from tests.exercises.lessons import run
 from tests.views.fake_page import Page
 
 
@@ -20,9 +19,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     return Page(monkeypatch)
 
 
-@cache
 def outputs_of(path: Path) -> list[CellOutput]:
-    return list(editions.run(path))
+    return run(path.stem, "student")[0]
 
 
 @pytest.fixture(scope="module")

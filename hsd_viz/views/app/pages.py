@@ -1,5 +1,5 @@
 """Voilà hardened against misuse by strangers; :func:`hsd_viz.views.app.server.command` runs it as
-``python -m hsd_viz.views.app.pages``.
+``python -m hsd_viz.views.app``.
 
 A page needs a kernel, whose start takes a core several seconds. On the server of a class, a visitor
 who arrives while no warm kernel is ready gets a recorded run at once, with the place in the queue
@@ -335,7 +335,3 @@ class Pages(Voila):
             *((url_path_join(self.server_url, f"/{name}"), of) for name, of in waiting.items()),
             *handlers,
         ]
-
-
-if __name__ == "__main__":
-    Pages.launch_instance()

@@ -168,7 +168,7 @@ def command(
         notebook = Path(folder.name) / "dashboard.ipynb"
         notebook.write_text(_notebook(f"hsd.dashboard({options})"), encoding="utf-8")
     arguments = [
-        *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook)),
+        *(sys.executable, "-m", "hsd_viz.views.app", str(notebook)),
         *(f"--Voila.open_browser={open_browser}", f"--Voila.ip={host}", f"--port={port}"),
         *ARGUMENTS,
         f"--PageKernels.cull_interval={LOOK}",
