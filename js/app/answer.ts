@@ -63,20 +63,6 @@ interface FoldText {
   title?: string;
   text?: string;
 }
-const WHAT_IF: FoldText = {
-  title: "What if: one draft model",
-  text: "Its speed at each lookahead, for the acceptance and the costs that you set.",
-};
-/** Put a part into a fold that is closed at first. */
-function foldedPart(
-  { title = "", text = "" }: FoldText,
-  { el, close }: Pick<Mounted, "el" | "close">,
-) {
-  const folder = foldOf(title, text);
-  folder.append(el);
-  return { el: folder, close };
-}
-
 /** Return the element of a part, and the function that removes it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
@@ -88,7 +74,10 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     const plot = mount("plot", { ...part.figure, config, library: "cartesian" });
     if (!part.folded) return plot;
-    return foldedPart((part.figure.drawn.layout.meta ?? {}) as FoldText, plot);
+    const { title = "", text = "" } = (part.figure.drawn.layout.meta ?? {}) as FoldText;
+    const folder = foldOf(title, text);
+    folder.append(plot.el);
+    return { ...plot, el: folder };
   }
   if (part.kind === "page") {
     const frame = frameOf(part.title, part.html);
@@ -105,8 +94,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     const close = () => void widget?.then((remove) => remove()).catch(() => {});
     return { el, close };
   }
-  const view = mount(part.view, { ...state, ...part.state });
-  return part.view === "one_draft" ? foldedPart(WHAT_IF, view) : view;
+  return mount(part.view, { ...state, ...part.state });
 }
 
 export interface QuestionSource {

@@ -9,7 +9,9 @@ import { paletteOf } from "../lib/palette";
 import type { Snapshot } from "../lib/run_data";
 import { brief, cut } from "../lib/words";
 import { bestOf, fastestOf, letterOf, MAX_RUNS, refusalOf, storesOf } from "../versus/compare";
+import { contrastText } from "../versus/contrast";
 import { familyOf } from "../versus/race_controls";
+import { runnerOf } from "../versus/race_time";
 import { type Mounted, mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
@@ -103,7 +105,11 @@ class Comparison {
     const prompt = `“${cut(brief(first?.prompt ?? ""), SHORT)}”`;
     const { suites = [], families } = this.context.host.about;
     this.origin = first ? chipsOf(first, prompt, kind, { families }) : [];
-    if (this.headline) this.origin.push(...suiteChips(bestOf(stores), suites));
+    if (this.headline) {
+      const contrast = contrastText(stores.map((store) => runnerOf(store, suites)));
+      this.origin.push(...suiteChips(bestOf(stores), suites));
+      if (contrast) this.origin.push({ words: contrast, warns: true });
+    }
     // Without a selection yet, a notice about it would be premature.
     this.root.append(this.versus.el);
     this.versus.model.set("runs", runs as never);
@@ -228,8 +234,7 @@ class Comparison {
     return html`<details class="hsd-values" ?open=${!this.race}>
       <summary>Own prompt</summary>
       <p class="hsd-note">
-        Uses the form's prompt, sampling and number of tokens; each stack first decodes a few
-        untimed tokens.
+        With the form's prompt, sampling and number of tokens; a few untimed tokens first.
       </p>
       ${chips("Stacks", this.presets())}${area("Stacks, one per line", 3, this.text, this.write)}
       <div class="hsd-buttons">

@@ -2,8 +2,14 @@
 import { expect, test } from "vitest";
 import { acceptedOf, copiesOf, speedOf, timeOf } from "./headline";
 
-const call = (level: number, kind: string, duration_ns: number) => ({ level, kind, duration_ns });
-/** Eight tokens in four rounds and 40 µs, of which 30 are passes of the target and 2 look-ups. */
+const call = (level: number, kind: string, duration_ns: number, round = -1) => {
+  const name = level ? "target" : "db";
+  return { level, kind, name, duration_ns, round, fed: 3 };
+};
+/**
+ * Eight tokens in four rounds and 40 µs, of which 30 are passes of the target over three tokens
+ * each, one of them rejected, and 2 look-ups.
+ */
 const run = (plain: unknown, stack = "db > target", meta: object = {}): any => ({
   tokens: Array.from({ length: 8 }, (_, k) => ({ token_id: k, source: "context", at: k })),
   rounds: new Map(
@@ -20,7 +26,7 @@ const run = (plain: unknown, stack = "db > target", meta: object = {}): any => (
   calls: [
     call(1, "prefill", 900),
     call(0, "lookup", 2000),
-    ...[0, 1, 2, 3].map(() => call(1, "verify", 7500)),
+    ...[0, 1, 2, 3].map((round) => call(1, "verify", 7500, round)),
   ],
   meta: { stack, sampling: {}, prefill_ns: 1000, wall_ns: 41_000, plain, ...meta },
 });
@@ -66,10 +72,16 @@ test("copied tokens are counted with their passages", () => {
     words: "of the text was copied from earlier text: 4 of 8 tokens, in 2 passages.",
   });
 });
-test("the time of the target's passes is a share of the whole, as in the timeline", () => {
+test("the time of rejected tokens is a share of the decode, and that of drafting", () => {
   expect(timeOf(run(undefined))).toEqual({
-    figure: "75.4 %",
-    words: "of 41.0 µs, prefill included, is the target’s passes, drafting 4.9 %.",
+    figure: "25.0 %",
+    words: "of 40.0 µs went into rejected draft tokens, 5.0 % into drafting.",
+  });
+  const plain = run(undefined, "target");
+  for (const round of plain.rounds.values()) Object.assign(round, { drafted: 0, accepted: 0 });
+  expect(timeOf(plain)).toEqual({
+    figure: "75.0 %",
+    words: "of 40.0 µs is passes of the target, one for each token.",
   });
 });
 test("a run without tokens has no sentence", () => {

@@ -6,6 +6,7 @@ import { isPlain } from "../lib/stack";
 import { duration, plural, timeShare } from "../lib/words";
 import { textOf } from "../locality_map/passages";
 import type { Chip } from "./origin";
+import { type Spent, spendingOf } from "./spending";
 
 export interface Headline {
   figure: string;
@@ -17,9 +18,12 @@ const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0
 /** Return the template of a headline with the origin of its figure; nothing without a headline. */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
-  const chip = ({ words, warns, isTypical, title }: Chip) => {
-    const kind = isTypical ? "hsd-chip-typical" : warns ? "hsd-chip-warns" : "";
-    return html`<span class="hsd-chip ${kind}" title=${title ?? nothing}>${words}</span>`;
+  const chip = ({ figure, words, detail, warns, title }: Chip) => {
+    const kind = figure ? "hsd-chip-typical" : warns ? "hsd-chip-warns" : nothing;
+    const lead = figure ? html`<strong>${figure}</strong> ` : nothing;
+    return html`<span class=${kind} title=${title ?? nothing}
+      >${lead}${words}${detail ? html`<span>${detail}</span>` : nothing}</span
+    >`;
   };
   return html`<strong>${found.figure}</strong> ${found.words}
     <span class="hsd-chips">${origin.map(chip)}</span>`;
@@ -70,15 +74,16 @@ export function copiesOf(run: Run): Headline | null {
 
 /** Describe how the time of a run is divided. */
 export function timeOf(run: Run): Headline | null {
-  const top = Math.max(0, ...run.calls.map((call) => call.level));
-  const targetCalls = run.calls.filter((call) => call.level === top);
-  const sum = (calls: typeof targetCalls) => calls.reduce((ns, call) => ns + call.duration_ns, 0);
-  // The same total as that of the timeline's lanes, in nanoseconds.
-  const total = 1e9 * metricsOf(run).seconds + (run.meta.prefill_ns ?? 0);
-  if (!targetCalls.length || !total) return null;
-  const draftingTime = sum(run.calls) - sum(targetCalls);
-  const drafting =
-    run.calls.length > targetCalls.length ? `, drafting ${timeShare(draftingTime / total)}` : "";
-  const words = `of ${duration(total)}, prefill included, is the target’s passes${drafting}.`;
-  return { figure: timeShare(sum(targetCalls) / total), words };
+  const parts = spendingOf(run);
+  const total = parts.reduce((sum, { ns }) => sum + ns, 0);
+  if (!run.calls.length || !total) return null;
+  const share = (fits: (part: Spent) => boolean) =>
+    timeShare(parts.reduce((sum, part) => sum + (fits(part) ? part.ns : 0), 0) / total);
+  if (!metricsOf(run).drafted) {
+    const words = `of ${duration(total)} is passes of the target, one for each token.`;
+    return { figure: share(({ source }) => source === "target"), words };
+  }
+  const drafting = share(({ source }) => Boolean(source) && source !== "target");
+  const words = `of ${duration(total)} went into rejected draft tokens, ${drafting} into drafting.`;
+  return { figure: share(({ isRejected }) => isRejected === true), words };
 }

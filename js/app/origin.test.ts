@@ -125,9 +125,10 @@ test("a saved report of the same models, stack and settings is beside the prompt
   const own = run(PLAIN, meta);
   expect(suiteChips(own, [{ ...suite, value: 9, dtype: "bfloat16" }, suite])).toEqual([
     {
-      words: "Measured on 24 prompts, it is usually 1.12\u00a0× [1.09,\u00a01.17]: Spec-Bench.",
+      figure: "1.12\u00a0×",
+      words: "usually: [1.09,\u00a01.17] on 24 prompts",
+      detail: ", Spec-Bench.",
       title: "95 % interval; spec.json",
-      isTypical: true,
     },
   ]);
   for (const change of [

@@ -11,8 +11,10 @@ import { HERE, type Kind, OPENED, type State } from "./state";
 export interface Chip {
   words: string;
   warns?: boolean;
-  /** It is a sentence below the headline, about many prompts. */
-  isTypical?: boolean;
+  /** The figure of a second line of the headline, about many prompts. */
+  figure?: string;
+  /** The end of the words, which a phone omits. */
+  detail?: string;
   /** The tooltip. */
   title?: string;
 }
@@ -109,14 +111,13 @@ export function chipsOf(run: Run, text: string, kind: Kind, known: FigureFacts =
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
 }
-/** Return the result of a suite as a chip beside the headline of a speed-up. */
+/** Return the result of a suite as the second line of the headline of a speed-up. */
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const suite = suiteOf(run, suites);
   if (!suite) return [];
   const title = `95 % interval; ${suite.file}`;
-  const usual = `it is usually ${timesText(suite)} ${intervalText(suite)}`;
-  const words = `Measured on ${plural(suite.prompts, "prompt")}, ${usual}: ${suite.name}.`;
-  return [{ words, title, isTypical: true }];
+  const words = `usually: ${intervalText(suite)} on ${plural(suite.prompts, "prompt")}`;
+  return [{ figure: timesText(suite), words, detail: `, ${suite.name}.`, title }];
 }
 /** Describe the fastest result of the first saved report; "": there is none. */
 export function fastestText(suites: readonly Suite[]): string {

@@ -98,7 +98,10 @@ test(
       button(el, title).click();
       assert.ok(main.children[1].matches(".hsd-runbar"), "the bar of the run is below the tabs");
       await vi.waitFor(() =>
-        assert.match(headline()?.querySelector(".hsd-chip")?.textContent ?? "", / · recorded$/),
+        assert.match(
+          headline()?.querySelector(".hsd-chips > span")?.textContent ?? "",
+          / · recorded$/,
+        ),
       );
     }
     button(el, "Your traffic").click();

@@ -16,6 +16,7 @@ import { acceptedOf, copiesOf, type Headline, headlineOf, timeOf } from "./headl
 import LEDES from "./ledes.json";
 import { fastestText, originOf } from "./origin";
 import type { Context, Section } from "./section";
+import { timeFigure } from "./timefigure";
 import { record, traffic } from "./traffic";
 
 type SectionBuilder = (context: Context) => Section;
@@ -83,23 +84,6 @@ const closedSection =
     };
   };
 
-/** The latency law: the host's answer, or only the sliders where the host has none. */
-function law(context: Context): Section {
-  const answers = answerView("law", "The fastest stack by the latency law")(context);
-  if (context.host.answers.includes("law")) return answers;
-  const sliders = {
-    acceptance: 0.7,
-    cost: 0.15,
-    lookahead: 4,
-    slope: 0.02,
-    presets: [],
-    source: "",
-  };
-  const { el, close } = mount("one_draft", { ...context.state, ...sliders });
-  answers.root.append(el);
-  return { ...answers, close };
-}
-
 const REPORTS = "Reports on many prompts";
 
 const SURVIVORS = "What survives each level";
@@ -107,7 +91,7 @@ const SURVIVORS = "What survives each level";
 /** The ribbons, unfolded for a run with several verifiers; with one verifier they show little. */
 function survivors(context: Context): Section {
   const ribbons = runView("panels", { which: ["ribbons"] });
-  const words = "The draft tokens of each source that a verifier accepts.";
+  const words = "What a verifier accepts of each source.";
   const section = closedSection(SURVIVORS, words, ribbons)(context);
   let shownRun = "";
   return {
@@ -194,17 +178,32 @@ export const tabsOf = (host: Host): Tab[] => [
     title: "Databases",
     headline: copiesOf,
     parts: [
-      ["Tokens by source", runView("timeline", { show: "supply" })],
       ["Copied passages", runView("locality_map")],
-      ["Match length", runView("panels", { which: ["byMatch", "inText"] })],
+      ["Tokens by source", runView("timeline", { show: "supply" })],
+      [
+        "Match length",
+        closedSection(
+          "Are longer matches accepted?",
+          "By the number of tokens that matched.",
+          runView("panels", { which: ["byMatch", "inText"] }),
+        ),
+      ],
     ],
   },
   {
     title: "Time",
     headline: timeOf,
     parts: [
+      ["Where the time goes", timeFigure],
       ["Timeline", runView("timeline", { show: "time" })],
-      ["Best stack of these models", law],
+      [
+        "Fastest stack",
+        closedSection(
+          "Which stack is fastest?",
+          "What the latency law predicts, beside runs.",
+          answerView("law", "The fastest stack by the latency law"),
+        ),
+      ],
       [SURVIVORS, survivors],
       [
         "Other hardware",

@@ -10,15 +10,9 @@ import LEDES from "./ledes.json";
 import type { Context, Section } from "./section";
 
 const MEGABYTES = MAX_BYTES / 1e6;
-const RECORDS =
-  "Server logs, copies of /metrics, responses, streams and results of benchmarks of vLLM, " +
-  "SGLang, llama.cpp, TensorRT-LLM and others, or a trace; " +
-  `also .gz, up to ${MEGABYTES} MB.`;
 const LOGS =
   `JSON lines or one array, also .gz, up to ${MEGABYTES} MB (the command takes any size): ` +
   "prompt and output as text or token ids, OpenAI chat logs, ShareGPT.";
-/** Window widths at which a form is beside its answer and fully open. */
-const BESIDE = "(min-width: 1000px)";
 const TOKENIZERS = [
   ["target", "the ladder's, with its databases"],
   ["", "none: token ids"],
@@ -30,7 +24,7 @@ const COSTS = [
 ];
 const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
 
-/** A part of the tab: a title, and a form beside its answer. */
+/** A part of the tab: a title, and a form above its answer. */
 function partOf(title: string, lede: string) {
   const root = make("section", "hsd-part hsd-traffic");
   const form = make("div", "hsd-form hsd-measure");
@@ -39,13 +33,6 @@ function partOf(title: string, lede: string) {
   root.append(head);
   return { root, form };
 }
-
-/** Fields of a form that are folded where the form is a row above its answer. */
-const more = (title: string, content: unknown) =>
-  html`<details class="hsd-settings hsd-traffic-more" ?open=${matchMedia(BESIDE).matches}>
-    <summary>${title}</summary>
-    <div>${content}</div>
-  </details>`;
 
 /** The diagnosis of a record of a serving engine: an example until the visitor opens a file. */
 export function record({ host, state }: Context): Section {
@@ -66,8 +53,7 @@ export function record({ host, state }: Context): Section {
     isExample = false;
     void read(file).then((upload) => answers.ask([upload]), answers.fail);
   };
-  const formats = more("Formats", html`<p class="hsd-note">${RECORDS}</p>`);
-  render(html`${dropField("Record: choose a file, or drop it here", "", take)}${formats}`, form);
+  render(dropField("Record: choose a file, or drop it here", "", take), form);
   return { root, refresh: answers.refresh, close: () => answers.close() };
 }
 
@@ -165,7 +151,11 @@ class Replay {
       ${area("Drafters, one per line", 6, values.drafters, (drafters) => this.set({ drafters }))}`;
     render(
       html`${dropField("Log: choose a file, or drop it here", ".jsonl,.json,.gz", takeLog)}
-      ${more("Settings", settings)}${this.buttons()}`,
+        <details class="hsd-settings">
+          <summary>Settings</summary>
+          <div>${settings}</div>
+        </details>
+        ${this.buttons()}`,
       this.form,
     );
   }

@@ -1,5 +1,5 @@
-// The diagnosis of the run on the page: the share of each cause of lost time in one bar, and on
-// demand the verdict and the advice.
+// The diagnosis of the run on the page: the share of each cause of lost time, and on demand the
+// verdict and the advice.
 import { html } from "lit-html";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
@@ -18,10 +18,6 @@ interface Spec {
   tables?: Table[];
   settings?: [engine: string, text: string][];
 }
-/** Return a shade of grey for cause `k` of `n`, since colours denote sources. */
-const shade = (k: number, n: number) =>
-  `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
-
 export default templated<{ spec: Spec }>(
   { tag: "details", class: "hsd-doctor" },
   (get, _, root) => {
@@ -29,27 +25,11 @@ export default templated<{ spec: Spec }>(
     root.hidden = !causes.length && !lines.length;
     const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
     const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
+    const shares = causes.map(({ name, share }) => `${name} ${Math.round(100 * share)} %`);
     const shownTables = rows.length ? [...tables, pasted] : tables;
     return html`<summary>
         <span class="hsd-doc-title">${title}</span>
-        <span class="hsd-doc-bar" aria-hidden="true"
-          >${causes.map(
-            (c, k) =>
-              html`<span
-                class="hsd-doc-part"
-                .style="${shade(k, causes.length)};flex-grow:${c.share}"
-              ></span>`,
-          )}</span
-        >
-        <ul class="hsd-doc-legend">
-          ${causes.map(
-            (c, k) =>
-              html`<li>
-                <span class="hsd-doc-key" .style=${shade(k, causes.length)}></span
-                ><span>${c.name} ${Math.round(100 * c.share)} %</span>
-              </li>`,
-          )}
-        </ul>
+        <span>${shares.join(", ")}</span>
       </summary>
       <div class="hsd-doc-body">
         ${lines.map((text) => html`<p>${text}</p>`)}

@@ -10,7 +10,7 @@ import { type Passage, textOf } from "./passages";
 
 const SIZE = { left: 14, right: 14, top: 16, bottom: 20 };
 /** Heights of the arcs and of the text's strip, in pixels. */
-const OVER = 150;
+const OVER = 180;
 const STRIP = 14;
 /** Width of the arc of the longest passage at most, in pixels. */
 const WIDEST = 24;
@@ -153,9 +153,8 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     render(
       html`<h3>Copied passages</h3>
         <p class="hsd-note">
-          The text from left to right, the prompt first; each token has the colour of its source. An
-          arc leads from a passage to the place it was copied from: the longer the passage, the
-          wider the arc. Databases of other texts (model, statistics) have no arcs.
+          An arc leads from a passage back to where it was copied from. The prompt is left of the
+          dotted line.
         </p>
         ${plot}
         <p class="hsd-arc-words" role="status">

@@ -16,9 +16,10 @@ import {
 
 type Setting = keyof Costs | "lookahead";
 type Settings = Record<Setting, number>;
-type Preset = Costs & { name: string };
+/** Values of a drafter, and its measured mean lookahead and speed. */
+type Preset = Costs & { name: string; measured?: [lookahead: number, speed: number] };
 type Traits = Settings & {
-  /** Calibrated draft models. */
+  /** Calibrated draft models, or a run. */
   presets: Preset[];
   /** Origin of the presets. */
   source: string;
@@ -67,7 +68,7 @@ const SLIDERS: Slider[] = [
     write: (value) => value.toFixed(2),
   },
 ];
-const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
+const BOX = { height: 250, left: 44, right: 44, top: 16, bottom: 40 };
 const WIDTH = 620;
 /** Width from which each lookahead is numbered, in pixels. */
 const ROOMY = 400;
@@ -75,20 +76,20 @@ const ROOMY = 400;
 const speedAt = ({ acceptance, cost, slope }: Costs, lookahead: number) =>
   speedOf(acceptance, cost, slope, lookahead);
 const timesText = (settings: Settings, lookahead: number) =>
-  `${speedAt(settings, lookahead).toFixed(2)} times the speed of plain decoding`;
+  `${speedAt(settings, lookahead).toFixed(2)} ×`;
 
 /** Describe the best lookahead. */
 function adviceOf(settings: Settings): string {
   const best = bestOf(settings);
-  if (speedAt(settings, best) <= 1) return "No lookahead pays off: remove the draft model.";
+  if (speedAt(settings, best) <= 1) return "No lookahead pays.";
   if (best === settings.lookahead) return "This is the best lookahead.";
-  return `Best lookahead: ${best}, ${timesText(settings, best)}.`;
+  return `Best: ${best}, ${timesText(settings, best)}.`;
 }
 /** Describe the acceptance from which drafting pays off at these costs. */
 function payText(settings: Settings): string {
   const least = leastAcceptance(settings);
-  if (least === undefined) return "At this cost no acceptance pays off.";
-  return `At this cost a draft pays off from an acceptance of ${least}%.`;
+  if (least === undefined) return "No acceptance pays.";
+  return `Drafts pay from an acceptance of ${least}%.`;
 }
 
 const ownOf = (presets: readonly Preset[], { acceptance, cost, slope }: Costs) =>
@@ -105,7 +106,7 @@ function presetMenu(presets: readonly Preset[], settings: Settings, put: SetTrai
     put({ acceptance, cost, slope });
   };
   const presetName = ownOf(presets, settings)?.name ?? "";
-  return html`<label>Draft model${menu(names, presetName, choose)}</label>`;
+  return html`<label>Drafter${menu(names, presetName, choose)}</label>`;
 }
 
 function sliderTemplate(
@@ -138,11 +139,12 @@ function dot(settings: Settings, best: number, f: Frame, lookahead: number) {
         text-anchor="middle">${number}</text>`;
 }
 
-/** The picture of the speed-up over plain decoding by lookahead. */
-function picture(settings: Settings, room: number) {
+/** The picture of the speed-up over plain decoding by lookahead; `measured`: a run's own. */
+function picture(settings: Settings, measured: Preset["measured"], room: number) {
   const width = Math.min(WIDTH, room || WIDTH);
   const speeds = LOOKAHEADS.map((lookahead) => speedAt(settings, lookahead));
-  const f = frameOf({ ...BOX, width }, MAX_LOOKAHEAD, Math.max(1.25, ...speeds) * 1.1);
+  const most = Math.max(1.25, ...speeds, measured?.[1] ?? 0);
+  const f = frameOf({ ...BOX, width }, MAX_LOOKAHEAD, most * 1.1);
   const best = bestOf(settings);
   const points = speeds.map((speed, k) => `${f.x(k + 0.5)} ${f.y(speed)}`);
   return html`<svg
@@ -153,9 +155,15 @@ function picture(settings: Settings, room: number) {
   >
     ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
     <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
-    <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
+    <text class="hsd-tick" x=${f.end + 6} y=${f.y(1) + 4}>plain</text>
     <path class="hsd-wi-line" d=${`M${points.join("L")}`}></path>
     ${LOOKAHEADS.map((lookahead) => dot(settings, best, f, lookahead))}
+    ${
+      measured
+        ? svg`<path class="hsd-wi-measured"
+            d=${`M${f.x(measured[0] - 0.5)} ${f.y(measured[1]) - 7}l7 7l-7 7l-7-7z`}></path>`
+        : nothing
+    }
     <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">
       lookahead, tokens
     </text>
@@ -163,32 +171,29 @@ function picture(settings: Settings, room: number) {
 }
 
 export default templated<Traits>(
-  { class: "hsd-latency hsd-what-if", label: "What if: one draft model" },
+  { class: "hsd-latency hsd-what-if", label: "What if" },
   (get, put, root) => {
     const lookahead = get("lookahead");
     const acceptance = get("acceptance");
     const settings = { acceptance, cost: get("cost"), slope: get("slope"), lookahead };
     const presets = get("presets") ?? [];
-    const speed = speedAt(settings, lookahead).toFixed(2);
     const tokens = tokensOf(acceptance, lookahead).toFixed(2);
-    const source = "Latency law on the slider values; nothing was measured.";
-    return html`<h3>What if: one draft model</h3>
+    const own = ownOf(presets, settings);
+    const source = own ? get("source") : "Latency law; nothing was measured.";
+    return html`<h3>What if: longer, better or cheaper drafts</h3>
       <div class="hsd-wi-body">
         <div>
           <p aria-live="polite">
-            <strong>${speed} ×</strong> Lookahead ${lookahead}: ${tokens} tokens per target forward
-            pass, ${timesText(settings, lookahead)}. ${adviceOf(settings)} ${payText(settings)}
+            <strong>${timesText(settings, lookahead)}</strong> plain decoding at lookahead
+            ${lookahead}, ${tokens} tokens per pass. ${adviceOf(settings)} ${payText(settings)}
           </p>
           <div class="hsd-wi-fields">
             ${presetMenu(presets, settings, put)}
             ${SLIDERS.map((slider) => sliderTemplate(slider, settings[slider.name], put))}
           </div>
         </div>
-        ${picture(settings, root.clientWidth)}
+        ${picture(settings, own?.measured, root.clientWidth)}
       </div>
-      <p class="hsd-source">
-        Large dot: your setting; ring: the best.
-        ${ownOf(presets, settings) ? get("source") : source}
-      </p>`;
+      <p class="hsd-source">Large dot: your setting; ring: the best. ${source}</p>`;
   },
 );

@@ -232,9 +232,8 @@ function noteOf(store: Store, hasSupplies: boolean, end: number, show: Show): st
   const kind = store.levels[0]?.endsWith("(simulated)")
     ? "Simulated: look-ups for likely outcomes beside the verification before"
     : "Calls do not overlap";
-  const share = `Share: the lane’s time over ${duration(end)}, prefill included.`;
-  const idleText = "idle time is sampling, verification and bookkeeping";
-  const ofTime = `${share} ${kind}; ${idleText}.`;
+  const share = `Shares are of ${duration(end)}, prefill included.`;
+  const ofTime = `${share} ${kind}; idle: sampling, verification, bookkeeping.`;
   return `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}`;
 }
 

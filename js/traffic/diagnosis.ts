@@ -8,7 +8,7 @@ import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
 import type { Diagnosis, Setting } from "./spec";
 
 /** Widths of a chart in pixels: before it is attached to the page, at least, and at most. */
-const WIDTH = { usual: 640, least: 280, most: 1000 };
+const WIDTH = { usual: 640, least: 280, most: 1400 };
 const BAR = { high: 34, row: 20 };
 
 /** Return the remark above a setting's value: whether it is the best or the present one. */

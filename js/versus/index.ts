@@ -71,25 +71,22 @@ function metricsTable(runs: Runner[], palette: Palette) {
     ]);
     return valuesOf(title, ["difference to A", ...heads], rows);
   };
-  const more = html`${table("More figures", "more")} ${table("Times of calls", "time")}`;
-  return html`<section class="hsd-vs-figures">
-    <h3>${figuresTitle(runs.map(({ store }) => store.tokens.length))}</h3>
-    ${table("Figures", "main")} ${folded("More figures, and where the time goes", more)}
-  </section>`;
+  const tables = html`${table("Figures", "main")} ${table("More figures", "more")}
+    ${table("Times of calls", "time")}`;
+  const title = figuresTitle(runs.map(({ store }) => store.tokens.length));
+  return html`<section class="hsd-vs-figures">${folded(title, tables)}</section>`;
 }
 
 /** Elements that handle their own keys. */
 const FIELDS = "input, select";
 const BUTTONS = "button";
 
-/** The facts and warnings above the race. */
-function aboutTemplate(stores: Store[]) {
-  return html`<p class="hsd-vs-about hsd-note">
-      <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
-      <span>${factsOf(stores).join(" · ")}</span>
-    </p>
-    ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}`;
-}
+/** What is compared. */
+const aboutTemplate = (stores: Store[]) =>
+  html`<p class="hsd-vs-about hsd-note">
+    <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
+    <span>${factsOf(stores).join(" · ")}</span>
+  </p>`;
 
 /** The view: the race and the texts of its runs. */
 class VersusView {
@@ -164,12 +161,11 @@ class VersusView {
     const agreement = model.get("textless")
       ? nothing
       : agreementText(agreementOf(stores, model.get("sources")));
-    const beside = model.get("brief")
-      ? agreement
-      : html`<div class="hsd-vs-beside">${metricsTable(runs, this.view.palette)}${agreement}</div>`;
-    const content = html`${aboutTemplate(stores)}
-      <div class="hsd-vs-top">${race.root}${beside}</div>
-      ${model.get("brief") ? nothing : texts.root}`;
+    const more = model.get("brief")
+      ? nothing
+      : html`${metricsTable(runs, this.view.palette)}${texts.root}`;
+    const content = html`${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
+      ${race.root}${agreement}${more}${aboutTemplate(stores)}`;
     render(keyed(race, content), this.body);
   }
 }

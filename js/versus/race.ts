@@ -109,16 +109,17 @@ export class Race {
     render(picture(runs, this.palette, this.scale(), clock.ns), plot);
     const prefill = runs.map(({ letter, store }) => `${letter} ${duration(store.meta.prefill_ns)}`);
     const goal = goalOf(runs);
+    const [first] = runs;
     render(
       html`<h3>Race to ${plural(goal, "token")}</h3>
         <ol class="hsd-vs-runs">
-          ${runs.map((run) => runnerTemplate(run, goal, clock.ns, this.palette))}
+          ${runs.map((run) => runnerTemplate(run, { first, goal, ns: clock.ns }, this.palette))}
         </ol>
         ${plot} ${controls(clock, words, this.actions, this.still())}
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">
-          A step is one pass of the model: as wide as its time, as high as the tokens it brought.
-          The steeper line is faster. Recorded times, without prefill (${prefill.join(", ")}).
+          A step is one pass of the model: as wide as its time, as high as its tokens.
+          Times without prefill (${prefill.join(", ")}).
         </p>`,
       this.root,
     );

@@ -21,15 +21,16 @@ export interface Clock {
 }
 const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 
-/** Describe a run: its time to the finish, or its tokens so far. */
-function countText({ stairs }: Runner, goal: number, ns: number) {
+/** Describe a run: its time to the finish and its speed over the first run, or its tokens so far. */
+function countText({ stairs }: Runner, first: Runner, goal: number, ns: number) {
   const at = crossingOf(stairs, goal);
-  if (ns < at)
-    return {
-      figure: `${shownAt(stairs, ns)} of ${goal}`,
-      more: plural(passesAt(stairs, ns), "pass"),
-    };
-  return { figure: duration(at), more: plural(passesAt(stairs, at), "pass") };
+  if (ns < at) {
+    const figure = `${shownAt(stairs, ns)} of ${goal}`;
+    return { figure, times: "", passes: passesAt(stairs, ns) };
+  }
+  const gain = (crossingOf(first.stairs, goal) / at).toFixed(2);
+  const times = stairs === first.stairs ? "" : `${gain} × ${first.letter}`;
+  return { figure: duration(at), times, passes: passesAt(stairs, at) };
 }
 
 /**
@@ -44,18 +45,24 @@ export const letterTemplate = ({ letter, title, store }: Runner, palette: Palett
     >${letter}</b
   >`;
 
-/** The line of a run. */
-export function runnerTemplate(run: Runner, goal: number, ns: number, palette: Palette) {
+/** The line of a run: figures of the same tokens, and what its stack brings on many prompts. */
+export function runnerTemplate(
+  run: Runner,
+  { first, goal, ns }: { first: Runner; goal: number; ns: number },
+  palette: Palette,
+) {
   const { title, store, suite } = run;
-  const { figure, more } = countText(run, goal, ns);
+  const { figure, times, passes } = countText(run, first, goal, ns);
   return html`<li>
     ${letterTemplate(run, palette)}<span class="hsd-vs-who"
       ><strong>${title}</strong> <code>${store.meta.stack}</code></span
-    ><span class="hsd-vs-count"><strong>${figure}</strong> <span>${more}</span></span
+    ><span class="hsd-vs-count"
+      ><strong>${figure}</strong> <strong>${times}</strong>
+      <span>${plural(passes, "pass")}</span></span
     >${
       suite
-        ? html`<span class="hsd-vs-usual"
-            >${plural(suite.prompts, "prompt")}: ${timesText(suite)} ${intervalText(suite)}</span
+        ? html`<span class="hsd-vs-usual" title=${plural(suite.prompts, "prompt")}
+            >usually <strong>${timesText(suite)}</strong> ${intervalText(suite)}</span
           >`
         : nothing
     }

@@ -5,20 +5,21 @@ import type { Palette } from "../lib/palette";
 import { duration } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { familyOf } from "./race_controls";
-import { BADGE, crossingsOf, type Head, headsOf, labelAt } from "./race_places";
+import { BADGE, crossingsOf, type Head, headsOf } from "./race_places";
 import type { Runner } from "./race_time";
 
-const FINISH = "finish";
+/** Share of the height below the finish in which the axis has no other number. */
+const NEAR = 0.08;
 
 /** The colour of a run by its letter. */
 type Colours = ReadonlyMap<string, string>;
 
-/** The line of the finish, with the times at which runs cross it. */
+/** The line of the finish at its number of tokens, with the times at which runs cross it. */
 function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number) {
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
-    <text class="hsd-stairs-note" x=${labelAt(FINISH, f, f.x(ns))} y=${y + 16}>${FINISH}</text>
+    <text class="hsd-stairs-title" x=${f.left - 7} y=${y + 4} text-anchor="end">${f.mostY}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
         data-family=${colours.get(letter)} cx=${f.x(at)} cy=${y} r="4"></circle
@@ -41,10 +42,15 @@ export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns:
   const colours = new Map(
     runs.map(({ letter, store }) => [letter, familyOf(store.meta.stack, palette)]),
   );
+  const number = (tokens: number) => (tokens > (1 - NEAR) * f.mostY ? "" : String(tokens));
   return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
-    ${axisY(f, 5, String, "tokens")}${axisX(f, f.width / 120, duration, "time")}
-    ${runs.map((run) => drawStairs(run.stairs, run.store.tokens, palette.family, f))}
+    ${axisY(f, 5, number, "tokens")}${axisX(f, f.width / 120, duration, "time")}
+    ${runs.map(({ letter, stairs, store }) => {
+      const treads = stairs.treads.filter(({ low }) => low < f.mostY);
+      return svg`<g class="hsd-vs-track" data-family=${colours.get(letter)}
+        >${drawStairs({ treads }, store.tokens, palette.family, f)}</g>`;
+    })}
     <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
     <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
       height=${f.foot}></rect>

@@ -5,13 +5,18 @@ import { duration } from "../lib/words";
 import { crossingOf, goalOf, type RacingRun, shownAt } from "./race_time";
 
 /** Size and margins in pixels; above the finish (`top`) are labels. */
-const SIZE = { height: 290, left: 36, right: 26, top: 62, bottom: 24 };
+const SIZE = { left: 36, right: 26, top: 62, bottom: 24 };
+const HEIGHT = { narrow: 290, wide: 380 };
+/** Width from which the picture is higher, in pixels. */
+const WIDE = 900;
 /** Minimum width of the picture, and its width if the available width is unknown. */
 const WIDTH = { least: 260, usual: 640 };
 
 /** Return the frame of a race, up to the finish; `room`: available width, 0: unknown. */
 export function frameFor(runs: readonly RacingRun[], end: number, room: number): Frame {
-  return frameOf({ ...SIZE, width: Math.max(WIDTH.least, room || WIDTH.usual) }, end, goalOf(runs));
+  const width = Math.max(WIDTH.least, room || WIDTH.usual);
+  const height = width < WIDE ? HEIGHT.narrow : HEIGHT.wide;
+  return frameOf({ ...SIZE, width, height }, end, goalOf(runs));
 }
 
 /** The label of a run at the finish: its middle, and its row above the line. */
@@ -45,16 +50,6 @@ export function crossingsOf(
       ends[row] = x + half;
       return { letter, words, at, x, row };
     });
-}
-
-/** Gap between the axis and the label of the finish, and between the clock and that label. */
-const INSET = 14;
-const BEYOND_CLOCK = 30;
-/** Return the start of the finish's label: beyond the clock at `now` if that would cross it. */
-export function labelAt(words: string, { left }: Pick<Frame, "left">, now: number): number {
-  const start = left + INSET;
-  const end = start + 2 * HALF_LETTER * words.length;
-  return now > left && now < end + INSET ? now + BEYOND_CLOCK : start;
 }
 
 /** Size of the letter at a run's head, and its gap to the clock, in pixels. */

@@ -40,16 +40,18 @@ export const shownAt = ({ treads }: Stairs, ns: number) =>
   treads.findLast((t) => t.to <= ns)?.high ?? 0;
 export const passesAt = ({ treads }: Stairs, ns: number) => treads.filter((t) => t.to <= ns).length;
 /** Return the target passes and time up to output position `k`; null: the run has no such token. */
-export function spentAt({ treads }: Stairs, k: number) {
+export function spentAt({ treads, tokens, end }: Stairs, k: number) {
   const index = treads.findIndex((t) => t.low <= k && k < t.high);
-  return index < 0 ? null : { passes: index + 1, ns: treads[index].to };
+  if (index < 0) return null;
+  const { to, high } = treads[index];
+  return { passes: index + 1, ns: high < tokens ? to : end };
 }
 
 /** The properties of a run that the race needs. */
 export type RacingRun = Pick<Runner, "letter" | "stairs">;
 
 /** Return the number of tokens at the finish: the length of the shortest text. */
-export const goalOf = (runs: readonly RacingRun[]): number =>
+export const goalOf = (runs: readonly Pick<Runner, "stairs">[]): number =>
   Math.min(...runs.map(({ stairs }) => stairs.tokens));
 /** Return the end of the round with which a run reaches `goal` tokens. */
 export function crossingOf({ treads, tokens, end }: Stairs, goal: number): number {

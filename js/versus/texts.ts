@@ -146,7 +146,6 @@ export class Texts {
       html`<h3>Texts</h3>
         <p class="hsd-note">
           Output position ${at + 1} of ${this.last + 1}${isPinned ? ", pinned" : ""}.
-          <span class="hsd-vs-keys">${HINT}.</span>
         </p>
         <div class="hsd-vs-columns" .style=${`--runs: ${this.columns.length}`}>
           ${this.columns.map((column, row) => this.columnTemplate(column, row, at))}

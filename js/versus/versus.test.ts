@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Stairs } from "../staircase/stairs";
 import { figuresTitle } from "./compare";
-import { crossingsOf, headsOf, labelAt } from "./race_places";
+import { contrastText } from "./contrast";
+import { crossingsOf, headsOf } from "./race_places";
 import { crossingOf, fitSpeed, goalOf, passesAt, shownAt, spentAt, stateAt } from "./race_time";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
@@ -119,9 +120,21 @@ test("figures of whole runs say their lengths where the race ends before", () =>
   assert.equal(figuresTitle([51, 51, 75]), "Figures of the whole runs of 51, 51 and 75 tokens");
 });
 
-test("the label of the finish is beyond a clock that would cross it", () => {
-  const frame = { left: 36 };
-  assert.equal(labelAt("finish", frame, 36), 50);
-  assert.equal(labelAt("finish", frame, 60), 90);
-  assert.equal(labelAt("finish", frame, 300), 50);
+test("the last token of a run has the time of the whole run", () => {
+  const late = { ...quick.stairs, end: 7e6 };
+  assert.deepEqual(spentAt(late, 11), { passes: 3, ns: crossingOf(late, 12) });
+  assert.deepEqual(spentAt(late, 7), { passes: 2, ns: 4e6 });
+});
+
+test("a run that is faster here and slower on most prompts is named, and the reverse", () => {
+  const of = (run: typeof quick, suite: object | null, stack = "db > target") =>
+    ({ ...run, title: run.letter, suite, store: { meta: { stack } } }) as any;
+  const words = (run: typeof quick, low: number, high: number, first = "target") =>
+    contrastText([of(plain, null, first), of(run, { low, high })]);
+  assert.equal(words(quick, 0.7, 0.9), "B: faster here, usually slower");
+  assert.equal(words(slow, 1.1, 1.3), "C: slower here, usually faster");
+  for (const run of [quick, slow]) assert.equal(words(run, 0.9, 1.1), "");
+  assert.equal(words(quick, 1.1, 1.3), "");
+  assert.equal(words(quick, 0.7, 0.9, "nano > target"), "", "suites are over plain decoding");
+  assert.equal(contrastText([of(plain, null, "target"), of(quick, null)]), "");
 });

@@ -8,12 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hsd_viz import figures
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.figures.pays import GPU
-from hsd_viz.figures.predictions import basis_frame, plan_frame, prediction_frame
+from hsd_viz.figures.predictions import basis_frame, fastest_text, plan_frame, prediction_frame
 from hsd_viz.figures.second_draft import (
     BOTTOM_ACCEPTANCE,
     BOTTOM_COST,
@@ -231,3 +232,27 @@ def test_a_band_of_a_prediction_ends_at_its_interval():
     assert drawn["speedup"] == pytest.approx(2.0)
     assert drawn["up"] == pytest.approx(0.2)
     assert drawn["down"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("low_of_best", "verdict"),
+    [
+        (1.75, "hierarchy 2.00\xa0× plain decoding is fastest."),
+        (
+            1.65,
+            "hierarchy 2.00\xa0× and one draft model 1.60\xa0× plain decoding are not separable, "
+            "because their intervals overlap.",
+        ),
+    ],
+)
+def test_kinds_whose_intervals_overlap_are_not_separable(low_of_best, verdict):
+    rows = [("one draft model", 1.6, 1.5, 1.7), ("hierarchy", 2.0, low_of_best, 2.2)]
+    frame = pd.DataFrame(
+        [
+            {"kind": kind, "batch": batch, "context": 2048, "speedup": value}
+            | {"up": high - value, "down": value - low}
+            for kind, value, low, high in rows
+            for batch in (1, 8)
+        ]
+    )
+    assert fastest_text(frame) == f"At batch 1, context 2,048: {verdict}"

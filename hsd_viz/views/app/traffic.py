@@ -42,6 +42,11 @@ COSTS = {
 MAX_COLUMNS = 12
 #: Names of drafters in serving engines.
 ENGINE_METHODS = {"lookup": "ngram", "suffix": "suffix"}
+#: Descriptions of the costs of verification that the form offers.
+VERIFY_COSTS = {
+    "cpu": "0.15 steps per verified token",
+    "free16": "free verification of up to 16 tokens",
+}
 #: Tokens per pass from which the answer explains why a drafter does not pay.
 MIN_GAIN = 1.5
 #: Minimum share of the loss of a shown cause.
@@ -87,11 +92,13 @@ def replay_part(report: ReplayReport) -> dict[str, Any]:
     else:
         pays = "predicted, which does not certainly pay"
     headline = report.headline()
+    given = report.settings.verify_cost
+    cost = VERIFY_COSTS.get(given, f"verification cost {given}")
     spec = ReplayedSpec(
         figure=f"{best.mean_acceptance_length.value:.2f}",
         words=(
-            f"tokens per pass with {best.name} on this log: {best.speedup.value:.2f} × plain "
-            f"decoding {pays}."
+            f"tokens per pass with {best.name} on this log: at {cost}, {best.speedup.value:.2f} × "
+            f"plain decoding {pays}."
         ),
         lines=[*_lines_of_engines(report), *_lines_of_losses(report)],
         sources=report.record_lines(),
