@@ -304,9 +304,7 @@ def fastest_text(frame: pd.DataFrame) -> str:
     best = first.iloc[0]
     lowest = best["speedup"] - best["down"]
     contenders = first[first["speedup"] + first["up"] >= lowest]
-    names = [
-        f"{row.kind} {row.speedup:.2f}\N{NO-BREAK SPACE}×" for row in contenders.itertuples()
-    ]
+    names = [f"{row.kind} {row.speedup:.2f}\N{NO-BREAK SPACE}×" for row in contenders.itertuples()]
     where = f"At batch {best['batch']}, context {best['context']:,}"
     if len(names) == 1:
         return f"{where}: {names[0]} plain decoding is fastest."

@@ -40,7 +40,7 @@ test("a pass is divided among its tokens, and the parts sum to the decode", () =
   expect(parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(100_000);
 });
 
-test("the costs of a run are in plain passes, per draft token, and on the steps of the sliders", () => {
+test("costs are in plain passes, per draft token, and on steps of the sliders", () => {
   // A plain pass takes 20 µs; 6 draft tokens took 18 µs, and their verification 72 − 2 × 20.
   // Six tokens in 100 µs, against 50 000 per second.
   expect(costsOf(run())).toEqual({

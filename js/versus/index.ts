@@ -164,7 +164,8 @@ class VersusView {
     const more = model.get("brief")
       ? nothing
       : html`${metricsTable(runs, this.view.palette)}${texts.root}`;
-    const content = html`${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
+    const doubts = doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`);
+    const content = html`${doubts}
       ${race.root}${agreement}${more}${aboutTemplate(stores)}`;
     render(keyed(race, content), this.body);
   }

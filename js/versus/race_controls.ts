@@ -21,7 +21,7 @@ export interface Clock {
 }
 const isRunning = ({ ns, end }: Clock) => ns > 0 && ns < end;
 
-/** Describe a run: its time to the finish and its speed over the first run, or its tokens so far. */
+/** Describe a run: its time to the finish and its gain over the first, or its tokens so far. */
 function countText({ stairs }: Runner, first: Runner, goal: number, ns: number) {
   const at = crossingOf(stairs, goal);
   if (ns < at) {
