@@ -123,16 +123,9 @@ function reports({ host, state }: Context): Section {
   return { root, refresh: answers.refresh, close: () => answers.close() };
 }
 
-/** Saved reports below a title. On a phone they are folded, and the title has the first result. */
-function reportsBelow(context: Context): Section {
-  if (matchMedia("(max-width: 700px)").matches) {
-    return closedSection(REPORTS, fastestText(context.host.about.suites ?? []), reports)(context);
-  }
-  const section = reports(context);
-  section.root.classList.add("hsd-reports");
-  section.root.prepend(make("h3", "", REPORTS));
-  return section;
-}
+/** Saved reports, folded below their first result. */
+const reportsBelow: SectionBuilder = (context) =>
+  closedSection(REPORTS, fastestText(context.host.about.suites ?? []), reports)(context);
 
 const RULE_LAB = {
   tokens: ["cat", "dog", "owl", "fox"],

@@ -181,16 +181,14 @@ export default templated<Traits>(
     const own = ownOf(presets, settings);
     const source = own ? get("source") : "Latency law; nothing was measured.";
     return html`<h3>What if: longer, better or cheaper drafts</h3>
+      <p aria-live="polite">
+        <strong>${timesText(settings, lookahead)}</strong> plain decoding at lookahead
+        ${lookahead}, ${tokens} tokens per pass. ${adviceOf(settings)} ${payText(settings)}
+      </p>
       <div class="hsd-wi-body">
-        <div>
-          <p aria-live="polite">
-            <strong>${timesText(settings, lookahead)}</strong> plain decoding at lookahead
-            ${lookahead}, ${tokens} tokens per pass. ${adviceOf(settings)} ${payText(settings)}
-          </p>
-          <div class="hsd-wi-fields">
-            ${presetMenu(presets, settings, put)}
-            ${SLIDERS.map((slider) => sliderTemplate(slider, settings[slider.name], put))}
-          </div>
+        <div class="hsd-wi-fields">
+          ${presetMenu(presets, settings, put)}
+          ${SLIDERS.map((slider) => sliderTemplate(slider, settings[slider.name], put))}
         </div>
         ${picture(settings, own?.measured, root.clientWidth)}
       </div>
