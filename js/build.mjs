@@ -75,6 +75,7 @@ const builds = [
       { in: "page/lessons.ts", out: "page_lessons" },
       { in: "tab/worker.ts", out: "tab-worker" },
       { in: "site/index.ts", out: "site" },
+      { in: "site/show_board.ts", out: "show_board" },
       { in: "site/style.css", out: "site" },
     ],
   },

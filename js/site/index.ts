@@ -1,7 +1,6 @@
 // The page of a built site: the scenes of the article with a worker that decodes in this tab, and
 // the object window.hsd for scripts.
-import { playOf, seedOf } from "../game/score";
-import { languageOf } from "../game/strings";
+import { playOf } from "../game/score";
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import type { Snapshot } from "../lib/run_data";
@@ -14,6 +13,7 @@ import { FamilyTab } from "../tab/offers";
 import type { SiteData } from "./article";
 import { recording } from "./recordings";
 import { scenes } from "./scenes";
+import { seedOfAddress } from "./seed";
 
 declare global {
   interface Window {
@@ -26,10 +26,6 @@ declare global {
     };
   }
 }
-/** A page opened from a folder cannot import modules. */
-const isFile = location.protocol === "file:";
-/** In a variable, so that esbuild does not include the module in this bundle. */
-const BUNDLE = "./hsd-viz.js";
 /** The preset whose recorded run the scenes show at first. */
 const RECORDED_PROMPT = "new";
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -87,30 +83,6 @@ function settingsOf({ prompts }: SiteData) {
     temperature: Number(byId<HTMLSelectElement>("temperature").value),
     seed: Number(byId<HTMLInputElement>("seed").value),
   });
-}
-
-/** Return the seed of the game: that of the address, else that of the day. */
-function seedOfAddress(): number {
-  const text = new URLSearchParams(location.search).get("game") ?? "";
-  return /^[0-9]{1,9}$/.test(text) ? Number(text) : seedOf(new Date());
-}
-
-/**
- * Show the first board of the game, as it was drawn when the page was built, until the game itself
- * is there; in a page opened from a folder, which has no game, show the link to the recorded one.
- */
-function showFirstBoard(seed: number) {
-  const el = document.getElementById("game");
-  if (!el) return;
-  const boards = [...el.querySelectorAll("template")];
-  const [text] = playOf(JSON.parse(el.dataset.plays ?? "[]"), seed);
-  const tags = Object.fromEntries(boards.map(({ lang }) => [lang, {}]));
-  const tag = languageOf(navigator.languages, tags as Record<string, never>);
-  const name = isFile ? "recorded" : text;
-  const board = boards.find(
-    ({ lang, dataset }) => dataset.text === name && (isFile || lang === tag),
-  );
-  if (board) el.append(board.content);
 }
 
 /** Load the runs of a game while its script loads. */
@@ -208,10 +180,14 @@ async function start() {
       await tab.load();
     },
   };
-  if (!bundle) return;
+  // A page opened from a folder cannot import modules.
+  if (location.protocol === "file:") return;
   const explorer = document.getElementById("explorer");
+  const seed = seedOfAddress();
   if (!explorer) loadRuns(data, seed);
-  const page = await bundle;
+  // In a variable, so that esbuild does not include the module in this bundle.
+  const bundle = "./hsd-viz.js";
+  const page = (await import(bundle)) as typeof Page;
   if (explorer) page.openPage(explorer, tabHost(client, data, tabs), { address: true });
   else {
     if (first) wakeNear(first, client);
@@ -221,8 +197,4 @@ async function start() {
   }
 }
 
-const seed = seedOfAddress();
-const bundle = isFile ? null : (import(BUNDLE) as Promise<typeof Page>);
-showFirstBoard(seed);
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-else void start();
+void start();
