@@ -76,7 +76,7 @@ export function copiesOf(run: Run): Headline | null {
 export function timeOf(run: Run): Headline | null {
   const parts = spendingOf(run);
   const total = parts.reduce((sum, { ns }) => sum + ns, 0);
-  if (!run.calls.length || !total) return null;
+  if (!total) return null;
   const share = (fits: (part: Spent) => boolean) =>
     timeShare(parts.reduce((sum, part) => sum + (fits(part) ? part.ns : 0), 0) / total);
   if (!metricsOf(run).drafted) {

@@ -38,6 +38,7 @@ test("a pass is divided among its tokens, and the parts sum to the decode", () =
     ["between calls", 10_000],
   ]);
   expect(parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(100_000);
+  expect(spendingOf({ ...run(), calls: [] })).toEqual([]);
 });
 
 test("costs are in plain passes, per draft token, and on steps of the sliders", () => {

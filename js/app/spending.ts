@@ -16,9 +16,11 @@ export interface Spent {
 
 /**
  * Divide the time of a decode, without prefill. A pass of the target is divided equally among the
- * tokens that it was fed, of which the rejected draft tokens are a part of their own.
+ * tokens that it was fed, of which the rejected draft tokens are a part of their own. A run without
+ * calls, as of another engine, has no parts.
  */
 export function spendingOf(run: Run): Spent[] {
+  if (!run.calls.length) return [];
   const top = Math.max(0, ...run.calls.map(({ level }) => level));
   const below = new Map<string, number>();
   let passes = 0;

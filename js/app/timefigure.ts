@@ -49,7 +49,9 @@ export function timeFigure({ group, state, host }: Context): Section {
   function refresh() {
     if (store.run === shownRun) return;
     shownRun = store.run;
-    render(barTemplate(spendingOf(store), palette.family), bar);
+    const parts = spendingOf(store);
+    bar.hidden = !parts.length;
+    render(barTemplate(parts, palette.family), bar);
     const costs = costsOf(store);
     const presets = costs ? [{ name: "this run", ...costs }] : [];
     for (const [name, value] of Object.entries({ ...USUAL, ...costs, presets }))
