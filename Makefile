@@ -16,8 +16,6 @@ PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 QUICK = $(addprefix tests/,decoding drafting latency prompts records settings trace test_stack.py test_results.py)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
-# Whole lines of what runs side by side, where make can do that.
-SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
 .PHONY: dashboard test test-units test-browser test-quick test-full check check-format check-wording check-types check-legibility ready views views-check wasm docs chromium node
@@ -33,13 +31,15 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 
 # Pages are often waited for: in the meantime the other tests have the processor.
 test: $(VENV)/.test-ready chromium node  ## run the everyday tests, including the browser tests
-	@$(MAKE) --no-print-directory --jobs=2 $(SYNC) test-units $(if $(CHROMIUM),test-browser)
+	@$(MAKE) --no-print-directory --jobs=2 test-units $(if $(CHROMIUM),test-browser)
 
 test-units:
 	$(PYTEST) -n 2 --dist worksteal --ignore=tests/browser -m 'not slow and not browser and not checked'
 
+# What it prints comes when it has ended, not among what the other tests print.
 test-browser:
-	$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser
+	@$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser >$(VENV)/browser.log 2>&1; \
+	status=$$?; cat $(VENV)/browser.log; exit $$status
 
 test-quick: $(VENV)/.test-ready  ## run the tests of the core, without a compiler, a server or a browser
 	$(PYTEST) -n 2 -m 'not slow and not checked' $(QUICK)

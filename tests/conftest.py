@@ -21,8 +21,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 sys.modules["rfc3987_syntax"] = None
-# On a busy machine tests take longer.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# On a busy machine tests take longer. Continuous integration tries the same examples each time.
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
 settings.load_profile("busy")
 
 

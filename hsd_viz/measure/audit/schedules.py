@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 from hsd_viz.measure.audit.draft_rules import (
     before_drawing,
@@ -191,6 +192,7 @@ SCHEDULE_RULES = (
 )
 
 
+@cache
 def audit_rule(rule: ScheduleRule) -> ScheduleRow:
     """Audit a rule."""
     actual: dict[Text, Fraction] = law(rule.decode)
@@ -250,6 +252,7 @@ def _conditionals(texts: dict[Text, Fraction]) -> dict[Text, dict[int, Fraction]
     return dict(conditionals)
 
 
+@cache
 def audit_own(stack: Stack, rule: str = "block") -> ScheduleRow:
     """Audit the project's own loop of a stack over toy models, in float64."""
     loop = loop_decoder(stack, rule)
