@@ -106,7 +106,9 @@ export default templated<Traits>(
     const group = get("of_run") ? get("group") : "";
     const store = group ? hsdGroup(group).store : null;
     const hasLookahead = picked.path?.some(({ lookahead }) => lookahead);
-    return html`<h3>Best stack of these models <span class="hsd-tl-range hsd-note">predicted</span></h3>
+    return html`<h3>
+        Best stack of these models <span class="hsd-tl-range hsd-note">predicted</span>
+      </h3>
       <div class="hsd-answer">${answer(picked)}</div>
       <div class="hsd-hi-body">
         <div>
