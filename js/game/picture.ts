@@ -5,16 +5,7 @@ import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
 import { columnsOfText } from "../lib/words";
-import {
-  type Corner,
-  cornersOf,
-  gainOf,
-  keptOf,
-  type Player,
-  type Price,
-  ranked,
-  timeTo,
-} from "./score";
+import { type Corner, cornersOf, keptOf, type Player, type Price, ranked, timeTo } from "./score";
 import type { Strings } from "./strings";
 
 const SIZE = { top: 26, bottom: 44, left: 34 };
@@ -98,7 +89,7 @@ interface Layout {
 }
 
 /** Pixels of a name with its figure. */
-const widthOf = ({ name }: Pick<Player, "name">) => LETTER * columnsOfText(`${name} 0.00 ×`);
+const widthOf = ({ name }: Pick<Player, "name">) => LETTER * columnsOfText(`${name} 100`);
 
 /**
  * The frame; each name has room for its figure from the start, so that the axis does not move. Over
@@ -171,9 +162,12 @@ export function layoutOf(stairs: Stairs): Layout {
   return { ...layout, names: namePlaces(stairs, layout) };
 }
 
-/** A player's name, with its tokens or its gain; its tokens alone where the picture is narrow. */
-function nameOf({ name, passes }: Drawn, { price, isNarrow }: Stairs, isOverTime: boolean) {
-  if (isOverTime) return `${name} ${gainOf(passes, price).toFixed(2)} ×`;
+/**
+ * A player's name, over passes with its tokens, or its tokens alone where the picture is narrow.
+ * The gains over time are those of the standings.
+ */
+function nameOf({ name, passes }: Drawn, isNarrow: boolean, isOverTime: boolean) {
+  if (isOverTime) return name;
   return isNarrow ? keptOf(passes) : `${name} ${keptOf(passes)}`;
 }
 
@@ -184,8 +178,7 @@ function leaderOf({ isOverTime, ends, finishes, names }: Layout, k: number): str
 }
 
 /** The stairs of a player; over time the rest to the goal is dashed. */
-function stairTemplate(stairs: Stairs, layout: Layout, k: number) {
-  const { family, morph, isNarrow } = stairs;
+function stairTemplate({ family, morph, isNarrow }: Stairs, layout: Layout, k: number) {
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
   const isPlain = player.source === "target";
@@ -197,7 +190,7 @@ function stairTemplate(stairs: Stairs, layout: Layout, k: number) {
   const dashed = svg`<path stroke-width="2" stroke-dasharray="5 4" d=${rest}></path>`;
   const name = svg`<path stroke-width="1" stroke-dasharray="1 2"
       d=${leaderOf(layout, k)}></path
-    ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, stairs, isOverTime)}</text>`;
+    ><text x=${names[k].x} y=${names[k].y}>${nameOf(player, isNarrow, isOverTime)}</text>`;
   return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path d=${path(player.corners)}></path
