@@ -91,7 +91,7 @@ def test_figures_are_stored_in_the_student_edition_only(tmp_path, monkeypatch):
     for edition in ("student", "otter"):
         counts.append(sorted(map(count, (tmp_path / edition).iterdir())))
     # The lab sheet and the puzzles have none.
-    assert counts == [[0, 0, 4], [0, 0, 0]]
+    assert counts == [[0, 0, 3], [0, 0, 0]]
 
 
 def test_the_masters_are_part_of_the_wheel():
