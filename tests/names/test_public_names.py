@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import ast
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import hsd_viz
+from hsd_viz.names.lazy import lazily_as_in, names_in_stub
 
-#: Listed for Python alone: it is imported, not loaded on first use.
-IMPORTED = {"__version__"}
-
-
-def names_for_type_checkers() -> dict[str, str]:
-    """Return the names that the package imports for type checkers, with their modules."""
-    tree = ast.parse(Path(hsd_viz.__file__).read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    names = {}
-    for statement in block.body:
-        assert isinstance(statement, ast.ImportFrom)
-        for alias in statement.names:
-            names[alias.asname or alias.name] = statement.module
-    return names
+STUB = Path(hsd_viz.__file__).with_suffix(".pyi")
 
 
-def names_on_first_use() -> dict[str, str]:
-    """Return the names that load on first use, with their modules."""
-    names = {}
-    for module, loaded in hsd_viz._MODULES.items():
-        names |= dict.fromkeys(loaded, f"hsd_viz{module}")
-    for name, module in hsd_viz._SUBMODULES.items():
-        names[name] = f"hsd_viz{module}".rpartition(".")[0]
-    return names
+def test_the_public_names_are_those_of_the_stub_for_type_checkers():
+    names = names_in_stub(STUB)
+    assert hsd_viz.__all__ == sorted(names)
+    assert {"run", "views", "serving_metrics", "__version__"} <= set(names)
 
 
-def test_type_checkers_see_the_names_that_load_on_first_use():
-    names = names_on_first_use()
-    for name in IMPORTED:
-        del names[name]
-    assert names_for_type_checkers() == names
+@pytest.mark.parametrize("name", hsd_viz.__all__)
+def test_every_public_name_loads_from_its_place(name):
+    module, own_name = names_in_stub(STUB)[name]
+    value = getattr(hsd_viz, name)
+    assert value is not None
+    home = import_module(module)
+    assert value is getattr(home, own_name)
 
 
-def test_every_public_name_loads():
-    for name in hsd_viz.__all__:
-        assert getattr(hsd_viz, name) is not None
+def test_a_name_of_a_stub_may_be_a_module_or_have_another_name(tmp_path):
+    stub = tmp_path / "__init__.pyi"
+    stub.write_text(
+        "from json import decoder as decoder\n"
+        "from json.decoder import JSONDecoder\n"
+        "\n"
+        "Decoder = JSONDecoder\n"
+    )
+    load, _, public = lazily_as_in(stub, "json")
+    assert public == ["Decoder", "decoder"]
+    assert load("decoder").JSONDecoder is load("Decoder")
+    with pytest.raises(AttributeError, match="module 'json' has no attribute 'encode'"):
+        load("encode")
