@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from hsd_viz.decoding.base_loop import BaseLoop
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.tables import Columns
 
 
@@ -35,7 +35,7 @@ def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
     return Step(make)
 
 
-def decode(loop: BaseLoop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
+def decode(loop: BaseLoop, text: TokenText, meta: TraceMeta) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
     ``meta`` is updated in place, and it is complete even if the run is cancelled. Its ``wall_ns``

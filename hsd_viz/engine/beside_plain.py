@@ -99,10 +99,12 @@ def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
         again: the trace of a repeated run, if ``plain`` is a repeated plain run. The speed-up of
             this pair is added to ``speedups``, whose first entry is that of the first pair.
     """
-    record = trace.meta.setdefault(
-        "plain", {"tokens": len(plain), "tokens_per_second": _speed(plain)}
-    )
-    record.update(load_average=psutil.getloadavg()[0], cores=cores())
+    record = trace.meta.get("plain")
+    if record is None:
+        record = {"tokens": len(plain), "tokens_per_second": _speed(plain)}
+        trace.meta["plain"] = record
+    record["load_average"] = psutil.getloadavg()[0]
+    record["cores"] = cores()
     if again is None:
         return
     first_speedup = _ratio(_speed(trace), record["tokens_per_second"])

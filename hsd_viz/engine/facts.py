@@ -6,13 +6,14 @@ import platform
 import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from hsd_viz.decoding.options import Sampling
 from hsd_viz.decoding.verify import RULES, rule_description
 from hsd_viz.machine import cpu_model
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.stack import Lookahead, Stack
+from hsd_viz.trace.meta import ModelMeta, SamplingMeta, TraceMeta
 from hsd_viz.version import __version__
 
 
@@ -43,13 +44,13 @@ class LevelFacts:
     runtime: str
     bridge: dict[str, int | str] | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ModelMeta:
         """Return the facts as JSON data, without those that do not apply."""
         data = asdict(self)
         for name in ("confidence", "bridge"):
             if data[name] is None:
                 del data[name]
-        return data
+        return cast("ModelMeta", data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,9 @@ class DecodeFacts:
         runtimes = [level.runtime for level in reversed(self.levels)]
         return " + ".join(dict.fromkeys(runtimes))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> TraceMeta:
         """Return the facts as JSON data, with the time, the machine and installed versions."""
-        data = {
+        data: TraceMeta = {
             "family": self.family,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "stack": self.written,
@@ -100,7 +101,7 @@ class DecodeFacts:
             "dtype": self.dtype,
             "threads": threads_now(),
             "runtime": self.runtime,
-            "sampling": asdict(self.sampling),
+            "sampling": cast("SamplingMeta", asdict(self.sampling)),
         }
         rule = self.sampling.rule
         if rule not in RULES:

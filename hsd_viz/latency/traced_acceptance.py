@@ -63,8 +63,10 @@ def _unsure_levels(trace: Trace) -> dict[int, tuple[float, int]]:
     """Return the confidence and the lookahead of each level that stops by confidence."""
     unsure = {}
     for model in trace.meta.get("models", ()):
-        if model.get("confidence") is not None:
-            unsure[model["level"]] = model["confidence"], model["lookahead"]
+        confidence = model.get("confidence")
+        lookahead = model.get("lookahead")
+        if confidence is not None and lookahead is not None:
+            unsure[model["level"]] = confidence, lookahead
     return unsure
 
 

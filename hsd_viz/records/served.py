@@ -9,7 +9,6 @@ nominal duration; the run states which.
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from hsd_viz.settings.ranges import check_range
 from hsd_viz.stack import TARGET
 from hsd_viz.text import counted
 from hsd_viz.trace import DraftRow, RoundRow, TokenRow, Trace
+from hsd_viz.trace.meta import TraceMeta
 
 #: Placeholders (id, text) of an emitted token, and of a draft token that was not emitted.
 EMITTED = (0, "·")
@@ -87,7 +87,7 @@ def served_run(trace: Trace) -> Trace:
         drafts += [_draft(row, place, drafter) for place in range(row.drafted)]
         for place in range(row.accepted + 1):
             tokens.append(_token(row, place, len(tokens), drafter))
-    meta: dict[str, Any] = trace.meta | {
+    meta: TraceMeta = trace.meta | {
         "stack": f"{engine}/{drafter} > {engine}/target",
         "prompt": f"({counted(len(tokens), 'token')} that {engine} wrote in {clock}; no texts)",
         "prompt_ids": [],

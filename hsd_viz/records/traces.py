@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from hsd_viz.disk import object_at
 from hsd_viz.errors import BadFile, UserError
@@ -20,6 +20,7 @@ from hsd_viz.records.sample import Sample
 from hsd_viz.records.series import Series
 from hsd_viz.text import counted
 from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.trace.meta import TraceMeta
 
 #: Quantities that an importer looks for; the others follow.
 COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
@@ -57,7 +58,7 @@ def trace_of_series(series: Series) -> Trace:
         name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None
     ]
     notes["not_observed"] = [*missing, "tokens' text", "draft tokens", "calls"]
-    meta: dict[str, Any] = {
+    meta = {
         "stack": series.engine,
         "prompt": None,
         "prompt_ids": None,
@@ -67,7 +68,7 @@ def trace_of_series(series: Series) -> Trace:
         "decode_ns": decode,
         "wall_ns": None if prefill is None or decode is None else prefill + decode,
     }
-    return Trace(meta).add_rows(rounds=round_rows(whole))
+    return Trace(cast("TraceMeta", meta)).add_rows(rounds=round_rows(whole))
 
 
 def _notes(

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from hsd_viz.errors import MALFORMED, UserError
 from hsd_viz.trace.file import read_tables
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.trace import Step, Trace
 
 
@@ -45,7 +46,7 @@ class Started:
         pieces: the texts of the prompt's tokens by id.
     """
 
-    meta: dict
+    meta: TraceMeta
     pieces: dict[int, str]
 
 
@@ -130,7 +131,7 @@ def _event_of(record: Any, trace: Any) -> Event:
             return Stage(str(record["text"]), record["done"], record["total"])
         case "started":
             pieces = {int(token): str(text) for token, text in record["pieces"].items()}
-            return Started(dict(record["meta"]), pieces)
+            return Started(cast("TraceMeta", dict(record["meta"])), pieces)
         case "step":
             tables = read_tables(record)
             step = Step(lambda: tables)

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.errors import INVALID_JSON, BadFile, UserError
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.tables import TABLES, Columns
 
 FORMAT = "hsd_viz trace"
@@ -55,7 +56,7 @@ class Content:
         pieces: the texts of tokens by id.
     """
 
-    meta: dict[str, Any]
+    meta: TraceMeta
     columns: dict[str, Columns]
     pieces: dict[int, str]
 
@@ -109,7 +110,7 @@ def _read_content(data: dict[str, Any]) -> Content:
     if not isinstance(data["meta"].get("sampling"), dict | None):
         raise UserError("the sampling of its meta is not an object")
     columns, texts = read_tables(data)
-    return Content(dict(data["meta"]), columns, texts)
+    return Content(cast("TraceMeta", dict(data["meta"])), columns, texts)
 
 
 def read_tables(data: dict[str, Any]) -> Tables:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
 from hsd_viz.errors import UserError
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.rows import RoundRow
 from hsd_viz.trace.tables import Columns
 
@@ -125,7 +126,7 @@ class Metrics(TypedDict):
     tokens_per_second: float | None
 
 
-def metrics(tables: dict[str, Columns], meta: dict[str, Any]) -> Metrics:
+def metrics(tables: dict[str, Columns], meta: TraceMeta) -> Metrics:
     """Return the metrics of a trace, from its tables and its meta."""
     tokens = tables["tokens"]
     emitted = len(tokens["token_id"])
@@ -179,7 +180,7 @@ def _put_counts(figures: Metrics, counts: dict[str, Any]) -> None:
     figures["emitted_by_source"] = None
 
 
-def _decode_seconds(meta: dict[str, Any]) -> float | None:
+def _decode_seconds(meta: TraceMeta) -> float | None:
     """Return the time of a decode in seconds after prefill; ``None`` if it was not observed."""
     if meta.get("counts") is not None:
         return _in_seconds(meta.get("decode_ns"))

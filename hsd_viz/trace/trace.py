@@ -12,6 +12,7 @@ from hsd_viz.drawing import drawing
 from hsd_viz.names.hints import guess, no_attribute
 from hsd_viz.trace import file, metrics
 from hsd_viz.trace.file import Content, Tables
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.rows import CallRow, DraftRow, RoundRow, Row, TokenRow
 from hsd_viz.trace.tables import TABLES, Columns
 
@@ -162,7 +163,7 @@ class Trace(TraceTables):
         meta: the description of the run: stack, models, options, machine and times.
     """
 
-    def __init__(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
+    def __init__(self, meta: TraceMeta, pieces: dict[int, str] | None = None) -> None:
         super().__init__()
         self.meta = meta
         self._pieces.update(pieces or {})

@@ -34,6 +34,7 @@ from hsd_viz.settings.declare import fields_of
 from hsd_viz.settings.engine_choices import DTYPES
 from hsd_viz.stack import DATABASE, TARGET, draft_sources
 from hsd_viz.trace import Trace
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.tables import RULES
 
 STATIC = Path(__file__).parent / "static"
@@ -80,7 +81,7 @@ def races() -> list[dict[str, Any]]:
     return sorted(races, key=lambda race: race["prompt"] != opening)
 
 
-def _target_text(meta: dict[str, Any]) -> str:
+def _target_text(meta: TraceMeta) -> str:
     """Return the name of a recording's target; for the shipped target, a description."""
     model = str(meta["models"][-1]["model"])
     return FAMILIES[DEFAULT].target_title if model == TARGET else model

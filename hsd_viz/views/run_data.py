@@ -20,6 +20,7 @@ from hsd_viz.stack import AUTO, DraftSource, StackError, decoded_stack
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.file import TraceError
 from hsd_viz.trace.identities import check
+from hsd_viz.trace.meta import TraceMeta
 from hsd_viz.trace.trace import TraceTables
 
 #: Maximum decompressed size of an opened trace in bytes: twenty times the page's longest run.
@@ -39,7 +40,7 @@ def tables(record: TraceTables) -> dict[str, Any]:
     return {**record.columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
 
 
-def head(meta: dict[str, Any]) -> dict[str, Any]:
+def head(meta: TraceMeta) -> dict[str, Any]:
     """Return the prompt, its token ids if known, the level names, and the meta, in which ``stack``
     is the stack as decoded and ``asked`` as written.
     """
@@ -55,7 +56,7 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sampling_of(meta: dict[str, Any]) -> dict[str, Any]:
+def _sampling_of(meta: TraceMeta) -> dict[str, Any]:
     """Return the sampling of a run; a seed too large for a JavaScript number becomes text."""
     sampling = dict(meta.get("sampling") or {})
     seed = sampling.get("seed")
@@ -72,7 +73,7 @@ def _exact_sampling(sampling: dict[str, Any]) -> dict[str, Any]:
     return sampling
 
 
-def level_names(meta: dict[str, Any]) -> list[str]:
+def level_names(meta: TraceMeta) -> list[str]:
     """Return the name of each level, lowest first; empty if the meta has no valid stack."""
     try:
         parts = decoded_stack(meta).parts
@@ -230,7 +231,7 @@ class _Meta(msgspec.Struct):
     clock: str | None = None
 
 
-def _checked_meta(meta: dict[str, Any]) -> _Meta:
+def _checked_meta(meta: TraceMeta) -> _Meta:
     """Validate and return the meta fields that the page reads.
 
     Raises:

@@ -22,6 +22,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.text import counted
 from hsd_viz.trace import Trace
+from hsd_viz.trace.meta import PlainMeta
 from hsd_viz.trace.rows import DraftRow, TokenRow
 from tools.record.selection import measured
 
@@ -148,12 +149,12 @@ def _run_values(trace: Trace) -> dict[str, str]:
     } | _level_values(trace)
 
 
-def _against_plain(speed: float, plain: dict | None) -> str:
+def _against_plain(speed: float, plain: PlainMeta | None) -> str:
     """Return the speed of a run beside that of plain decoding, where it was measured."""
     words = f"this run reached {speed:.0f} tokens/s"
     if not plain:
         return words
-    plain_speed = plain["tokens_per_second"]
+    plain_speed = measured(plain["tokens_per_second"])
     gain = median(plain.get("speedups") or [speed / plain_speed])
     return f"{words}, plain decoding {plain_speed:.0f}: {gain:.2f} times the speed"
 

@@ -37,6 +37,7 @@ from hsd_viz.settings.declare import part_of
 from hsd_viz.stack import DATABASE, TARGET, DraftSource, ModelPart, Stack, read_source
 from hsd_viz.terminal import Progress, ignore_progress
 from hsd_viz.trace import Trace
+from hsd_viz.trace.meta import TraceMeta
 
 #: Number of tokens decoded per prompt.
 TOKENS = 128
@@ -108,7 +109,7 @@ class Workload:
             "bottoms": list(self.databases),
         }
 
-    def probe(self, engine: Engine) -> dict[str, Any]:
+    def probe(self, engine: Engine) -> TraceMeta:
         """Return the meta of one token decoded with a stack of all models."""
         stack = Stack(None, (*(ModelPart(d, 1) for d in self.drafts), ModelPart(TARGET)))
         return decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta
