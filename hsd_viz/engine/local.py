@@ -17,7 +17,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, check_folder
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine.facts import DecodeFacts, LevelFacts
+from hsd_viz.engine.decode_facts import DecodeFacts, LevelFacts
 from hsd_viz.engine.forwards import Costs
 from hsd_viz.engine.loops import loop_class, open_levels
 from hsd_viz.engine.models import EngineModels

@@ -28,7 +28,7 @@ from hsd_viz.engine.options import EngineOptions
 from hsd_viz.errors import UserError
 from hsd_viz.machine import url
 from hsd_viz.serve import connections, guard
-from hsd_viz.serve.requests import Decode, DecodeRequest, load_decode
+from hsd_viz.serve.requests import Decode, DecodeRequest, Record, load_decode
 from hsd_viz.serve.service import Service, Stream
 from hsd_viz.serve.settings import ServerSettings
 
@@ -52,14 +52,10 @@ _SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.S)
 Page = Callable[[ServerSettings], str]
 
 
-# C901 counts the branches of all routes, each of which is simple.
-def create_app(  # noqa: C901
-    decode: Decode, settings: ServerSettings, page: Page | None = None
-) -> FastAPI:
+def create_app(decode: Decode, settings: ServerSettings, page: Page | None = None) -> FastAPI:
     """Return the application; ``page`` is called once, at the first request for the page."""
     service = Service(decode, settings)
-    making = asyncio.Lock()
-    made: dict[str, Any] = {}
+    served_page = None if page is None else _ServedPage(page, settings)
 
     def authorize(request: Request) -> None:
         guard.check_request(request, settings.token)
@@ -73,23 +69,13 @@ def create_app(  # noqa: C901
         dependencies=[Depends(authorize)],
     )
     guard.require_host(app, settings.hosts)
-
-    @app.exception_handler(HTTPException)
-    async def one_line(_: Request, failed: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": failed.detail}, failed.status_code, failed.headers)
+    app.add_exception_handler(HTTPException, _in_one_line)
 
     @app.get("/")
     async def shown() -> HTMLResponse:
-        if page is None:
+        if served_page is None:
             raise HTTPException(501, "this server has no page: send requests to POST /decode")
-        async with making:
-            if not made:
-                text = await asyncio.to_thread(page, settings)
-                (script,) = _SCRIPT.findall(text)
-                digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-                policy = {"Content-Security-Policy": f"{_POLICY}'sha256-{digest}'"}
-                made.update(content=text, headers=_HEADERS | policy)
-        return HTMLResponse(made["content"], headers=made["headers"])
+        return await served_page.response()
 
     @app.get("/openapi.json", include_in_schema=False)
     async def described() -> dict[str, Any]:
@@ -113,29 +99,76 @@ def create_app(  # noqa: C901
     @app.post("/decode", response_model=None)
     async def decoded(request: Request) -> Stream:
         guard.check_type(request)
-        body = bytearray()
-        try:
-            async with asyncio.timeout(connections.BODY_SECONDS):
-                async for part in request.stream():
-                    body += part
-                    if len(body) > BODY_BYTES:
-                        raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
-        except ClientDisconnect:
-            raise HTTPException(400, "the connection ended within the body") from None
-        except TimeoutError:
-            late = f"the body did not arrive within {connections.BODY_SECONDS:g} seconds"
-            raise HTTPException(408, late, {"Connection": "close"}) from None
-        try:
-            return Stream(service, DecodeRequest.model_validate_json(bytes(body)).checked(settings))
-        except ValidationError as invalid:
-            first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-            raise HTTPException(
-                422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}"
-            ) from None
-        except UserError as invalid:
-            raise HTTPException(422, str(invalid)) from None
+        body = await _read_body(request)
+        return Stream(service, _checked_request(body, settings))
 
     return app
+
+
+class _ServedPage:
+    """The page of a server, which is made at its first request."""
+
+    def __init__(self, page: Page, settings: ServerSettings) -> None:
+        self._page = page
+        self._settings = settings
+        self._making = asyncio.Lock()
+        self._text = ""
+        self._headers: dict[str, str] = {}
+
+    async def response(self) -> HTMLResponse:
+        """Return the page, whose script alone may run."""
+        async with self._making:
+            if not self._text:
+                text = await asyncio.to_thread(self._page, self._settings)
+                (script,) = _SCRIPT.findall(text)
+                digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+                policy = {"Content-Security-Policy": f"{_POLICY}'sha256-{digest}'"}
+                self._headers = _HEADERS | policy
+                self._text = text
+        return HTMLResponse(self._text, headers=self._headers)
+
+
+async def _in_one_line(_: Request, failed: Exception) -> JSONResponse:
+    """Return the response of a request that failed: its error, in a line."""
+    assert isinstance(failed, HTTPException)
+    return JSONResponse({"error": failed.detail}, failed.status_code, failed.headers)
+
+
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        HTTPException: if it is too large, too late, or not whole.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(connections.BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_BYTES:
+                    raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
+    except ClientDisconnect:
+        raise HTTPException(400, "the connection ended within the body") from None
+    except TimeoutError:
+        late = f"the body did not arrive within {connections.BODY_SECONDS:g} seconds"
+        raise HTTPException(408, late, {"Connection": "close"}) from None
+    return bytes(body)
+
+
+def _checked_request(body: bytes, settings: ServerSettings) -> Record:
+    """Return the arguments of the decode that a body asks for.
+
+    Raises:
+        HTTPException: if it is invalid.
+    """
+    try:
+        return DecodeRequest.model_validate_json(body).checked(settings)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the body"
+        raise HTTPException(422, f"{place}: {first['msg']}") from None
+    except UserError as invalid:
+        raise HTTPException(422, str(invalid)) from None
 
 
 def run(host: str, port: int, settings: ServerSettings, engine: EngineOptions, page: Page) -> int:
