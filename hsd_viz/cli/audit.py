@@ -19,20 +19,26 @@ from typing import Any
 from hsd_viz.cli.shared import Html, Json
 from hsd_viz.decoding.options import DEFAULT_RULE, Sampling
 from hsd_viz.errors import INVALID_JSON, UserError, first_line
+from hsd_viz.measure.audit.options import (
+    ALPHA,
+    NEAR_TIE,
+    SAMPLES,
+    TEMPERATURE,
+    TOLERANCE,
+    TOY_MODELS,
+    Alpha,
+    NearTie,
+    Samples,
+    Temperature,
+    Tolerance,
+    ToyModels,
+)
 from hsd_viz.settings.declare import CliOption, Setting, settings_of
-from hsd_viz.settings.ranges import MAX_TOY_MODELS, Range
+from hsd_viz.settings.ranges import Range
 from hsd_viz.terminal import status
 
 #: A function that runs an audit and returns its result.
 Audit = Callable[[], Any]
-Tolerance = A[
-    float,
-    Setting(
-        "probabilities that differ by less are equal; 1e-5 for float32",
-        CliOption("E"),
-        Range(0, 0.1),
-    ),
-]
 
 
 def audit_stacks(
@@ -42,7 +48,7 @@ def audit_stacks(
     ],
     *,
     rule: A[str, settings_of(Sampling)["rule"]] = DEFAULT_RULE,
-    tolerance: Tolerance = 1e-9,
+    tolerance: Tolerance = TOLERANCE,
     json_: Json = None,
     html: Html = None,
 ) -> int:
@@ -62,10 +68,8 @@ def audit_functions(
         ),
     ],
     *,
-    models: A[
-        int, Setting("toy models, the target included", CliOption("N"), Range(1, MAX_TOY_MODELS))
-    ] = 2,
-    tolerance: Tolerance = 1e-9,
+    models: ToyModels = TOY_MODELS,
+    tolerance: Tolerance = TOLERANCE,
     json_: Json = None,
     html: Html = None,
 ) -> int:
@@ -107,21 +111,10 @@ def audit_endpoint(
     ] = None,
     suite: A[str, Setting("prompts: a suite or a file", CliOption("NAME|PATH"))] = "heldout",
     limit: A[int, Setting("prompts", CliOption("N"), Range(1, 10_000))] = 8,
-    samples: A[int, Setting("most pairs", CliOption("N"), Range(0, 1_000_000))] = 400,
-    temperature: A[
-        float, Setting("temperature of the samples", CliOption("T"), Range(0.01, 10))
-    ] = 1.0,
-    alpha: A[
-        float, Setting("the largest rate of false alarms", CliOption("A"), Range(1e-9, 0.5))
-    ] = 0.001,
-    near_tie: A[
-        float,
-        Setting(
-            "difference of log probabilities that rounding may explain, in nats",
-            CliOption("D"),
-            Range(0, 10),
-        ),
-    ] = 0.05,
+    samples: Samples = SAMPLES,
+    temperature: Temperature = TEMPERATURE,
+    alpha: Alpha = ALPHA,
+    near_tie: NearTie = NEAR_TIE,
     json_: Json = None,
     html: Html = None,
 ) -> int:

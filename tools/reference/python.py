@@ -6,7 +6,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -59,7 +59,8 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     if key in seen:
         return
     seen.add(key)
-    tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
+    module = importlib.import_module(thing.__module__)
+    tree = _Numbers(vars(module)).visit(ast.parse(inspect.getsource(module)))
     named = (node for node in tree.body if getattr(node, "name", None) == thing.__qualname__)
     definition = next(named, None)
     text = inspect.getdoc(thing) or ""
@@ -73,6 +74,18 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         yield _code(_call(definition.name, definition))
         yield first_paragraph(text)
         yield from _sections(text)
+
+
+class _Numbers(ast.NodeTransformer):
+    """Replaces the names of constants by their numbers, which a reader of defaults looks for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._values.get(node.id)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return ast.Constant(value) if is_number else node
 
 
 def _definition(name: str, signature: inspect.Signature) -> ast.FunctionDef:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hsd_viz.decoding.options import DEFAULT_RULE
-from hsd_viz.measure.audit.exact import TOLERANCE, ExactAudit, Task, exact
+from hsd_viz.measure.audit.exact import ExactAudit, Task, exact
+from hsd_viz.measure.audit.options import TOLERANCE, TOY_MODELS
 from hsd_viz.measure.audit.stacks import AuditedStack
 from hsd_viz.stack import Stack
 
@@ -14,7 +15,7 @@ def audit(
     decoder: str | Stack | Callable[[Task], Sequence[int]],
     *,
     rule: str = DEFAULT_RULE,
-    models: int = 2,
+    models: int = TOY_MODELS,
     tolerance: float = TOLERANCE,
 ) -> ExactAudit:
     """Audit the loop of a stack, or a function, over toy models.

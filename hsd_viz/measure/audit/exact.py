@@ -27,11 +27,11 @@ from hsd_viz.measure.audit.enumeration import (
     plain_law,
 )
 from hsd_viz.measure.audit.faults import FAULTS, Row, WrongConditional, recognize
+from hsd_viz.measure.audit.options import TOLERANCE, TOY_MODELS
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.settings.ranges import MAX_TOY_MODELS, check_range
 
-TOLERANCE = 1e-9
 Decoder = Callable[["Task"], Sequence[int]]
 
 
@@ -170,7 +170,7 @@ class ExactAudit(Result):
 def exact(
     decode: Decoder,
     *,
-    models: int = 2,
+    models: int = TOY_MODELS,
     vocabulary: int = 3,
     new_tokens: int = 3,
     instances: int = 3,

@@ -16,7 +16,8 @@ from hsd_viz.decoding.session import DraftSession, Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.errors import UserError
 from hsd_viz.measure.audit.enumeration import Chance, EnumeratedChoices
-from hsd_viz.measure.audit.exact import TOLERANCE, Decoder, ExactAudit, Task, exact
+from hsd_viz.measure.audit.exact import Decoder, ExactAudit, Task, exact
+from hsd_viz.measure.audit.options import TOLERANCE
 from hsd_viz.stack import Stack, parse
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from hsd_viz.errors import INTERRUPTED, UserError
 from hsd_viz.measure.audit.bets import PairTest
 from hsd_viz.measure.audit.endpoint import Completion, Endpoint
+from hsd_viz.measure.audit.options import ALPHA, NEAR_TIE, SAMPLES, TEMPERATURE
 from hsd_viz.results.result import Result
 from hsd_viz.results.table import Table, Value
 from hsd_viz.terminal import Status, ignore_status
@@ -118,12 +119,12 @@ def audit_endpoints(
     plain: Endpoint,
     prompts: Sequence[str],
     *,
-    samples: int = 400,
+    samples: int = SAMPLES,
     tokens: int = 8,
     greedy_tokens: int = 64,
-    temperature: float = 1.0,
-    alpha: float = 0.001,
-    near_tie: float = 0.05,
+    temperature: float = TEMPERATURE,
+    alpha: float = ALPHA,
+    near_tie: float = NEAR_TIE,
     seed: int = 0,
     progress: Status = ignore_status,
 ) -> StatisticalAudit:
