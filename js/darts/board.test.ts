@@ -12,6 +12,7 @@ import {
   focusOf,
   lawOf,
   numbers,
+  sampleOf,
   throwFor,
   withoutSpecks,
 } from "./board";
@@ -97,6 +98,17 @@ test("a proposal is kept below p, and otherwise drawn again from the residual", 
     assert.ok(y >= 0.2 && y <= 0.6);
   }
   assert.ok(redrawn > 100);
+});
+
+test("a sample of proposals keeps as many as p says, and rejects the others where they fell", () => {
+  const board = boardOfRows([0.0414, 0.9586], [1, 0]);
+  const sample = sampleOf(board, 100);
+  assert.equal(sample.length, 100);
+  assert.equal(sample.filter(({ fate }) => fate === "kept").length, 4);
+  for (const { column, y, fate } of sample) {
+    assert.equal(column, 0);
+    assert.equal(fate === "kept", y < 0.0414);
+  }
 });
 
 test.each(["resample", "keep"] as const)(

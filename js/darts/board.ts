@@ -112,7 +112,7 @@ export function boardOfCorrection(
 }
 
 /** Probabilities below this are displayed as 0.000. */
-const SPECK = 0.0005;
+export const SPECK = 0.0005;
 /**
  * Merge tokens that were not drafted and have negligible p into the column of all others. `keep` is
  * a token that keeps its column.
@@ -151,6 +151,11 @@ function point({ columns }: Board, height: (c: Column) => number, next: () => nu
 const KEPT = 0.5;
 export const pOf = ({ accepted, residual }: Column): number => accepted + residual;
 const qOf = ({ accepted, surplus }: Column): number => accepted + surplus;
+/** The q of a column. A walked draft token was proposed with certainty; other tokens were not. */
+export const proposedOf = ({ rule }: Pick<Board, "rule">, column: Column): number => {
+  if (rule === "ratio") return qOf(column);
+  return column.drafted ? 1 : 0;
+};
 const residualOf = ({ residual }: Column): number => residual;
 
 /**
@@ -159,9 +164,24 @@ const residualOf = ({ residual }: Column): number => residual;
  * distribution of the tokens. Darts fill each column evenly up to the share of its rule.
  */
 export function throwFor(board: Board, isBroken: boolean, next: () => number): Dart {
+  const first = point(board, board.rule === "walk" ? pOf : qOf, next);
+  return judged(board, first, isBroken, next);
+}
+
+/** The first column's proposals at evenly spaced heights; those above p are rejected there. */
+export function sampleOf({ columns: [proposed] }: Board, count: number): Dart[] {
+  const dart = (_: unknown, k: number): Dart => {
+    const y = ((k + 0.5) / count) * qOf(proposed);
+    const at = { column: 0, y };
+    return { ...at, first: at, fate: y < proposed.accepted ? "kept" : "redrawn" };
+  };
+  return Array.from({ length: count }, dart);
+}
+
+/** Apply a rule to the proposal `first`. */
+export function judged(board: Board, first: Point, isBroken: boolean, next: () => number): Dart {
   const { columns, fault } = board;
   const isWalk = board.rule === "walk";
-  const first = point(board, isWalk ? pOf : qOf, next);
   const { drafted, accepted } = columns[first.column];
   if (isWalk ? drafted : first.y < accepted) return { ...first, first, fate: "kept" };
   const isWrong = isBroken && fault === "keep" && next() < KEPT;

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { render } from "lit-html";
 import { test } from "vitest";
 import { type Board, type Fate, pOf } from "./board";
-import { boardPicture, isOff, noiseOf, PILE, pileOf, type ThrownDart } from "./picture";
+import { isOff, noiseOf, PILE } from "./chance";
+import { boardPicture, pileOf, type ThrownDart, valueText } from "./picture";
+import { ENGLISH } from "./strings";
 
 const column = (accepted: number, residual: number) => ({
   id: 0,
@@ -32,7 +34,10 @@ test("the pile of a column is the darts that end there, not those that fell ther
 test("a dart is drawn once, where it ends, by the outcome of its proposal", () => {
   const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
   const host = document.createElement("div");
-  render(boardPicture(drawn, 480, [dart(0), dart(0, "redrawn"), dart(1, "wrong")]), host);
+  render(
+    boardPicture(drawn, { width: 480, darts: [dart(0), dart(0, "redrawn"), dart(1, "wrong")] }),
+    host,
+  );
   const dots = (kind: string) =>
     [...host.querySelectorAll(`.hsd-dt-${kind}`)].map(
       (path) => path.getAttribute("d")?.match(/M/g)?.length ?? 0,
@@ -51,8 +56,8 @@ test("a dart on its way is on its proposal, then at its end", () => {
   const drawn = { board: BOARD, names: ["a", "b"], families: [null, null], recorded: null };
   const styleOf = (isJudged: boolean) => {
     const host = document.createElement("div");
-    const flight = { dart: dart(0, "redrawn"), isJudged };
-    render(boardPicture(drawn, 480, [], "", flight), host);
+    const flight = { darts: [dart(0, "redrawn")], isJudged };
+    render(boardPicture(drawn, { width: 480, flight }), host);
     return host.querySelector(".hsd-dt-flight")?.getAttribute("style") ?? "";
   };
   const across = (isJudged: boolean) => Number(/translate\(([\d.]+)/.exec(styleOf(isJudged))?.[1]);
@@ -76,7 +81,7 @@ test("throws do not move the axis, and the first noise is not cut", () => {
   const shown = (darts: number) => {
     const host = document.createElement("div");
     const thrown = Array.from({ length: darts }, (_, k) => dart(Number(k % 4 === 0)));
-    render(boardPicture(drawn, 480, thrown), host);
+    render(boardPicture(drawn, { width: 480, darts: thrown }), host);
     return host;
   };
   const heights = (host: Element) =>
@@ -93,7 +98,7 @@ test("names that one line has no room for are in two, and none is cut", () => {
   const drawn = { board: BOARD, names, families: [null, null], recorded: null };
   const shown = (width: number) => {
     const host = document.createElement("div");
-    render(boardPicture(drawn, width), host);
+    render(boardPicture(drawn, { width }), host);
     const texts = [...host.querySelectorAll(".hsd-dt-name")];
     return texts.map((text) => [text.textContent?.trim(), Number(text.getAttribute("y"))]);
   };
@@ -102,4 +107,36 @@ test("names that one line has no room for are in two, and none is cut", () => {
   const [[first, upper], [second, lower]] = shown(150);
   assert.deepEqual([first, second], names);
   assert.ok(lower > (upper as number));
+});
+
+test("a probability is written in percent on a board whose axis goes to 100 %", () => {
+  assert.deepEqual(
+    [0.0414, 1, 0].map((p) => valueText(p, true)),
+    ["4.1\u00a0%", "100\u00a0%", "0\u00a0%"],
+  );
+  assert.deepEqual(
+    [0.0414, 1, 0].map((p) => valueText(p)),
+    ["0.041", "1", "0"],
+  );
+});
+
+/** The texts of a class on a board whose parts are named. */
+function textsOf(board: Board, kind: string) {
+  const drawn = { board, names: ["a", "b"], families: [null, null], recorded: null };
+  const host = document.createElement("div");
+  render(boardPicture(drawn, { width: 480, parts: ENGLISH }), host);
+  return [...host.querySelectorAll(`.${kind}`)].map((text) => text.textContent?.trim());
+}
+
+test("each part that a board has is named once", () => {
+  assert.deepEqual(textsOf(BOARD, "hsd-dt-part"), ["accepted", "residual"]);
+  const certain = { ...column(0.25, 0), surplus: 0.75 };
+  const board: Board = { ...BOARD, columns: [certain, { ...column(0, 0.75), drafted: false }] };
+  assert.deepEqual(textsOf(board, "hsd-dt-part"), ["accepted", "residual", "rejected"]);
+});
+
+test("a walked draft token has the q of a certain proposal", () => {
+  const columns = [column(0.25, 0), { ...column(0, 0.75), drafted: false }];
+  const board: Board = { ...BOARD, rule: "walk", columns };
+  assert.deepEqual(textsOf(board, "hsd-dt-p"), ["0.250", "1", "0.750", "0"]);
 });

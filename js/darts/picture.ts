@@ -3,22 +3,13 @@
 import { nothing, svg } from "lit-html";
 import { ticks } from "../lib/chart";
 import { cut } from "../lib/words";
-import { type Board, type Dart, type Fate, lawOf, type Point, pOf } from "./board";
+import { type Board, type Dart, type Fate, type Point, pOf, proposedOf } from "./board";
+import { isOff, noiseOf, PILE } from "./chance";
+import { type PartNames, partLabels } from "./labels";
+import { type BoardPicture, COLUMN, LINE, labelOf, type Scale, SIZE, scaleOf } from "./scale";
 
-const SIZE = { height: 240, whole: 300, left: 30, top: 18, bottom: 36 };
-/** Pixels between two lines of names, where one line has no room for them. */
-const LINE = 15;
 /** Numbers of the axis, about. */
 const TICKS = 3;
-/** Maximum width of a column in pixels, its share of the step, and the width of a letter. */
-const COLUMN = { most: 64, share: 0.72, letter: 8.2 };
-/** Minimum range of the vertical axis, as a probability. */
-const MIN_RANGE = 0.02;
-/**
- * Number of darts from which the piles are shown, and their noise in standard deviations. With
- * four, one of six columns exceeds the noise by chance once in 2 600 throws.
- */
-export const PILE = { from: 200, deviations: 4 };
 /**
  * Maximum size of a dot in pixels, and the number of darts from which dots shrink to keep the total
  * ink constant. A hollow one has the line.
@@ -29,26 +20,27 @@ const BRACKET = { gap: 3, arm: 5 };
 
 /** A dart in the picture: its position across the column (0 to 1). */
 export type ThrownDart = Dart & { x: number };
-/** A dart on its way: on its proposal, or from there to its end. */
+/** Darts on their way: on their proposals, or from there to their ends. */
 export interface Flight {
-  dart: ThrownDart;
+  darts: readonly ThrownDart[];
   isJudged: boolean;
 }
-/**
- * The recorded draws at this position: the drafter's dart, and the column of the token that
- * replaced it.
- */
-export interface RecordedDraws {
-  first: { column: number; y: number; hit: boolean } | null;
-  token: number | null;
+/** What is on the board, and how it is drawn. */
+export interface Drawing {
+  /** In pixels. */
+  width: number;
+  darts?: readonly ThrownDart[];
+  flight?: Flight | null;
+  /** The line above the board; it begins over the first column. */
+  caption?: unknown;
+  /** The words on the parts of the columns, beside the rows of p and q; null: without them. */
+  parts?: PartNames | null;
 }
-export interface BoardPicture {
-  board: Board;
-  names: string[];
-  families: (string | null)[];
-  recorded: RecordedDraws | null;
-  /** Whether the axis goes to 1, for a board whose q changes. */
-  isWhole?: boolean;
+
+/** Write a probability of the board. */
+export function valueText(p: number, isWhole = false): string {
+  if (isWhole) return `${Number((100 * p).toFixed(1))}\u00a0%`;
+  return p === 0 || p === 1 ? String(p) : p.toFixed(3);
 }
 
 /** Return whether there are enough darts to show piles. */
@@ -60,62 +52,6 @@ export const pileOf = ({ columns }: Board, darts: readonly ThrownDart[]): number
     (_, k) => darts.filter((dart) => dart.column === k).length / Math.max(1, darts.length),
   );
 
-/**
- * Return the noise of a share of `darts` darts around the probability p: {@link PILE} standard
- * deviations, and one dart for the rounding to whole darts.
- */
-export const noiseOf = (p: number, darts: number): number =>
-  PILE.deviations * Math.sqrt(Math.max(0, p * (1 - p)) / darts) + 1 / darts;
-
-/** Return whether a share of darts differs from p by more than its noise. */
-export const isOff = (share: number, p: number, darts: number): boolean =>
-  Math.abs(share - p) > noiseOf(p, darts);
-
-/** The scales of the picture. */
-interface Scale {
-  height: number;
-  foot: number;
-  /** Names of columns have two lines, in turns. */
-  isTight: boolean;
-  step: number;
-  wide: number;
-  /** Largest probability of the vertical axis. */
-  most: number;
-  left(k: number): number;
-  middle(k: number): number;
-  y(p: number): number;
-}
-/** The scale; it has room for the first pile of each rule, so that throws do not move it. */
-function scaleOf({ board, names, isWhole }: BoardPicture, width: number): Scale {
-  const { columns } = board;
-  const broken = lawOf(board, true);
-  const pileAt = (p: number) => p + noiseOf(p, PILE.from);
-  const heights = columns.map((c, k) =>
-    Math.max(pOf(c) + c.surplus, pileAt(pOf(c)), pileAt(broken[k])),
-  );
-  const highest = isWhole ? 1 : Math.min(1, Math.max(...heights, MIN_RANGE));
-  const step = (width - SIZE.left) / columns.length;
-  const isTight = names.some((name) => labelOf(name).length * COLUMN.letter > step);
-  const height = isWhole ? SIZE.whole : SIZE.height;
-  const foot = height - SIZE.bottom - (isTight ? LINE : 0);
-  const wide = Math.min(COLUMN.most, step * COLUMN.share);
-  const middle = (k: number) => SIZE.left + step * (k + 0.5);
-  return {
-    height,
-    foot,
-    isTight,
-    step,
-    wide,
-    most: highest,
-    middle,
-    left: (k) => middle(k) - wide / 2,
-    y: (p) => foot - (p / highest) * (foot - SIZE.top),
-  };
-}
-
-/** Return the label of a token; punctuation is in quotes. */
-const labelOf = (name: string) => (/[\p{L}\p{N}]/u.test(name) ? name : `“${name}”`);
-
 /** A part of a column, between two heights. */
 function part({ left, wide, y }: Scale, k: number, from: number, to: number, cls: string) {
   if (to - from <= 1e-9) return nothing;
@@ -124,13 +60,15 @@ function part({ left, wide, y }: Scale, k: number, from: number, to: number, cls
 }
 
 function columnTemplate(
-  { board, names, families, recorded }: BoardPicture,
+  { board, names, families, recorded, isWhole }: BoardPicture,
   scale: Scale,
   darts: readonly ThrownDart[],
   k: number,
+  isNamed: boolean,
 ) {
   const column = board.columns[k];
-  const { accepted, surplus } = column;
+  const { accepted } = column;
+  const q = proposedOf(board, column);
   const { middle, foot, isTight, step } = scale;
   // The name of the last column ends with the picture.
   const isLast = k === board.columns.length - 1;
@@ -145,11 +83,17 @@ function columnTemplate(
   return svg`<g data-family=${families[k] ?? nothing}>
     ${part(scale, k, 0, accepted, "hsd-dt-accepted")}
     ${part(scale, k, accepted, pOf(column), "hsd-dt-residual")}
-    ${part(scale, k, accepted, accepted + surplus, "hsd-dt-surplus")}
+    ${part(scale, k, accepted, q, "hsd-dt-surplus")}
     ${dotsTemplate(scale, darts, k)}
     <text x=${nameX} y=${nameAt} class=${isOn ? "hsd-dt-name hsd-on" : "hsd-dt-name"}
       >${label}</text>
-    <text x=${middle(k)} y=${valueAt} class="hsd-dt-p">${pOf(column).toFixed(3)}</text>
+    <text x=${middle(k)} y=${valueAt} class="hsd-dt-p">${valueText(pOf(column), isWhole)}</text>
+    ${
+      isNamed
+        ? svg`<text x=${middle(k)} y=${valueAt + LINE} class="hsd-dt-p"
+            >${valueText(q, isWhole)}</text>`
+        : nothing
+    }
   </g>`;
 }
 
@@ -167,12 +111,12 @@ function pileTemplate(scale: Scale, p: number, share: number, darts: number, k: 
 }
 
 /** Grid lines and numbers of the vertical axis. */
-function axisTemplate({ most, y }: Scale, width: number) {
+function axisTemplate({ most, y }: Scale, width: number, isWhole?: boolean) {
   return ticks(most, TICKS).map(
     (p) => svg`<line class="hsd-grid" x1=${SIZE.left} x2=${width}
         y1=${y(p)} y2=${y(p)}></line>
       <text class="hsd-dt-tick" x=${SIZE.left - 6} y=${y(p) + 4}
-        >${Number(p.toFixed(3))}</text>`,
+        >${isWhole ? valueText(p, true) : Number(p.toFixed(3))}</text>`,
   );
 }
 
@@ -205,12 +149,15 @@ function dotsTemplate(scale: Scale, darts: readonly ThrownDart[], column: number
   ];
 }
 
-/** A dart on its way, in the colour of its proposal. */
-function flightTemplate({ families }: BoardPicture, scale: Scale, { dart, isJudged }: Flight) {
-  const [x, y] = placeOf(scale, dart.x, isJudged ? dart : dart.first);
-  const kind = isJudged ? `hsd-dt-flight hsd-dt-is-${dart.fate}` : "hsd-dt-flight";
-  return svg`<g data-family=${families[dart.first.column] ?? nothing}
-    ><circle class=${kind} r="6" .style=${`transform: translate(${x}px, ${y}px)`}></circle></g>`;
+/** Darts on their way, in the colours of their proposals; a single one is larger. */
+function flightTemplate({ families }: BoardPicture, scale: Scale, { darts, isJudged }: Flight) {
+  const size = darts.length > 1 ? DOT.most / 2 : 6;
+  return darts.map((dart) => {
+    const [x, y] = placeOf(scale, dart.x, isJudged ? dart : dart.first);
+    const kind = isJudged ? `hsd-dt-flight hsd-dt-is-${dart.fate}` : "hsd-dt-flight";
+    return svg`<g data-family=${families[dart.first.column] ?? nothing}><circle
+      class=${kind} r=${size} .style=${`transform: translate(${x}px, ${y}px)`}></circle></g>`;
+  });
 }
 
 function ring({ left, wide, y }: Scale, k: number, at: number, hit: boolean) {
@@ -231,29 +178,38 @@ function rings({ board, recorded }: BoardPicture, scale: Scale) {
   ];
 }
 
-/** The picture of a board, its darts and one on its way, `width` pixels wide. */
+/** The names of the rows of p and q below the columns. */
+function rowNames({ foot, isTight }: Scale) {
+  const first = foot + 2 * LINE + (isTight ? LINE : 0);
+  return ["p", "q"].map(
+    (name, k) => svg`<text class="hsd-dt-tick" x=${SIZE.left - 6} y=${first + k * LINE}
+      >${name}</text>`,
+  );
+}
+
+/** The picture of a board, its darts and those on their way. */
 export function boardPicture(
   drawn: BoardPicture,
-  width: number,
-  darts: readonly ThrownDart[] = [],
-  axis = "probability",
-  flight: Flight | null = null,
+  { width, darts = [], flight = null, caption = nothing, parts = null }: Drawing,
 ) {
-  const { columns } = drawn.board;
-  const pile = pileOf(drawn.board, darts);
-  const scale = scaleOf(drawn, width);
+  const { board, isWhole } = drawn;
+  const { columns } = board;
+  const isNamed = parts !== null;
+  const pile = pileOf(board, darts);
+  const scale = scaleOf(drawn, width, isNamed);
   const shares = pile.map((share, k) =>
     pileTemplate(scale, pOf(columns[k]), share, darts.length, k),
   );
   return svg`<svg width=${width} height=${scale.height} viewBox="0 0 ${width} ${scale.height}"
     aria-hidden="true">
-      <text class="hsd-dt-axis" y="10">${axis}</text>
-      ${axisTemplate(scale, width)}
-      ${columns.map((_, k) => columnTemplate(drawn, scale, darts, k))}
+      <text class="hsd-dt-axis" x=${scale.left(0)} y="12">${caption}</text>
+      ${axisTemplate(scale, width, isWhole)}
+      ${columns.map((_, k) => columnTemplate(drawn, scale, darts, k, isNamed))}
       <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
         y1=${scale.foot} y2=${scale.foot}></line>
       ${isPiled(darts) ? shares : nothing}
       ${rings(drawn, scale)}
+      ${parts ? [rowNames(scale), partLabels(drawn, scale, parts)] : nothing}
       ${flight ? flightTemplate(drawn, scale, flight) : nothing}
     </svg>`;
 }

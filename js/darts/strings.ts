@@ -1,26 +1,24 @@
 // Texts of the dart board in English. The game replaces them by those of its language.
 export const ENGLISH = {
   label: "Dart board",
-  probability: "probability",
-  key_accepted: "accepted: kept, under p and q",
-  key_residual: "residual: redrawn, p above q",
-  key_drawn: "accepted: the proposed token is drawn",
-  key_other: "residual: another token is drawn",
-  key_surplus: "rejected: q above p",
+  sample_kept: "{kept} of 100 kept",
+  sample_redrawn: "{others} draw another word",
+  certain: "q = 1: proposed with certainty",
   key_recorded: "recorded",
-  key_share: "share of the darts so far",
-  key_noise: "within chance: p ± 4 standard deviations",
-  key_off: "a share further from p",
+  key_share: "share of the darts",
+  key_noise: "within chance: 4 standard deviations",
   key_wrong: "kept against the rule",
   throw_one: "Throw a dart",
   throw_many: "Throw 1 000",
-  clear: "Clear",
   break: "Break the rule",
   mend: "Back to the right rule",
+  names: "p, q and u",
   rule_ratio:
-    "The rule: draw u from 0 to 1; keep the proposed token if u < p / q, else draw one from the " +
+    "The rule: draw u from 0 to 1; keep the proposed token if u·q < p, else draw one from the " +
     "residual.",
-  rule_walk: "The rule: the target draws; the proposed token is accepted only if it is drawn.",
+  rule_walk:
+    "The rule: the target draws; the proposed token is accepted only if it is drawn. Its " +
+    "chance is p, as by u·q < p, because q = 1.",
   broken_resample: "Broken rule: a rejected token is drawn again from all of p.",
   broken_keep: "Broken rule: every second rejected token is kept.",
   one_verdict: "A dart under q = {q} counts below p = {p}: {fate}.",
@@ -29,12 +27,11 @@ export const ENGLISH = {
   parts: "accepted {accepted} + residual {residual} = 1",
   parts_are: ": together they are p, the target’s own probabilities.",
   last_dart: "Last dart: “{name}”.",
-  last_kept: "Last dart: “{proposed}” proposed, u = {u} < p / q = {ratio}: kept.",
-  last_redrawn: "Last dart: “{proposed}” proposed, u = {u} ≥ p / q = {ratio}: redrawn, “{name}”.",
-  tally:
-    "{darts} draws: “{name}” {count} times, by the model’s own chances {law} ± {noise} " +
-    "(4 standard deviations).",
-  within: "All shares are within chance. Greedy: the same text. Drawn by chance: the same chances.",
+  last_kept: "Last dart: “{proposed}” proposed, u·q = {height} < p = {p}: kept.",
+  last_redrawn: "Last dart: “{proposed}” proposed, u·q = {height} ≥ p = {p}: redrawn, “{name}”.",
+  tally: "“{name}”: {before} without a proposal, {after} with it.",
+  count: "{darts} darts; by chance ± {noise}.",
+  within: "All shares are within chance: the text keeps the model’s own chances.",
   outside: "Outside of chance: the text is no longer the model’s.",
   hardly: "Here the broken rule hardly changes the chances.",
   rare: "A share is further from p than chance usually makes it: throw more darts.",

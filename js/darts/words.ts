@@ -1,10 +1,12 @@
 // Texts of a dart board: its two parts, the distribution of its darts, and its values as a table.
-import { html } from "lit-html";
+import { html, nothing, svg } from "lit-html";
 import { say } from "../lib/say";
 import { folded, tableOf } from "../lib/table";
 import { figure } from "../lib/words";
 import { type Board, type Column, type Dart, focusOf, pOf } from "./board";
-import { type BoardPicture, isOff, noiseOf, pileOf, type ThrownDart } from "./picture";
+import { isOff, noiseOf } from "./chance";
+import { pileOf, type ThrownDart, valueText } from "./picture";
+import type { BoardPicture } from "./scale";
 import type { DartStrings } from "./strings";
 
 /** A count with a blank before its thousands. */
@@ -25,47 +27,59 @@ export function boardText({ board, recorded }: BoardPicture, strings: DartString
   return html`<strong>${say(strings.parts, parts)}</strong>${strings.parts_are}`;
 }
 
+/** Count the proposals of a sample that are kept, and those that are not. */
+export function sampleText(sample: readonly Dart[], strings: DartStrings) {
+  const kept = sample.filter(({ fate }) => fate === "kept").length;
+  const others = sample.length - kept;
+  return svg`<tspan class="hsd-dt-solid">●</tspan> ${say(strings.sample_kept, { kept })}
+    <tspan dx="12">○</tspan> ${say(strings.sample_redrawn, { others })}`;
+}
+
 /** Describe what the rule did with the proposal of a dart. */
-export function lastText({ board, names }: BoardPicture, dart: Dart, strings: DartStrings): string {
-  const { first, fate } = dart;
-  const name = names[dart.column];
+export function lastText(
+  { board, names, isWhole }: BoardPicture,
+  { first, fate, column }: Dart,
+  strings: DartStrings,
+): string {
+  const name = names[column];
   if (board.rule === "walk" || fate === "wrong") return say(strings.last_dart, { name });
-  const column = board.columns[first.column];
-  const q = column.accepted + column.surplus;
   return say(fate === "kept" ? strings.last_kept : strings.last_redrawn, {
     proposed: names[first.column],
     name,
-    u: (first.y / q).toFixed(2),
-    ratio: figure(Math.min(1, pOf(column) / q)),
+    height: valueText(first.y, isWhole),
+    p: valueText(pOf(board.columns[first.column]), isWhole),
   });
 }
 
 /**
  * What the darts have made of the column that the broken rule changes most, and whether all shares
- * are within chance.
+ * are within chance. The right rule's darts begin with the `answer` to a question.
  */
 export function outcomeText(
   { board, names }: BoardPicture,
   darts: readonly ThrownDart[],
   isBroken: boolean,
   strings: DartStrings,
+  answer?: string,
 ) {
   const count = darts.length;
   const pile = pileOf(board, darts);
   const focus = focusOf(board);
   const p = pOf(board.columns[focus]);
   const tally = say(strings.tally, {
-    darts: counted(count),
     name: names[focus],
-    count: Math.round(count * pile[focus]),
-    law: Math.round(count * p),
-    noise: Math.round(count * noiseOf(p, count)),
+    before: valueText(p, true),
+    after: valueText(pile[focus], true),
   });
+  const noise = valueText(noiseOf(p, count), true);
   const isOutside = board.columns.some((column, k) => isOff(pile[k], pOf(column), count));
   const kind = isOutside ? "hsd-dt-outside" : "hsd-dt-within";
-  return html`<p class="hsd-dt-words">
-    <strong class=${kind}>${verdictOf(isOutside, isBroken, strings)}</strong> ${tally}
-  </p>`;
+  const hasAnswer = answer && !isBroken && !isOutside;
+  return html`<p class="hsd-dt-tally">${hasAnswer ? html`${answer} ` : nothing}${tally}</p>
+    <p class="hsd-dt-words">
+      <strong class=${kind}>${verdictOf(isOutside, isBroken, strings)}</strong>
+      ${say(strings.count, { darts: counted(count), noise })}
+    </p>`;
 }
 
 /** Whether the shares are those of p; a broken rule may change them too little to be seen. */

@@ -9,14 +9,13 @@ import { failure } from "../lib/notice";
 import { type PaletteData, paletteOf } from "../lib/palette";
 import { storeOf } from "../lib/run";
 import type { Snapshot } from "../lib/run_data";
-import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { boardOf, struckWords } from "./board";
 import { cardOf } from "./card";
 import { stairsPicture } from "./picture";
 import { type GameText, playersOf } from "./play";
 import { playing } from "./playing";
-import { certaintySlider, guesses, results } from "./results";
+import { answerTo, certaintySlider, guesses, questionLead, results } from "./results";
 import { playOf } from "./score";
 import { COPYING, named } from "./sentences";
 import { stairsOf } from "./stairs";
@@ -84,8 +83,6 @@ export interface GameProps {
  * fall of a rejected one, and the model's own word; and the axis from passes to time.
  */
 const PACE = { light: 650, verdicts: 450, fall: 1100, own: 700, morph: 900 };
-/** Darts that are thrown one by one, after the guess. */
-const FIRST_DARTS = 10;
 /** Copying has the colour of the database of the text so far. */
 const SOURCES: Record<string, string> = { copying: COPYING, nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
@@ -285,22 +282,21 @@ class GameView {
       families: board.columns.map(() => null),
       recorded: null,
       key: struck.word,
-      title: say(strings.board, { word: struck.word }),
+      question: { lead: questionLead(struck, strings), answer: answerTo(guess, strings) },
       controls: guess
         ? certaintySlider(struck.word, certainty, board, strings, this.actions)
         : guesses(strings, this.actions),
       q: certainty,
-      isBrief: true,
       isWaiting: !guess,
       isWhole: true,
     });
   }
 
-  /** Throw the first darts slowly after the visitor's guess. */
+  /** Answer the visitor's guess by darts. */
   private guess(guess: Guess) {
     this.change((game) => setGuess(game, guess));
     this.showBoard();
-    this.darts.throwSlowly(FIRST_DARTS);
+    this.darts.answer();
     this.focus(".hsd-dt-form button");
   }
 

@@ -5,7 +5,7 @@ import type { Board } from "../darts/board";
 import { slider } from "../lib/fields";
 import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
-import { struckWords } from "./board";
+import { type Struck, struckWords } from "./board";
 import { playersOf } from "./play";
 import { filledGain, GPU_PRICE, isSamePrice, keptPerPass, type Turn, turnsOf } from "./score";
 import { named, shownGain, speedText, verdictOf } from "./sentences";
@@ -112,6 +112,14 @@ function prices(game: Game, strings: Strings, actions: Actions, family: Look["fa
   </div>`;
 }
 
+/** What leads to the question about a rejected word. */
+export const questionLead = ({ word, p }: Struck, strings: Strings) =>
+  say(strings.by_chance, { word, times: p < 0.005 ? "< 1" : percent(p) });
+
+/** The answer, after the visitor's guess. */
+export const answerTo = (guess: Guess | null, strings: Strings) =>
+  guess === "same" ? strings.right : strings.wrong;
+
 /** The answers to choose from before the darts are thrown. */
 export function guesses(strings: Strings, actions: Actions) {
   const answer = (guess: Guess) =>
@@ -207,10 +215,8 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
   const strings = stringsOf(look);
   const { play, phase } = game;
   if (phase === "exact") {
-    const [{ word, p }] = struckWords(play);
-    const values = { word, times: p < 0.005 ? "< 1" : percent(p) };
-    return html`<h3 class="hsd-gm-question">${say(strings.is_same, values)}</h3>
-      <p class="hsd-gm-premise">${say(game.guess ? strings.exact : strings.by_chance, values)}</p>
+    const [{ word }] = struckWords(play);
+    return html`<h3 class="hsd-gm-question">${say(strings.is_same, { word })}</h3>
       ${places.darts} ${steps(game, strings, actions, places)}`;
   }
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}

@@ -91,12 +91,10 @@ export const ENGLISH = {
   same_text: "But is it still the model’s text?",
   is_same: "Does your proposal make “{word}” come more often?",
   by_chance:
-    "Until now the model wrote its likeliest word: greedy decoding. Usually it draws by chance, " +
-    "“{word}” in {times} of 100 draws. Of 100 proposals {times} are kept, others redrawn.",
-  exact:
-    "“{word}” comes in {times} of 100 draws, with or without your proposal. Bars: chances p, " +
-    "dashed: your q.",
-  board: "Where you wrote “{word}” (temperature 1)",
+    "If the model draws by chance (until now: the likeliest word), “{word}” comes {times} % of " +
+    "the time. So your word is kept {times} times in 100, else another one is drawn.",
+  right: "Yes, just as often.",
+  wrong: "No, just as often.",
   guess: "Your guess:",
   less: "Less often",
   same: "Just as often",

@@ -86,7 +86,9 @@ const isAccepted = ({ verdict }: Draft) => verdict === "accepted";
 function chanceText(store: Store, { p, verdict }: Draft): string {
   if (isGreedy(store) || p === null) return "";
   const fate = verdict === "rejected" ? "; this draw failed" : "";
-  return ` The chance of acceptance was ${(100 * p).toFixed(1)} %${fate}.`;
+  const percent = (100 * p).toFixed(1);
+  const share = p < 1 && percent === "100.0" ? "> 99.9" : percent;
+  return ` The chance of acceptance was ${share} %${fate}.`;
 }
 
 /** Explain why a draft token was accepted. */
@@ -141,16 +143,18 @@ function ownText({ store, palette }: Context, round: Round): string {
   return `${words} and drew this token from the residual max(0, ${weight} − q), scaled to 1.`;
 }
 
-function draftFacts({ store, light }: Context, draft: Draft): Fact[] {
+/** The facts of a draft token; p and q only without the ruler that shows them. */
+function draftFacts({ store, light }: Context, { draft, round }: JudgedToken): Fact[] {
   const jump = (at: number) =>
     html`<button title="Show the copied text" @click=${() => light(at)}>
       position ${at}
     </button>`;
   const greedy = isGreedy(store) ? " (greedy)" : "";
+  const hasRuler = !greedy && rulerOf(draft, round.rule)?.bars[0][0] === "p";
   const figures: [string, number | null, (x: number) => unknown][] = [
     ["draft position", draft.depth, String],
-    ["p, verifier", draft.p, (x) => `${precise(x)}${greedy}`],
-    ["q, drafter", draft.q, (x) => (x === 1 && draft.u === null ? "1 (point mass)" : precise(x))],
+    ["p, verifier", hasRuler ? null : draft.p, (x) => `${precise(x)}${greedy}`],
+    ["q, drafter", hasRuler ? null : draft.q, precise],
     ["u, drawn", draft.u, precise],
     ["h, threshold", draft.h, precise],
     ["key", draft.key_length, (x) => plural(x, "token")],
@@ -320,7 +324,7 @@ function cardTemplate(context: Context, subject: Subject, beside: unknown) {
   const family = palette.family(source);
   const kind = last ? last.draft.verdict : (own?.outcome ?? "");
   const facts = [
-    ...(last ? draftFacts(context, last.draft) : []),
+    ...(last ? draftFacts(context, last) : []),
     ...(token ? tokenFacts(store, token) : []),
   ];
   const note = noteOf(store, token);

@@ -1,7 +1,7 @@
 // Counts of a run as tables with bars. The trait `which` names the panels; those about one verifier
 // have a menu of levels if there are several.
 import { html, nothing, render } from "lit-html";
-import DEFINITIONS from "../lib/definitions.json";
+import COMMON from "../lib/definitions.json";
 import { menu } from "../lib/fields";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
@@ -9,12 +9,14 @@ import type { Palette } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
+import OWN from "./definitions.json";
 import { type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
 import { ribbons, stagesOf } from "./ribbons";
 
 export interface Traits {
   which: string[];
 }
+const DEFINITIONS = { ...COMMON, ...OWN };
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 
 /** The key of bars of draft tokens. */

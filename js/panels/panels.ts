@@ -1,11 +1,12 @@
 // Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted,
 // conditional acceptance = accepted / examined. Pure functions.
-import type DEFINITIONS from "../lib/definitions.json";
+import type COMMON from "../lib/definitions.json";
 import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
+import type OWN from "./definitions.json";
 import { type FindingWay, waysOf } from "./findable";
 
 /** A part of a bar. Its key selects the colour: a source, "rejected", "unreached" or "rounds". */
@@ -23,7 +24,7 @@ export interface Row {
  */
 export interface Panel {
   title: string;
-  measure: keyof typeof DEFINITIONS;
+  measure: keyof typeof COMMON | keyof typeof OWN;
   more?: string;
   heads: string[];
   rows: Row[];

@@ -7,6 +7,7 @@ import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
 import { figure } from "../lib/words";
 import {
+  type Distribution,
   disagreeing,
   lawOf,
   type Models,
@@ -46,6 +47,8 @@ interface Trial {
 
 /** The rules in reading order; branch verification has the verdicts of the block's. */
 const SHOWN = ["token", "block", "typical"] as const;
+type ShownRule = (typeof SHOWN)[number];
+type Law = ReturnType<typeof lawOf>;
 const isLossless = (rule: Rule) => rule !== "typical";
 
 /** Describe the comparison at one position. */
@@ -108,39 +111,46 @@ function draftTemplate({ tokens, models: { p, q }, draft }: Trial, u: readonly n
 const TICKS = [0, 0.5, 1];
 const percent = (share: number) => `${100 * share}%`;
 
-/** The distribution of the first emitted token as bars from 0 to 1, with a mark at p. */
-function barsOf({ tokens, models: { p } }: Trial, first: readonly number[]) {
-  const bar = (share: number, t: number) =>
-    html`<code>${tokens[t]}</code>
+/** How often each token comes first, by the lossless rules and by the other one; marks are at p. */
+function chartOf({ tokens, models: { p } }: Trial, lossless: Distribution, lossy: Distribution) {
+  const bar = (share: number, kind: string) =>
+    html`<div class="hsd-rl-fill" data-kind=${kind} .style=${`width: ${percent(share)}`}></div>`;
+  const row = (token: string, t: number) =>
+    html`<code>${token}</code>
       <div class="hsd-rl-track" title="p ${figure(p[t])}">
-        <div class="hsd-rl-fill" .style=${`width: ${percent(share)}`}></div>
+        ${bar(lossless[t], "lossless")}${bar(lossy[t], "lossy")}
         <div class="hsd-rl-mark" .style=${`left: ${percent(p[t])}`}></div>
       </div>
-      <span>${figure(share)}</span>`;
-  return html`<div class="hsd-rl-bars">${first.map(bar)}</div>`;
+      <span>${figure(lossless[t])}<span data-kind="lossy">${figure(lossy[t])}</span></span>`;
+  return html`<div class="hsd-rl-chart">
+    <p class="hsd-rl-key">
+      <span>How often each token comes first:</span>
+      <span data-kind="lossless"><i></i>token, block, branch: exactly p</span>
+      <span data-kind="lossy"><i></i>typical acceptance: not p</span>
+    </p>
+    <div class="hsd-rl-bars">
+      ${tokens.map(row)}
+      <div class="hsd-rl-ticks" aria-hidden="true">
+        ${TICKS.map((tick) => html`<span .style=${`left: ${percent(tick)}`}>${tick}</span>`)}
+      </div>
+    </div>
+  </div>`;
 }
-const axis = html`<div class="hsd-rl-bars hsd-rl-axis" aria-hidden="true">
-  <div class="hsd-rl-ticks">
-    ${TICKS.map((tick) => html`<span .style=${`left: ${percent(tick)}`}>${tick}</span>`)}
-  </div>
-</div>`;
 
-/** The row of a rule: its verdict on the draft, the distribution of its output, and its price. */
-function ruleRow(trial: Trial, rule: (typeof SHOWN)[number], verdict: Verdict) {
+/** The row of a rule: its verdict on the draft, and what it costs and changes. */
+function ruleRow(trial: Trial, rule: ShownRule, verdict: Verdict, law: Law) {
   const [name, how] = WORDS[rule];
-  const law = lawOf(rule, trial.models, trial.draft.length);
   const lossless = isLossless(rule);
   const distance = law.distance < ROUNDING ? "0" : law.distance.toFixed(3);
   return html`<section
     class="hsd-rl-rule"
     aria-label=${name}
-    data-rule=${rule}
-    ?data-lossy=${!lossless}
+    data-kind=${lossless ? "lossless" : "lossy"}
   >
+    <p class="hsd-rl-name">
+      <strong>${name}</strong> <span>${lossless ? "lossless" : "not lossless"}</span>
+    </p>
     <div>
-      <p class="hsd-rl-name">
-        <strong>${name}</strong> <span>${lossless ? "lossless" : "not lossless"}</span>
-      </p>
       ${chainOf(trial, rule, verdict)}
       <details class="hsd-note">
         <summary>How it decides</summary>
@@ -148,7 +158,6 @@ function ruleRow(trial: Trial, rule: (typeof SHOWN)[number], verdict: Verdict) {
         ${stepsOf(trial, rule, verdict)}
       </details>
     </div>
-    ${barsOf(trial, law.first)}
     <p class="hsd-rl-sum">
       <strong>${law.tokens.toFixed(2)}</strong> <span>tokens per round</span>
     </p>
@@ -162,23 +171,24 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
   const models = { p, q: disagreeing(p, get("disagreement")), epsilon: get("epsilon") };
   const { draft, u, verdicts } = tried(models, get("lookahead"), get("seed"));
   const trial = { tokens, models, draft };
+  const laws = SHOWN.map((rule) => lawOf(rule, models, draft.length));
+  const [token, , typical] = laws;
   return html`<h3>One draft, four verification rules</h3>
-    <div class="hsd-rl-form">
-      ${SLIDERS.map(
-        ([name, words, min, max, step]) =>
-          html`<label
-            ><span>${words} <output>${get(name)}</output></span
-            >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}</label
-          >`,
-      )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button>
+    <div class="hsd-rl-top">
+      ${chartOf(trial, token.first, typical.first)}
+      <div class="hsd-rl-form">
+        ${SLIDERS.map(
+          ([name, words, min, max, step]) =>
+            html`<label
+              ><span>${words} <output>${get(name)}</output></span
+              >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}</label
+            >`,
+        )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button>
+      </div>
     </div>
     ${draftTemplate(trial, u)}
     <div class="hsd-rl-rules">
-      <p class="hsd-note hsd-rl-heads">
-        <span>Verdict on this draft</span>
-        <span>How often each token comes first; mark: p</span>
-      </p>
-      ${SHOWN.map((rule) => ruleRow(trial, rule, verdicts[RULES.indexOf(rule)]))} ${axis}
+      ${SHOWN.map((rule, k) => ruleRow(trial, rule, verdicts[RULES.indexOf(rule)], laws[k]))}
     </div>
     <p class="hsd-source">${WORDS.note}</p>`;
 });

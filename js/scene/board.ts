@@ -1,6 +1,6 @@
 // The dart boards of a scene, from the recorded rows: of a round's correction or of one verdict.
 import { boardOfCorrection, boardOfDraft, withoutSpecks } from "../darts/board";
-import type { BoardPicture } from "../darts/picture";
+import type { BoardPicture } from "../darts/scale";
 import type { StageState } from "../darts/stage";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";

@@ -20,6 +20,8 @@ export interface Details {
   isDrawn: boolean;
   /** Family of the drafter, for its colour; "": no draft. */
   drafter: string;
+  /** What became of the tokens of the round. */
+  fates: ReadonlySet<string>;
   /** Card of the described token. */
   card: unknown;
 }
@@ -40,7 +42,9 @@ const OWN = [
   ["bonus", "bonus"],
 ];
 
-function legend(drafter: string) {
+/** The marks that are in the round. */
+function legend(drafter: string, fates: ReadonlySet<string>) {
+  const isShown = ([verdict]: string[]) => fates.has(verdict);
   const item =
     (family: string) =>
     ([verdict, words]: string[]) =>
@@ -59,7 +63,8 @@ function legend(drafter: string) {
     >accepted from here
   </li>`;
   return html`<ul class="hsd-sc-legend">
-    ${DRAFTED.map(item(drafter))}${leftEntry}${OWN.map(item(""))}
+    ${DRAFTED.filter(isShown).map(item(drafter))}${fates.has("accepted") ? leftEntry : nothing}
+    ${OWN.filter(isShown).map(item(""))}
   </ul>`;
 }
 
@@ -101,14 +106,14 @@ export function detailsTemplate(
   box: Element,
   board: Element,
 ) {
-  const { title, summary, hasRound, isWide, isDrawn, drafter, card } = details;
+  const { title, summary, hasRound, isWide, isDrawn, drafter, fates, card } = details;
   return html`<div class="hsd-sc-head">
       <h3 class="hsd-sc-title hsd-number">${title}</h3>
       <p class="hsd-sc-summary" aria-live="polite">${summary}</p>
       ${navigation(details, actions)}
     </div>
     <div class="hsd-sc-body" data-wide=${isWide} data-drawn=${isDrawn}>
-      <div class="hsd-sc-stages">${box}${hasRound ? legend(drafter) : nothing}</div>
+      <div class="hsd-sc-stages">${box}${hasRound ? legend(drafter, fates) : nothing}</div>
       <div
         class="hsd-card"
         tabindex="0"

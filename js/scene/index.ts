@@ -349,6 +349,7 @@ class SceneView {
       isWide: isWide(Math.max(0, ...depths), root.clientWidth),
       isDrawn: store.meta.sampling?.temperature !== 0,
       drafter: drafter ? palette.family(drafter.source) : "",
+      fates: new Set(scene?.chips.flatMap(({ moves }) => moves.map(({ fate }) => fate))),
       card: this.cardOf(chip ?? (scene && this.deciding(scene))),
     };
   }

@@ -258,7 +258,7 @@ def test_darts_pile_up_to_p(show):
     assert heard(page, "hsd-load")[0][1] == {"tokens": 3, "accepted": pytest.approx(0.6)}
     page.locator("hsd-darts button", has_text="Throw 1 000").click()
     expect(page.locator("hsd-darts .hsd-dt")).to_contain_text("All shares are within chance")
-    expect(page.locator("hsd-darts .hsd-dt")).to_contain_text("1 000 draws: ")
+    expect(page.locator("hsd-darts .hsd-dt")).to_contain_text("1 000 darts; ")
 
 
 @pytest.mark.parametrize(

@@ -316,11 +316,11 @@ def test_a_thousand_darts_make_p_and_with_the_broken_rule_they_do_not(open_page)
     page.get_by_role("button", name="Throw a dart").click()
     expect(board).to_contain_text("Last dart: ")
     page.get_by_role("button", name="Throw 1 000").click()
-    expect(board).to_contain_text("1 001 draws: ")
+    expect(board).to_contain_text("1 001 darts; ")
     expect(board).to_contain_text("All shares are within chance")
     assert page.locator(".hsd-dt-pile.hsd-off").count() == 0
     page.get_by_role("button", name="Break the rule").click()
-    expect(board).to_contain_text("1 000 draws: ")
+    expect(board).to_contain_text("1 000 darts; ")
     expect(board).to_contain_text("the text is no longer the model’s")
     assert page.locator(".hsd-dt-pile.hsd-off").count() > 0
     page.get_by_role("button", name="Back to the right rule").click()

@@ -271,7 +271,7 @@ def test_every_scene_works_and_fits_a_phone(tab):
     expect(tab.locator("#scene-verify .hsd-sc-title")).to_contain_text(re.compile(r"Round \d+ of"))
     expect(tab.locator("#scene-verify .hsd-vs-runs")).to_contain_text("nano:4 > target")
     tab.locator("#scene-darts").get_by_role("button", name="Throw 1 000").click()
-    expect(tab.locator("#scene-darts")).to_contain_text("1 000 draws")
+    expect(tab.locator("#scene-darts")).to_contain_text("1 000 darts")
     expect(tab.locator("#scene-hierarchies .hsd-vs-runs > li")).to_have_count(3)
     expect(tab.locator("#scene-hierarchies > div > table tr")).to_have_count(4)
     word = tab.locator(
