@@ -205,8 +205,6 @@ export function boardPicture(
       <text class="hsd-dt-axis" x=${scale.left(0)} y="12">${caption}</text>
       ${axisTemplate(scale, width, isWhole)}
       ${columns.map((_, k) => columnTemplate(drawn, scale, darts, k, isNamed))}
-      <line class="hsd-dt-foot" x1=${SIZE.left} x2=${width}
-        y1=${scale.foot} y2=${scale.foot}></line>
       ${isPiled(darts) ? shares : nothing}
       ${rings(drawn, scale)}
       ${parts ? [rowNames(scale), partLabels(drawn, scale, parts)] : nothing}

@@ -17,8 +17,8 @@ export const ENGLISH = {
     "The rule: draw u from 0 to 1; keep the proposed token if u·q < p, else draw one from the " +
     "residual.",
   rule_walk:
-    "The rule: the target draws; the proposed token is accepted only if it is drawn. Its " +
-    "chance is p, as by u·q < p, because q = 1.",
+    "The rule: the target draws; the proposed token is accepted only if it is drawn. As " +
+    "q = 1, its chance is p, as by u·q < p.",
   broken_resample: "Broken rule: a rejected token is drawn again from all of p.",
   broken_keep: "Broken rule: every second rejected token is kept.",
   one_verdict: "A dart under q = {q} counts below p = {p}: {fate}.",
@@ -31,10 +31,10 @@ export const ENGLISH = {
   last_redrawn: "Last dart: “{proposed}” proposed, u·q = {height} ≥ p = {p}: redrawn, “{name}”.",
   tally: "“{name}”: {before} without a proposal, {after} with it.",
   count: "{darts} darts; by chance ± {noise}.",
-  within: "All shares are within chance: the text keeps the model’s own chances.",
+  within: "All shares are within chance: the text is still the model’s.",
   outside: "Outside of chance: the text is no longer the model’s.",
   hardly: "Here the broken rule hardly changes the chances.",
-  rare: "A share is further from p than chance usually makes it: throw more darts.",
+  rare: "A share is outside of chance, which is rare: throw more darts.",
   table: "Values as a table",
   table_label: "Values of the dart board",
   token: "token",

@@ -20,7 +20,7 @@ export interface Details {
   isDrawn: boolean;
   /** Family of the drafter, for its colour; "": no draft. */
   drafter: string;
-  /** What became of the tokens of the round. */
+  /** The results of the tokens of the round. */
   fates: ReadonlySet<string>;
   /** Card of the described token. */
   card: unknown;
