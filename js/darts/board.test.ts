@@ -100,7 +100,7 @@ test("a proposal is kept below p, and otherwise drawn again from the residual", 
   assert.ok(redrawn > 100);
 });
 
-test("a sample of proposals keeps as many as p says, and rejects the others where they fell", () => {
+test("a sample of proposals keeps as many as p says, the others are rejected", () => {
   const board = boardOfRows([0.0414, 0.9586], [1, 0]);
   const sample = sampleOf(board, 100);
   assert.equal(sample.length, 100);

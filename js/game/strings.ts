@@ -91,8 +91,8 @@ export const ENGLISH = {
   same_text: "But is it still the model’s text?",
   is_same: "Does your proposal make “{word}” come more often?",
   by_chance:
-    "The model draws “{word}” {times} % of the time (until now: the likeliest word). So your word " +
-    "is kept {times} times in 100, else another one is drawn.",
+    "The model draws “{word}” {times} % of the time (until now: the likeliest word). " +
+    "So your word is kept {times} times in 100, else another one is drawn.",
   right: "Yes, just as often.",
   wrong: "No, just as often.",
   guess: "Your guess:",
