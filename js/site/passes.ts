@@ -1,6 +1,7 @@
 // The scene "one pass, many tokens": the time of a forward pass by the number of tokens that it
 // verifies.
 import { html, nothing, render } from "lit-html";
+import { GPU_PRICE } from "../game/score";
 import { onResize } from "../lib/chart";
 import { make } from "../lib/dom";
 import type { Article, SiteData } from "./article";
@@ -88,7 +89,9 @@ function passesTemplate({ gpu }: SiteData, model: string, known: Known, width: n
     </figure>
     <p class="note">
       CPU: hsd-viz on one thread of an AMD EPYC with AVX-512, measured on a quiet machine. GPU:
-      ${gpu.words}, ${gpu.models[model]}, predicted.
+      ${gpu.words}, ${gpu.models[model]}, predicted: reading the weights outlasts the arithmetic, so
+      the line is flat. The game’s GPU is an H100 with a Llama of one billion weights, measured: up
+      to ${NAMED} tokens, each one more costs ${Math.round(100 * GPU_PRICE)} % of a pass.
     </p>
     ${table(known)}`;
 }
