@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.express as px
+import plotly.graph_objects as go
 
 from hsd_viz.errors import OF_ANOTHER_FORM, UserError
 from hsd_viz.figures.bars import bars
-from hsd_viz.figures.charts import FIRST_HOVER, Figure, between, finish
+from hsd_viz.figures.charts import FIRST_HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, as_trace
 from hsd_viz.latency import basis as calibrated
@@ -234,21 +235,22 @@ _SOURCES = (
     "predicted from step times and acceptances; every assumption is listed with the prediction"
 )
 #: The colour and the dash of the line of each structure, by its label. A hierarchy has the colour
-#: of the second draft model, other structures that of reports.
+#: of draft models of any name, other structures that of reports.
 _LINES = {
     Structure.PLAIN.value: (StackKind.PLAIN.light, "dot"),
     Structure.DATABASE.value: (StackKind.DATABASE.light, "dash"),
     Structure.ONE_DRAFT.value: (StackKind.MODELS.light, "solid"),
-    Structure.DRAFTS.value: (HUES["small"].light, "longdash"),
+    Structure.DRAFTS.value: (HUES["draft"].light, "longdash"),
     Structure.OVER_DATABASE.value: (StackKind.BOTH.light, "dashdot"),
 }
 
 
 def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
     """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each
-    kind. ``plan`` is the result of :func:`hsd_viz.predict`. The axis of speed-ups does not begin at
-    0, so that differences are visible; the table has the intervals. ``models`` is what the title
-    calls its models, by default their names.
+    kind, and the interval of the fastest as a band. ``plan`` is the result of
+    :func:`hsd_viz.predict`. The axis of speed-ups does not begin at 0, so that differences are
+    visible; the table has all intervals. ``models`` is what the title calls its models, by default
+    their names.
     """
     frame = prediction_frame(plan)
     colours = {label: colour for label, (colour, _) in _LINES.items()}
@@ -268,6 +270,13 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         category_orders={"kind": list(colours)},
     )
     figure.update_traces(hovertemplate=FIRST_HOVER)
+    lines = figure.data
+    for column, (_, of_context) in enumerate(frame.groupby("context"), start=1):
+        band = interval_of_fastest(of_context)
+        band.showlegend = column == 1
+        figure.add_trace(band, row=1, col=column)
+    # Behind the lines.
+    figure.data = figure.data[len(lines) :] + figure.data[: len(lines)]
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(title_text="")
@@ -284,13 +293,30 @@ def prediction(plan: Any, dark: bool = False, models: str = "") -> Figure:
         figure,
         f"Predicted: {models or ', '.join(plan.models)} on {cards}",
         text=(
-            f"{fastest_text(frame)} Lines: the best stack of each kind by batch. The axis does not "
-            "begin at 0."
+            f"{fastest_text(frame)} Lines: the best stack of each kind by batch. "
+            "Band: the interval of the fastest. The axis does not begin at 0."
         ),
         note=" ".join(map(sentence, [*plan.answers(), _SOURCES])),
         table=[["stack", "batch", "context", "speed-up", "interval"], *rows],
         dark=dark,
         height=360,
+    )
+
+
+def interval_of_fastest(frame: pd.DataFrame) -> go.Scatter:
+    """Return a band over the batches of one context: the interval of the largest speed-up."""
+    best = frame.loc[frame.groupby("batch")["speedup"].idxmax()]
+    low = best["speedup"] - best["down"]
+    high = best["speedup"] + best["up"]
+    batches = best["batch"].tolist()
+    return go.Scatter(
+        x=batches + batches[::-1],
+        y=[*low, *high[::-1]],
+        name="interval of the fastest",
+        mode="none",
+        fill="toself",
+        fillcolor=INK.grid,
+        hoverinfo="skip",
     )
 
 

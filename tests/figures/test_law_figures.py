@@ -14,7 +14,13 @@ import pytest
 from hsd_viz import figures
 from hsd_viz.engine.recordings import load_bundled
 from hsd_viz.figures.pays import GPU
-from hsd_viz.figures.predictions import basis_frame, fastest_text, plan_frame, prediction_frame
+from hsd_viz.figures.predictions import (
+    basis_frame,
+    fastest_text,
+    interval_of_fastest,
+    plan_frame,
+    prediction_frame,
+)
 from hsd_viz.figures.second_draft import (
     BOTTOM_ACCEPTANCE,
     BOTTOM_COST,
@@ -254,3 +260,15 @@ def test_kinds_whose_intervals_overlap_are_not_separable(low_of_best, verdict):
     ]
     frame = pd.DataFrame(rows, columns=columns).assign(context=2048)
     assert fastest_text(frame) == f"At batch 1, context 2,048: {verdict}"
+
+
+def test_the_band_of_a_prediction_is_the_interval_of_the_fastest_at_each_batch():
+    columns = ["kind", "batch", "speedup", "up", "down"]
+    rows = [
+        ["one draft model", 1, 1.6, 0.1, 0.1],
+        ["hierarchy", 1, 2.0, 0.2, 0.25],
+        ["one draft model", 8, 3.0, 0.5, 0.75],
+        ["hierarchy", 8, 2.5, 0.1, 0.1],
+    ]
+    band = interval_of_fastest(pd.DataFrame(rows, columns=columns))
+    assert list(zip(band.x, band.y, strict=True)) == [(1, 1.75), (8, 2.25), (8, 3.5), (1, 2.2)]
