@@ -6,10 +6,12 @@ import { duration } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { familyOf } from "./race_controls";
 import { BADGE, crossingsOf, type Head, headsOf } from "./race_places";
-import type { Runner } from "./race_time";
+import { type Runner, treadsUntil } from "./race_time";
 
 /** Share of the height below the finish in which the axis has no other number. */
 const NEAR = 0.08;
+/** Pixels from the finish up to the name of the axis, above the number of the finish. */
+const NAME_RISE = 16;
 
 /** The colour of a run by its letter. */
 type Colours = ReadonlyMap<string, string>;
@@ -19,6 +21,7 @@ function finish(runs: readonly Runner[], colours: Colours, f: Frame, ns: number)
   const y = f.top;
   const crossed = crossingsOf(runs, f).filter(({ at }) => at <= ns);
   return svg`<line class="hsd-vs-finish" x1=${f.left} x2=${f.width} y1=${y} y2=${y}></line>
+    <text class="hsd-axis" x="0" y=${y - NAME_RISE}>tokens</text>
     <text class="hsd-stairs-title" x=${f.left - 7} y=${y + 4} text-anchor="end">${f.mostY}</text>
     ${crossed.map(
       ({ letter, words, at, x, row }) => svg`<circle class="hsd-stairs-end"
@@ -36,7 +39,7 @@ function headTemplate({ letter, x, y, tokens }: Head, family: string, f: Frame, 
       >${letter}</text></g>`;
 }
 
-/** The picture; staircases end at the finish. */
+/** The picture; staircases end at the time, at the latest at the finish. */
 export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns: number) {
   const now = f.x(ns);
   const colours = new Map(
@@ -45,15 +48,14 @@ export function picture(runs: readonly Runner[], palette: Palette, f: Frame, ns:
   const number = (tokens: number) => (tokens > (1 - NEAR) * f.mostY ? "" : String(tokens));
   return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height}
     viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
-    ${axisY(f, 5, number, "tokens")}${axisX(f, f.width / 120, duration, "time")}
+    ${axisY(f, 5, number)}${axisX(f, f.width / 120, duration, "time")}
     ${runs.map(({ letter, stairs, store }) => {
-      const treads = stairs.treads.filter(({ low }) => low < f.mostY);
-      return svg`<g class="hsd-vs-track" data-family=${colours.get(letter)}
-        >${drawStairs({ treads }, store.tokens, palette.family, f)}</g>`;
+      const treads = treadsUntil(stairs, ns).filter(({ low }) => low < f.mostY);
+      const family = colours.get(letter) ?? "";
+      return svg`<g class="hsd-vs-track" data-family=${family}
+        >${drawStairs({ treads }, store.tokens, () => family, f)}</g>`;
     })}
     <rect class="hsd-vs-beyond" x=${f.left + 12} y="0" width=${f.width} height=${f.top - 1}></rect>
-    <rect class="hsd-stairs-later" x=${now} y="0" width=${Math.max(0, f.width - now)}
-      height=${f.foot}></rect>
     <line class="hsd-vs-now" x1=${now} x2=${now} y1=${f.top} y2=${f.foot}></line>
     ${finish(runs, colours, f, ns)}
     ${headsOf(runs, f, ns).map((head) =>

@@ -4,7 +4,7 @@ import { runName } from "../lib/drafter_names";
 import type { Store } from "../lib/run";
 import { type Suite, suiteOf } from "../lib/suites";
 import { duration, listed } from "../lib/words";
-import { type Stairs, stairsOf } from "../staircase/stairs";
+import { type Stairs, stairsOf, type Tread } from "../staircase/stairs";
 
 /** A compared run on the common clock, in nanoseconds from the start of its first round. */
 export interface Runner {
@@ -39,6 +39,11 @@ export function fitSpeed(ns: number) {
 export const shownAt = ({ treads }: Stairs, ns: number) =>
   treads.findLast((t) => t.to <= ns)?.high ?? 0;
 export const passesAt = ({ treads }: Stairs, ns: number) => treads.filter((t) => t.to <= ns).length;
+/** Return the treads up to a time; that of an unfinished round has no tokens yet. */
+export const treadsUntil = ({ treads }: Pick<Stairs, "treads">, ns: number): Tread[] =>
+  treads
+    .filter(({ from }) => from < ns)
+    .map((tread) => (tread.to <= ns ? tread : { ...tread, to: ns, high: tread.low }));
 /** Return the target passes and time up to output position `k`; null: the run has no such token. */
 export function spentAt({ treads, tokens, end }: Stairs, k: number) {
   const index = treads.findIndex((t) => t.low <= k && k < t.high);

@@ -5,7 +5,16 @@ import type { Stairs } from "../staircase/stairs";
 import { figuresTitle } from "./compare";
 import { contrastText } from "./contrast";
 import { crossingsOf, headsOf } from "./race_places";
-import { crossingOf, fitSpeed, goalOf, passesAt, shownAt, spentAt, stateAt } from "./race_time";
+import {
+  crossingOf,
+  fitSpeed,
+  goalOf,
+  passesAt,
+  shownAt,
+  spentAt,
+  stateAt,
+  treadsUntil,
+} from "./race_time";
 
 /** Rounds that bring `counts` tokens and take `ns` each. */
 const run = (letter: string, counts: number[], ns: number) => {
@@ -68,6 +77,17 @@ test("runs on their way have their letter beside the clock, higher where two wou
     ["A"],
   );
   assert.deepEqual(headsOf([plain, quick], frame, 0), []);
+});
+
+test("a staircase ends at the clock: before the end of a round its tokens are unknown", () => {
+  const heights = (ns: number) =>
+    treadsUntil(quick.stairs, ns).map(({ to, low, high }) => [to, high - low]);
+  assert.deepEqual(heights(0), []);
+  assert.deepEqual(heights(3e6), [
+    [2e6, 4],
+    [3e6, 0],
+  ]);
+  assert.deepEqual(treadsUntil(quick.stairs, 6e6), quick.stairs.treads);
 });
 
 test("a pass is counted when its round ends", () => {
