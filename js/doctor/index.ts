@@ -29,7 +29,7 @@ export default templated<{ spec: Spec }>(
     const shownTables = rows.length ? [...tables, pasted] : tables;
     return html`<summary>
         <span class="hsd-doc-title">${title}</span>
-        <span>${shares.join(", ")}</span>
+        <span>${shares.length ? `of what is lost: ${shares.join(", ")}` : ""}</span>
       </summary>
       <div class="hsd-doc-body">
         ${lines.map((text) => html`<p>${text}</p>`)}

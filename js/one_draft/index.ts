@@ -68,7 +68,7 @@ const SLIDERS: Slider[] = [
     write: (value) => value.toFixed(2),
   },
 ];
-const BOX = { height: 250, left: 44, right: 44, top: 16, bottom: 40 };
+const BOX = { height: 258, left: 44, right: 44, top: 24, bottom: 40 };
 const WIDTH = 620;
 /** Width from which each lookahead is numbered, in pixels. */
 const ROOMY = 400;
@@ -153,17 +153,17 @@ function picture(settings: Settings, measured: Preset["measured"], room: number)
     role="img"
     aria-label="Speed over plain decoding by lookahead"
   >
-    ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
+    ${axisY(f, 5, (v) => String(Number(v.toFixed(2))), "speed, plain = 1")}
     <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
     <text class="hsd-tick" x=${f.end + 6} y=${f.y(1) + 4}>plain</text>
     <path class="hsd-wi-line" d=${`M${points.join("L")}`}></path>
-    ${LOOKAHEADS.map((lookahead) => dot(settings, best, f, lookahead))}
     ${
       measured
         ? svg`<path class="hsd-wi-measured"
-            d=${`M${f.x(measured[0] - 0.5)} ${f.y(measured[1]) - 7}l7 7l-7 7l-7-7z`}></path>`
+            d=${`M${f.x(measured[0] - 0.5)} ${f.y(measured[1]) - 10}l10 10l-10 10l-10-10z`}></path>`
         : nothing
     }
+    ${LOOKAHEADS.map((lookahead) => dot(settings, best, f, lookahead))}
     <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">
       lookahead, tokens
     </text>
