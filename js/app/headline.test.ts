@@ -75,7 +75,7 @@ test("copied tokens are counted with their passages", () => {
 test("the time of rejected tokens is a share of the decode, and that of drafting", () => {
   expect(timeOf(run(undefined))).toEqual({
     figure: "25.0 %",
-    words: "of 40.0 µs went into rejected draft tokens, 5.0 % into drafting.",
+    words: "of the time, 40.0 µs, went into rejected draft tokens, 5.0 % into drafting.",
   });
   const plain = run(undefined, "target");
   for (const round of plain.rounds.values()) Object.assign(round, { drafted: 0, accepted: 0 });

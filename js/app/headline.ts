@@ -15,17 +15,21 @@ export interface Headline {
 
 const percent = (share: number) => `${(100 * share).toFixed(share < 0.01 ? 1 : 0)} %`;
 
-/** Return the template of a headline with the origin of its figure; nothing without a headline. */
+/**
+ * Return the template of a headline with the origin of its figure; nothing without a headline. The
+ * result on many prompts, if there is one, comes before the figure of this text.
+ */
 export function headlineOf(found: Headline | null | undefined, origin: readonly Chip[]) {
   if (!found) return nothing;
+  const typical = origin.find(({ figure }) => figure);
+  const lead = typical ? html`<strong>${typical.figure}</strong> usually; this text ` : nothing;
   const chip = ({ figure, words, detail, warns, title }: Chip) => {
     const kind = figure ? "hsd-chip-typical" : warns ? "hsd-chip-warns" : nothing;
-    const lead = figure ? html`<strong>${figure}</strong> ` : nothing;
     return html`<span class=${kind} title=${title ?? nothing}
-      >${lead}${words}${detail ? html`<span>${detail}</span>` : nothing}</span
+      >${words}${detail ? html`<span>${detail}</span>` : nothing}</span
     >`;
   };
-  return html`<strong>${found.figure}</strong> ${found.words}
+  return html`${lead}<strong>${found.figure}</strong> ${found.words}
     <span class="hsd-chips">${origin.map(chip)}</span>`;
 }
 
@@ -84,6 +88,8 @@ export function timeOf(run: Run): Headline | null {
     return { figure: share(({ source }) => source === "target"), words };
   }
   const drafting = share(({ source }) => Boolean(source) && source !== "target");
-  const words = `of ${duration(total)} went into rejected draft tokens, ${drafting} into drafting.`;
+  const words =
+    `of the time, ${duration(total)}, went into rejected draft tokens, ` +
+    `${drafting} into drafting.`;
   return { figure: share(({ isRejected }) => isRejected === true), words };
 }

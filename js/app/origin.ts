@@ -11,7 +11,7 @@ import { HERE, type Kind, OPENED, type State } from "./state";
 export interface Chip {
   words: string;
   warns?: boolean;
-  /** The figure of a second line of the headline, about many prompts. */
+  /** The figure of many prompts, with which the headline begins. */
   figure?: string;
   /** The end of the words, which a phone omits. */
   detail?: string;
@@ -111,7 +111,7 @@ export function chipsOf(run: Run, text: string, kind: Kind, known: FigureFacts =
   const busy = load ? [{ words: `busy: ${load}`, warns: true }] : [];
   return [origin, ...spreadOf(run), ...busy];
 }
-/** Return the result of a suite as the second line of the headline of a speed-up. */
+/** Return the result of a suite, with which the headline of a speed-up begins. */
 export function suiteChips(run: Pick<Run, "meta">, suites: readonly Suite[]): Chip[] {
   const suite = suiteOf(run, suites);
   if (!suite) return [];

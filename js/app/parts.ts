@@ -2,7 +2,6 @@
 // bar of the run is in runbar.ts.
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
-import { menu } from "../lib/fields";
 import { slug } from "./address";
 import { headlineOf, speedOf } from "./headline";
 import { originOf } from "./origin";
@@ -11,10 +10,9 @@ import { readout } from "./readout";
 import type { Runs } from "./runs";
 import type { Shell } from "./shell";
 import type { Tab } from "./tabs";
+import { themeMenu } from "./theme";
 import type { Touring } from "./touring";
 
-const THEMES = { system: "System", light: "Light", dark: "Dark" };
-const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
 /** Pixels of tolerance when deciding whether the sticky bar of tabs has left its place. */
 const SLACK = 12;
 /** The data that the parts show, and the actions of their controls. */
@@ -27,8 +25,6 @@ export interface Page extends Shell {
 }
 
 export function header({ host, root, uid, store, sheet, game, runs }: Page) {
-  const themes = (window as { hsdTheme?: { chosen(): string; choose(name: string): void } })
-    .hsdTheme;
   const { busy, drawer } = store.state;
   const turn = () => {
     if (busy) return runs.cancel();
@@ -51,7 +47,7 @@ export function header({ host, root, uid, store, sheet, game, runs }: Page) {
       </span>
       same distribution, at times faster.
     </p>
-    ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
+    ${themeMenu()}
     <div class="hsd-header-tools">
       ${
         host.about.games.length

@@ -7,6 +7,7 @@ import { SPEEDS } from "../staircase/controls";
 import { drawingOf } from "./drawing";
 import { choose, download } from "./files";
 import type { Page } from "./parts";
+import { themeMenu } from "./theme";
 import { KEYS, STOPS } from "./tour";
 
 /** A file format for saving a run. */
@@ -110,12 +111,12 @@ function saveItems(page: Page) {
     }),
   );
 }
-/** The playback speed, for widths at which the bar has no room for it. */
-function speedField({ group }: Page) {
+/** The playback speed and the theme, where the bar and the header have no room for them. */
+function phoneFields({ group }: Page) {
   const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
-  return html`<label class="hsd-menu-speed"
-    >Play at ${menu(SPEEDS, String(group.cursor.speed), pace)}</label
-  >`;
+  return html`<div class="hsd-menu-phone">
+    <label>Play at ${menu(SPEEDS, String(group.cursor.speed), pace)}</label>${themeMenu()}
+  </div>`;
 }
 
 /** Place the opened menu below its button, and focus its first item. */
@@ -158,6 +159,6 @@ export function runMenu(page: Page, folds: boolean) {
           ${saveItems(page)}
         </div>
       </div>
-      ${speedField(page)}
+      ${phoneFields(page)}
     </div>`;
 }

@@ -53,18 +53,9 @@ export function legendOf(store: Store, palette: Palette, isDetailed: boolean) {
   </div>`;
 }
 
-/** Return the example of a run; if rejected drafts are hidden, its last accepted token. */
-function shownExample(store: Store, isDetailed: boolean) {
-  const example = exampleOf(store);
-  if (!example || isDetailed) return example;
-  const drafts = store.drafts.get(example.round.id) ?? [];
-  const draft = drafts.findLast(({ verdict }) => verdict === "accepted");
-  return draft ? { ...example, draft } : example;
-}
-
-/** The card while no token is selected: an example of the run, unless it is in progress. */
+/** The card while no token is selected; with details, an example of a run not in progress. */
 export function emptyCard(store: Store, card: Card, isLive: boolean, isDetailed: boolean) {
-  const example = isLive ? null : shownExample(store, isDetailed);
+  const example = isDetailed && !isLive ? exampleOf(store) : null;
   const words = store.tokens.length
     ? "Select a token for its details."
     : "Tokens appear here as they are decoded.";
