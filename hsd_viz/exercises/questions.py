@@ -15,12 +15,16 @@ class PageQuestion:
         asked: the question, in Markdown; "" where it is the task of the notebook.
         values: what a field asks for, with the arguments of the function in braces; "" if the
             exercise has no fields on a page.
-        lines: the words of each line that may complete the function, by the line.
+        lines: the words of each line that may complete the function, by the line; or what it
+            returns in the case of the question.
+        reasons: why each line is right, or what it would cause, by the line; empty if the mistakes
+            and the last hint of the exercise explain the lines.
     """
 
     asked: str = ""
     values: str = ""
     lines: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def _load() -> dict[str, PageQuestion]:
@@ -31,6 +35,7 @@ def _load() -> dict[str, PageQuestion]:
             asked=parts["asked"],
             values=parts.get("values", ""),
             lines=parts["lines"],
+            reasons=parts.get("reasons", {}),
         )
     return questions
 

@@ -132,12 +132,16 @@ def choice_of(exercise: Exercise) -> Completion | None:
 
 
 def _answers(completion: Completion, exercise: Exercise) -> list[dict[str, Any]]:
-    """Return the lines to choose from, worded where they have words, with what is said of each: of
-    the right one the last hint, which is its reason.
+    """Return the lines to choose from, worded where they have words, with what is said of each: its
+    reason, or else its mistake, and of the right one the last hint.
     """
+    reasons = exercise.question.reasons
     answers = []
     for choice in completion.choices:
-        feedback = f"No: {choice.mistake}." if choice.mistake else f"Yes. {exercise.hints[-1]}"
+        if choice.mistake:
+            feedback = f"No: {reasons.get(choice.line, f'{choice.mistake}.')}"
+        else:
+            feedback = f"Yes. {reasons.get(choice.line, exercise.hints[-1])}"
         answers.append(
             {
                 "answer": Markup(parser().renderInline(choice.words)),

@@ -31,6 +31,14 @@ def test_the_words_are_those_of_the_lines_to_choose_and_differ(number):
     assert all(words)
 
 
+@pytest.mark.parametrize("number", [n for n, question in QUESTIONS.items() if question.reasons])
+def test_each_line_to_choose_has_a_reason_of_its_own(number):
+    question = QUESTIONS[number]
+
+    assert set(question.reasons) == set(question.lines)
+    assert len(set(question.reasons.values())) == len(question.reasons)
+
+
 @pytest.mark.parametrize("number", [n for n, question in QUESTIONS.items() if question.values])
 def test_fields_name_their_values_and_have_different_results(number):
     fields = fields_of(EXERCISES[number])

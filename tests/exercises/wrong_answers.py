@@ -303,6 +303,7 @@ WRONG: list[tuple[str, str, Answer]] = [
         "never plain",
         lambda a, c: min(range(1, 33), key=lambda n: (n * c + 1) / gained(a, n)),
     ),
+    ("7.3", "likelier than not", lambda a, c: max(n for n in range(33) if 2 * a**n >= 1)),
     ("7.4", "one token", lambda a, n, d, curve: curve[1] * gained(a, n) / (n * d + curve[1])),
     ("7.4", "too narrow", lambda a, n, d, curve: curve[1] * gained(a, n) / (n * d + curve[n])),
     ("7.4", "a time", lambda a, n, d, curve: (n * d + curve[n + 1]) / gained(a, n)),
