@@ -6,13 +6,13 @@ import { round, snapshot, token } from "../lib/testing";
 import { barOf, roomOf } from "./bars";
 import type { GameText } from "./play";
 
-test("a bar has a cell for each token of the score, the model's own at the end of a pass", () => {
+test("a bar has a cell for each token, the model's own at the end of a pass", () => {
   const passes = [
     { tokens: 4, width: 5, drafting: 0, filled: [false, true, false] },
     { tokens: 1, width: 1, drafting: 0 },
     { tokens: 2, width: 3, drafting: 0 },
   ];
-  assert.deepEqual(barOf(passes), ["you", "you", "own", "own", "you", "own"]);
+  assert.deepEqual(barOf(passes), ["you", "filled", "you", "own", "own", "you", "own"]);
   assert.deepEqual(barOf([]), []);
 });
 
@@ -27,8 +27,8 @@ function textOf(others: GameText["others"]): GameText {
   return text as unknown as GameText;
 }
 
-test("the bars of a text have room for the rest of its words, or for the best other player", () => {
-  assert.equal(roomOf(textOf([])), 3, "without the comma and the point");
+test("the bars of a text have room for the rest of it, or for the best other player", () => {
+  assert.equal(roomOf(textOf([])), 5, "with the comma and the point");
   const long = snapshot({
     rounds: [round(1), round(2)],
     tokens: Array.from({ length: 9 }, (_, id) => token(id < 1 ? 1 : 2, "accepted", { id })),

@@ -1,19 +1,25 @@
-// What passes brought, as bars beside each other: a cell for each token of the score, the model's
-// own at the end of each pass.
+// What passes brought, as bars beside each other: a cell for each token, the model's own at the end
+// of each pass.
 import { html } from "lit-html";
 import { cells } from "./idea";
 import { type GameText, givenOf, rivalsAtEnd } from "./play";
-import { keptOf, type Pass } from "./score";
-import { isFilled, type Kind } from "./words";
+import { type Pass, tokensOf } from "./score";
+import type { Kind } from "./words";
 
 /** The cells of a bar by who wrote them: those of the player are `you`. */
 export const barOf = (passes: readonly Pass[]): Kind[] =>
-  passes.flatMap((pass) => [...Array<Kind>(keptOf([pass]) - 1).fill("you"), "own"]);
+  passes.flatMap(({ tokens, filled }) => {
+    const drafted = Array.from(
+      { length: tokens - 1 },
+      (_, k): Kind => (filled?.[k] ? "filled" : "you"),
+    );
+    return [...drafted, "own"];
+  });
 
-/** The score of which the bars of a text have room from the start: they keep their scale. */
+/** The tokens of which the bars of a text have room from the start: they keep their scale. */
 export function roomOf(text: GameText): number {
-  const rest = text.plain.tokens.slice(givenOf(text)).filter((token) => !isFilled(token));
-  const others = rivalsAtEnd({ texts: [text] }).map(({ passes }) => keptOf(passes));
+  const rest = text.plain.tokens.slice(givenOf(text));
+  const others = rivalsAtEnd({ texts: [text] }).map(({ passes }) => tokensOf(passes));
   return Math.max(rest.length, ...others);
 }
 

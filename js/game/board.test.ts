@@ -4,8 +4,7 @@ import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { columns, small } from "../lib/testing";
 import { boardOf } from "./board";
-import { bandOf } from "./card";
-import { column, endsOf, pathOf } from "./picture";
+import { column, endsOf, filledPath, pathOf } from "./picture";
 import { type GameText, onText, type Play, playersOf, rivalsAtEnd, USUAL_PASSES } from "./play";
 import { cornersOf } from "./score";
 
@@ -125,17 +124,18 @@ test("a line starts at zero tokens, and rises only where its pass ends", () => {
   assert.equal(path, "M0.0 100.0H10.0V98.0H20.0V97.0");
 });
 
-test("what was filled in is a band on the line, up to all tokens", () => {
+test("what was filled in is pale on the line, which goes up to all tokens", () => {
   const passes = [
     { tokens: 3, width: 1, drafting: 0, filled: [true, false] },
     { tokens: 1, width: 1, drafting: 0 },
+    { tokens: 2, width: 1, drafting: 0, filled: [true] },
   ];
-  const band = bandOf(
+  const pale = filledPath(
     cornersOf(passes, { one: 1, more: 0 }),
     ({ passes }) => 10 * passes,
     (tokens) => 100 - tokens,
   );
-  assert.equal(band, "M0.0 100.0H10.0V97.0H20.0V96.0V98.0H10.0V100.0Z");
+  assert.equal(pale, "M10.0 100.0V99.0M30.0 96.0V95.0");
 });
 
 test("names in a column keep the order of their lines, and never touch or leave it", () => {

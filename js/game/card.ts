@@ -2,16 +2,7 @@
 import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { column, pathOf, WIDTHS } from "./picture";
-import {
-  type Corner,
-  cornersOf,
-  keptOf,
-  keptPerPass,
-  type Player,
-  type Price,
-  tokensOf,
-} from "./score";
-import { filledText } from "./sentences";
+import { cornersOf, type Player, type Price, tokensOf, tokensPerPass } from "./score";
 import type { Strings } from "./strings";
 
 const SIZE = { width: 640, height: 360, left: 40, right: 470, top: 112, foot: 318 };
@@ -19,21 +10,8 @@ const INK = {
   page: "#ffffff",
   text: "#1f2328",
   muted: "#57606a",
-  filled: "#e6e8eb",
   line: "#d5dae0",
 };
-
-/** The SVG path of the band from a player's corners up to all tokens, those filled in included. */
-export function bandOf(
-  corners: readonly Corner[],
-  x: (corner: Corner) => number,
-  y: (tokens: number) => number,
-): string {
-  const above = corners.map((corner) => ({ ...corner, high: corner.all }));
-  const back = corners.slice(0, -1).reverse();
-  const steps = back.map((corner) => `V${y(corner.high).toFixed(1)}H${x(corner).toFixed(1)}`);
-  return `${pathOf(above, x, y)}${steps.join("")}V${y(0).toFixed(1)}Z`;
-}
 
 /** A line of the card. */
 const written = (
@@ -64,34 +42,30 @@ export function cardOf(
   const x = (passes: number) => SIZE.left + ((SIZE.right - SIZE.left) * passes) / width;
   const y = (tokens: number) => SIZE.foot - ((SIZE.foot - SIZE.top) * tokens) / most;
   const names = column(
-    players.map(({ passes }) => y(keptOf(passes)) + 5),
+    players.map(({ passes }) => y(tokensOf(passes)) + 5),
     SIZE.foot,
   );
   const line = (player: Player, k: number) => {
     const corners = cornersOf(player.passes, price);
     const path = pathOf(corners, ({ passes }) => x(passes), y);
     const name = k ? player.name : strings.friend;
-    const words = `${name} ${keptPerPass(player.passes).toFixed(1)}`;
+    const words = `${name} ${tokensPerPass(player.passes).toFixed(1)}`;
     const pen = WIDTHS[k] ?? 1.5;
     return `<path d="${path}" fill="none" stroke="${colours[k]}" stroke-width="${pen}"/>
 ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700)}`;
   };
-  const head = say(strings.card_head, { number: keptPerPass(players[0].passes).toFixed(1) });
+  const head = say(strings.card_head, { number: tokensPerPass(players[0].passes).toFixed(1) });
   const line2 = say(strings.card_line, { passes: players[0].passes.length });
   const call = link ? say(strings.card_call, { address: link }) : `hsd_viz: ${strings.title}`;
-  const share = written(filledText(players[0], strings), SIZE.left, 101, 14, INK.muted);
-  const band = bandOf(cornersOf(players[0].passes, price), ({ passes }) => x(passes), y);
   const lines = players.map(line);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>
 ${written(head, SIZE.left, 52, 30, INK.text, 700)}
 ${written(line2, SIZE.left, 79, 16, INK.muted)}
-${share}
 <path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
 ${written(strings.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
 ${written(`${width} ${strings.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
-<path d="${band}" fill="${INK.filled}"/>
 ${lines.join("\n")}
 ${written(call, SIZE.left, 346, 13, INK.muted)}
 </svg>`;

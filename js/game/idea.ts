@@ -1,6 +1,6 @@
 // The idea of the game as a picture, before the first pass: the same tokens, one in each pass, or
 // all in one pass with a guess. A pass is one box wide, and its tokens are above each other.
-import { html } from "lit-html";
+import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Strings } from "./strings";
 import type { Kind } from "./words";
@@ -31,16 +31,16 @@ export function idea(strings: Strings) {
     ${row(say(strings.idea_plain, { passes: alone.length }), alone)}
     ${row(say(strings.idea_guess, { words: WORDS }), [TOKENS])}
     <div>
-      ${keys(strings)}
+      ${keys(strings, new Set(TOKENS))}
       <p>${strings.premise} ${strings.therefore}</p>
     </div>
   </div>`;
 }
 
-/** Who wrote the tokens that are drawn. */
-export function keys(strings: Strings) {
+/** Who wrote the tokens that are drawn: the marks of these kinds. */
+export function keys(strings: Strings, kinds: ReadonlySet<Kind>) {
   const key = (by: Kind, words: string) =>
-    html`<span><i class="hsd-gm-key-${by}"></i>${words}</span>`;
+    kinds.has(by) ? html`<span><i class="hsd-gm-key-${by}"></i>${words}</span>` : nothing;
   return html`<p class="hsd-note hsd-gm-keys">
     ${key("you", strings.by_you)}${key("filled", strings.by_filling)}${key("own", strings.by_model)}
   </p>`;

@@ -3,16 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read, USUAL_PASSES } from "./play";
-import {
-  COPYING,
-  filledText,
-  gainText,
-  named,
-  rivalText,
-  speedText,
-  summaryOf,
-  verdictOf,
-} from "./sentences";
+import { COPYING, gainText, named, rivalText, speedText, summaryOf, verdictOf } from "./sentences";
 import { ENGLISH } from "./strings";
 
 const textOf = (words: string[]): GameText => ({
@@ -111,10 +102,12 @@ test("a pass has its tokens, those filled in beside them, and the result of its 
   assert.equal(gainText(silent, ENGLISH), "Without a guess: one token");
 });
 
-test("a pass without a right word saves none, also where a comma was filled in", () => {
+test("a pass without a right word has the comma before it, which was filled in", () => {
   const wrong = read(read(BEGUN, []).play, ["dog"]).pass;
   assert.equal(wrong.accepted, 1);
-  assert.equal(gainText(wrong, ENGLISH), "No word was right: one token");
+  assert.equal(gainText(wrong, ENGLISH), "No word was right: 2 tokens");
+  const first = read(BEGUN, ["dog"]).pass;
+  assert.equal(gainText(first, ENGLISH), "No word was right: 1 token");
 });
 
 const player = (name: string, tokens: number, width: number, drafting = 0) => ({
@@ -134,15 +127,12 @@ test.each([
   assert.equal(verdictOf(named(players, ENGLISH), ENGLISH), words);
 });
 
-test("what was filled in does not count", () => {
+test("what was filled in counts as any token", () => {
   const [you, ...others] = [player("you", 4, 1), player("plain", 1, 1), player("nano", 3, 1)];
   const helped = { ...you, passes: [{ ...you.passes[0], filled: [false, true, false] }] };
-  assert.match(verdictOf([helped, ...others], ENGLISH), /^A tie of you and nano: 3 tokens/);
-  assert.equal(
-    filledText(helped, ENGLISH),
-    "Not counted: 1 token filled in (commas, line breaks).",
-  );
-  assert.equal(filledText(you, ENGLISH), "");
+  const players = named([helped, ...others], ENGLISH);
+  assert.match(verdictOf(players, ENGLISH), /^You win with 4 tokens in 1 pass/);
+  assert.match(speedText(players[0], { one: 100, more: 0.5 }, ENGLISH), /faster .* 4\.0 tokens/);
 });
 
 test("how copying won or came close is said, and that nothing could be copied", () => {

@@ -5,7 +5,7 @@ import { html, nothing, svg } from "lit-html";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { say } from "../lib/say";
 import { columnsOfText } from "../lib/words";
-import { type Corner, cornersOf, keptOf, type Player, type Price, ranked, timeTo } from "./score";
+import { type Corner, cornersOf, type Player, type Price, ranked, timeTo, tokensOf } from "./score";
 import type { Strings } from "./strings";
 
 const SIZE = { top: 26, bottom: 44, left: 34 };
@@ -32,7 +32,7 @@ export interface Stairs {
   strings: Strings;
 }
 
-const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, all: 0 };
+const ZERO: Corner = { passes: 0, ns: 0, low: 0, high: 0, filled: [] };
 
 /** The SVG path of a player's corners. */
 export function pathOf(
@@ -43,6 +43,21 @@ export function pathOf(
   const steps = corners.map((corner) => `H${x(corner).toFixed(1)}V${y(corner.high).toFixed(1)}`);
   return `M${x(ZERO).toFixed(1)} ${y(0).toFixed(1)}${steps.join("")}`;
 }
+
+/** The SVG path of the tokens that were filled in, on a player's risers. */
+export const filledPath = (
+  corners: readonly Corner[],
+  x: (corner: Corner) => number,
+  y: (tokens: number) => number,
+): string =>
+  corners
+    .flatMap((corner) =>
+      corner.filled.map((isFilled, k) => {
+        const [from, to] = [corner.low + k, corner.low + k + 1].map((at) => y(at).toFixed(1));
+        return isFilled ? `M${x(corner).toFixed(1)} ${from}V${to}` : "";
+      }),
+    )
+    .join("");
 
 /** Places of names in a column, in the order of their lines, GAP apart and not below `foot`. */
 export function column(ends: readonly number[], foot: number): number[] {
@@ -132,7 +147,7 @@ function namePlaces(
 export function layoutOf(stairs: Stairs): Layout {
   const { players, price, morph, bands } = stairs;
   const drawn = players.map((player) => ({ ...player, corners: cornersOf(player.passes, price) }));
-  const goal = Math.max(1, ...players.map(({ passes }) => keptOf(passes)));
+  const goal = Math.max(1, ...players.map(({ passes }) => tokensOf(passes)));
   const passes = Math.max(
     3,
     bands.reduce((sum, band) => sum + band, 0),
@@ -168,7 +183,7 @@ export function layoutOf(stairs: Stairs): Layout {
  */
 function nameOf({ name, passes }: Drawn, isNarrow: boolean, isOverTime: boolean) {
   if (isOverTime) return name;
-  return isNarrow ? keptOf(passes) : `${name} ${keptOf(passes)}`;
+  return isNarrow ? tokensOf(passes) : `${name} ${tokensOf(passes)}`;
 }
 
 /** The line from the end of a player's stairs to its name. */
@@ -194,6 +209,7 @@ function stairTemplate({ family, morph, isNarrow }: Stairs, layout: Layout, k: n
   return svg`<g class=${isPlain ? `${kind} hsd-gm-plain` : kind}
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path d=${path(player.corners)}></path
+    ><path class="hsd-gm-filled" d=${filledPath(player.corners, x, frame.y)}></path
     >${morph === 1 ? dashed : nothing}${isNamed ? name : nothing}</g>`;
 }
 

@@ -6,7 +6,7 @@ import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { idea } from "./idea";
 import { copiedWords, hasBegun, isLast, onText, playersOf } from "./play";
-import { keptOf } from "./score";
+import { tokensOf } from "./score";
 import { mostTokens, named, rivalText, verdictOf } from "./sentences";
 import { sheet } from "./sheet";
 import { standings } from "./standings";
@@ -95,7 +95,7 @@ function lesson(game: Game, look: Look, actions: Actions) {
   const players = named(playersOf(onText(play)), strings);
   const [you, ...others] = players;
   const best = mostTokens(others);
-  const isBehind = keptOf(you.passes) < keptOf(best.passes);
+  const isBehind = tokensOf(you.passes) < tokensOf(best.passes);
   const passes = play.passes[play.act];
   const silent = passes.filter((pass) => !pass.words.length).length;
   const sentences = [

@@ -6,8 +6,9 @@ import { slider } from "../lib/fields";
 import { say } from "../lib/say";
 import { type Actions, type Look, stringsOf } from "./actions";
 import { type Struck, struckWords } from "./board";
+import { keys } from "./idea";
 import { playersOf } from "./play";
-import { filledGain, GPU_PRICE, isSamePrice, keptPerPass, type Turn, turnsOf } from "./score";
+import { GPU_PRICE, hasFilled, isSamePrice, type Turn, tokensPerPass, turnsOf } from "./score";
 import { named, shownGain, speedText, verdictOf } from "./sentences";
 import { standings } from "./standings";
 import { type Game, GUESSES, type Guess } from "./state";
@@ -32,14 +33,12 @@ interface Places {
 
 const percent = (share: number) => (100 * share).toFixed(0);
 
-/** What the number is; over time, what was filled in, or a price that was not measured. */
-function labelOf({ play, phase, price, measured }: Game, strings: Strings) {
+/** What the number is; over time with a price that was not measured. */
+function labelOf({ phase, price, measured }: Game, strings: Strings) {
   if (phase !== "time") return [strings.per_pass, ""];
-  if (!isSamePrice(price.more, measured))
-    return [strings.of_plain, say(strings.if_price, { share: percent(price.more) })];
-  const [you] = playersOf(play);
-  const gain = filledGain(you.passes, price);
-  return [strings.of_plain, gain ? say(strings.with_filled, { gain: gain.toFixed(2) }) : ""];
+  const isMeasured = isSamePrice(price.more, measured);
+  const share = percent(price.more);
+  return [strings.of_plain, isMeasured ? "" : say(strings.if_price, { share })];
 }
 
 /** The result in one number, and what it says. */
@@ -48,7 +47,7 @@ function outcome(game: Game, strings: Strings) {
   const isTimed = phase === "time";
   const players = named(playersOf(play), strings);
   const [you] = players;
-  const figure = isTimed ? `${shownGain(you, price)} ×` : keptPerPass(you.passes).toFixed(1);
+  const figure = isTimed ? `${shownGain(you, price)} ×` : tokensPerPass(you.passes).toFixed(1);
   const [label, share] = labelOf(game, strings);
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${label}
@@ -210,6 +209,14 @@ function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
     </div>`;
 }
 
+/** What is said of the stairs: that they turned, and what is pale in them. */
+function caption({ play, morph }: Game, strings: Strings) {
+  const [you] = playersOf(play);
+  const turned = html`<p class="hsd-note hsd-gm-caption">${strings.same_stairs}</p>`;
+  const filled = hasFilled(you.passes) ? keys(strings, new Set(["filled"])) : nothing;
+  return html`${morph ? turned : nothing} ${filled}`;
+}
+
 /** The page of the results. */
 export function results(game: Game, look: Look, actions: Actions, places: Places) {
   const strings = stringsOf(look);
@@ -220,8 +227,7 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
       ${places.darts} ${steps(game, strings, actions, places)}`;
   }
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}
-    ${game.morph ? html`<p class="hsd-note hsd-gm-caption">${strings.same_stairs}</p>` : nothing}
-    ${places.stairs}
+    ${caption(game, strings)} ${places.stairs}
     ${phase === "time" ? prices(game, strings, actions, look.family) : nothing}
     ${steps(game, strings, actions, places)}`;
 }

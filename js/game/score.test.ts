@@ -7,9 +7,8 @@ import {
   breakEven,
   cornersOf,
   costOf,
-  filledGain,
   gainOf,
-  keptPerPass,
+  hasFilled,
   type Pass,
   passesOf,
   playOf,
@@ -17,6 +16,8 @@ import {
   ranked,
   seedOf,
   timeTo,
+  tokensOf,
+  tokensPerPass,
   turnsOf,
 } from "./score";
 
@@ -42,34 +43,36 @@ const storeWith = (calls: object[]) => {
 test("a pass costs its first token, a share for each more, and the drafting", () => {
   assert.equal(costOf(pass(3, 5, 40), PRICE), 100 * (1 + 0.5 * 4) + 40);
   assert.deepEqual(cornersOf([pass(3, 2), pass(1, 1)], PRICE), [
-    { passes: 1, ns: 150, low: 0, high: 3, all: 3 },
-    { passes: 2, ns: 250, low: 3, high: 4, all: 4 },
+    { passes: 1, ns: 150, low: 0, high: 3, filled: [] },
+    { passes: 2, ns: 250, low: 3, high: 4, filled: [] },
   ]);
 });
 
-test("what was filled in is neither in the score nor in the speed, but beside them", () => {
-  const passes = [{ ...pass(4, 1), filled: [false, true, false] }];
+test("what was filled in is in the score and in the speed as any token", () => {
+  const filled = [false, true, false];
+  const passes = [{ ...pass(4, 1), filled }, pass(2, 1)];
   const [corner] = cornersOf(passes, PRICE);
-  assert.deepEqual([corner.high, corner.all], [3, 4]);
-  assert.equal(keptPerPass(passes), 3);
+  assert.deepEqual(corner, { passes: 1, ns: 100, low: 0, high: 4, filled });
+  assert.equal(tokensOf(passes), 6);
+  assert.equal(tokensPerPass(passes), 3);
+  assert.equal(tokensPerPass([]), 0);
   assert.equal(gainOf(passes, PRICE), 3);
-  assert.equal(filledGain(passes, PRICE), 1);
-  assert.equal(filledGain([], PRICE), 0);
-  assert.equal(breakEven([{ ...passes[0], width: 5 }], PRICE), 0.5);
+  assert.equal(breakEven([{ ...passes[0], width: 5 }], PRICE), 0.75);
   assert.equal(timeTo(6, passes, PRICE), 200);
+  assert.deepEqual([passes, [pass(4, 1)]].map(hasFilled), [true, false]);
 });
 
 test("who is ahead is the same over passes and over time where all passes cost as much", () => {
-  const helped = { passes: [{ ...pass(7, 5), filled: [true, true, true, false] }] };
-  const copying = { passes: [pass(5, 5)] };
-  assert.deepEqual(ranked([helped, copying], PRICE), [copying, helped]);
-  assert.ok(keptPerPass(copying.passes) > keptPerPass(helped.passes));
+  const helped = { passes: [{ ...pass(5, 5), filled: [true, true, true, false] }] };
+  const copying = { passes: [pass(4, 5)] };
+  assert.deepEqual(ranked([copying, helped], PRICE), [helped, copying]);
+  assert.ok(tokensPerPass(helped.passes) > tokensPerPass(copying.passes));
 });
 
 test("fewer passes are not faster where a token in a pass is expensive", () => {
   const many = { passes: [pass(4, 9)] };
   const alone = { passes: [pass(1, 1)] };
-  assert.equal(keptPerPass(many.passes), 4);
+  assert.equal(tokensPerPass(many.passes), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0 }), 4);
   assert.equal(gainOf(many.passes, { one: 100, more: 0.5 }), 0.8);
   assert.deepEqual(ranked([alone, many], { one: 100, more: 0 }), [many, alone]);

@@ -86,45 +86,39 @@ export const costOf = ({ width, drafting }: Pass, { one, more }: Price) =>
   one * (1 + more * (width - 1)) + drafting;
 
 /**
- * A corner of a stair: passes and nanoseconds so far, tokens before and after the riser without
- * those that were filled in, and all tokens so far.
+ * A corner of a stair: passes and nanoseconds so far, tokens before and after the riser, and which
+ * of them were filled in.
  */
 export interface Corner {
   passes: number;
   ns: number;
   low: number;
   high: number;
-  all: number;
+  filled: readonly boolean[];
 }
 export function cornersOf(passes: readonly Pass[], price: Price): Corner[] {
   let ns = 0;
   let high = 0;
-  let all = 0;
   return passes.map((pass, k) => {
     ns += costOf(pass, price);
     const low = high;
-    high += keptOf([pass]);
-    all += pass.tokens;
-    return { passes: k + 1, ns, low, high, all };
+    high += pass.tokens;
+    return { passes: k + 1, ns, low, high, filled: pass.filled ?? [] };
   });
 }
 
+/** The score: all tokens of the text, those that were filled in included. */
 export const tokensOf = (passes: readonly Pass[]) =>
   passes.reduce((sum, pass) => sum + pass.tokens, 0);
-/** How many tokens were filled in for the visitor; of others, none. */
-export const filledIn = (passes: readonly Pass[]) =>
-  passes.flatMap(({ filled }) => filled ?? []).filter(Boolean).length;
-/** The score: tokens without those that were filled in. */
-export const keptOf = (passes: readonly Pass[]) => tokensOf(passes) - filledIn(passes);
-/** The score of a pass, on average; 0 without one. */
-export const keptPerPass = (passes: readonly Pass[]) =>
-  passes.length ? keptOf(passes) / passes.length : 0;
-/** How many times as fast as one token in each pass, by the score; 0 without a pass. */
+/** Whether a token was filled in for the visitor. */
+export const hasFilled = (passes: readonly Pass[]) =>
+  passes.some(({ filled }) => filled?.includes(true));
+/** The tokens of a pass, on average; 0 without one. */
+export const tokensPerPass = (passes: readonly Pass[]) =>
+  passes.length ? tokensOf(passes) / passes.length : 0;
+/** How many times as fast as one token in each pass; 0 without a pass. */
 export const gainOf = (passes: readonly Pass[], price: Price) =>
-  keptPerPass(passes) / (passCost(passes, price) || 1);
-/** What those that were filled in would add to the gain; of others, 0. */
-export const filledGain = (passes: readonly Pass[], price: Price) =>
-  filledIn(passes) / (passes.length * passCost(passes, price) || 1);
+  tokensPerPass(passes) / (passCost(passes, price) || 1);
 /** What a pass costs on average, drafting included, in passes over one token; 0 without a pass. */
 export function passCost(passes: readonly Pass[], price: Price): number {
   const ns = passes.reduce((sum, pass) => sum + costOf(pass, price), 0);
@@ -137,7 +131,7 @@ export function passCost(passes: readonly Pass[], price: Price): number {
 export function breakEven(passes: readonly Pass[], { one }: Price): number {
   const more = passes.reduce((sum, { width }) => sum + width - 1, 0);
   const drafting = passes.reduce((sum, pass) => sum + pass.drafting, 0);
-  const saved = keptOf(passes) - passes.length - drafting / one;
+  const saved = tokensOf(passes) - passes.length - drafting / one;
   return more ? saved / more : Infinity;
 }
 /** A player with the price at which it is as slow as plain decoding. */
@@ -152,7 +146,7 @@ export const turnsOf = (players: readonly Player[], price: Price): Turn[] =>
     .map((player, k) => ({ ...player, isYou: !k, more: breakEven(player.passes, price) }))
     .filter(({ more }) => more > 0 && more < 1)
     .sort((a, b) => a.more - b.more);
-/** Nanoseconds to a score at the mean rate of some passes. */
+/** Nanoseconds to so many tokens at the mean rate of some passes. */
 export const timeTo = (tokens: number, passes: readonly Pass[], price: Price) =>
   (tokens * price.one) / (gainOf(passes, price) || 1);
 /** Some players, the fastest first; the earlier one of equals. */

@@ -2,16 +2,7 @@
 import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
-import {
-  filledIn,
-  gainOf,
-  keptOf,
-  keptPerPass,
-  type Player,
-  type Price,
-  passCost,
-  tokensOf,
-} from "./score";
+import { gainOf, type Player, type Price, passCost, tokensOf, tokensPerPass } from "./score";
 import type { Strings } from "./strings";
 import { shownText } from "./words";
 
@@ -40,7 +31,7 @@ export const named = (players: readonly Player[], strings: Strings): Player[] =>
 /** What a pass brought, against plain decoding. */
 export function gainText({ words, fates, accepted }: Played, strings: Strings): string {
   if (!words.length) return strings.one_alone;
-  if (!fates.includes("accepted")) return strings.none_right;
+  if (!fates.includes("accepted")) return say(strings.none_right, { tokens: accepted + 1 });
   return say(strings.gained, { passes: accepted + 1 });
 }
 
@@ -66,26 +57,14 @@ export function summaryOf(
 export const mostTokens = (players: readonly Player[]): Player =>
   players.reduce((best, one) => (tokensOf(one.passes) > tokensOf(best.passes) ? one : best));
 
-/** Who has the best score in as many passes: the visitor, who is the first, or another one. */
+/** Who has the most tokens in as many passes: the visitor, who is the first, or another one. */
 export function verdictOf([you, ...others]: readonly Player[], strings: Strings): string {
   const best = mostTokens(others);
-  const yours = keptOf(you.passes);
-  const theirs = keptOf(best.passes);
+  const yours = tokensOf(you.passes);
+  const theirs = tokensOf(best.passes);
   const values = { yours, theirs, name: best.name, passes: you.passes.length };
   if (yours > theirs) return say(strings.win, values);
   return say(yours === theirs ? strings.tie : strings.lose, values);
-}
-
-/** How many tokens were filled in for the visitor, which do not count; "": none. */
-export function filledText({ passes }: Pick<Player, "passes">, strings: Strings): string {
-  const filled = filledIn(passes);
-  return filled ? say(strings.filled_for_you, { filled }) : "";
-}
-
-/** How many tokens were filled in for the visitor in a pass, on average; "": none. */
-export function filledPerPass({ passes }: Pick<Player, "passes">, strings: Strings): string {
-  const filled = filledIn(passes);
-  return filled ? say(strings.plus_filled, { filled: (filled / passes.length).toFixed(1) }) : "";
 }
 
 /** How the best other player won or came close by copying, or that nothing could be copied. */
@@ -106,7 +85,7 @@ export function speedText(you: Player, price: Price, strings: Strings): string {
   const gain = Number(shownGain(you, price));
   if (gain === 1) return strings.you_equal;
   const values = {
-    tokens: keptPerPass(you.passes).toFixed(1),
+    tokens: tokensPerPass(you.passes).toFixed(1),
     cost: passCost(you.passes, price).toFixed(1),
   };
   return say(gain > 1 ? strings.you_faster : strings.you_slower, values);

@@ -3,9 +3,25 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { storeOf } from "../lib/run";
 import { round, snapshot, token } from "../lib/testing";
-import type { GameText } from "./play";
+import { barOf } from "./bars";
+import { layoutOf } from "./picture";
+import { type GameText, playersOf } from "./play";
+import type { Played } from "./run";
+import { gainOf, tokensOf } from "./score";
+import { gainText, named, verdictOf } from "./sentences";
+import { stairsOf } from "./stairs";
 import { standingsOf } from "./standings";
-import { advance, propose, setPrice, settle, showTime, start, write } from "./state";
+import {
+  advance,
+  isPlaying,
+  lastPass,
+  propose,
+  setPrice,
+  settle,
+  showTime,
+  start,
+  write,
+} from "./state";
 import { ENGLISH } from "./strings";
 
 const WORDS = ["The", " cat", " sat", " on", " the", " mat", " and", " slept", "."];
@@ -27,7 +43,8 @@ test("the figures are those of as many passes", () => {
   ]);
 });
 
-test("what was filled in for the visitor is beside the score", () => {
+/** A game over a text with a comma: after a pass over two words, and after all passes. */
+function playedWithCommas() {
   const words = ["The", " cat", ",", " sat", " down", "."];
   const run = snapshot({
     rounds: [round(1)],
@@ -35,9 +52,30 @@ test("what was filled in for the visitor is beside the score", () => {
   });
   const game = start([{ ...text, plain: storeOf(run as any) } as unknown as GameText]);
   const first = readOne(game, "cat sat");
-  assert.deepEqual(figures(first)[0], ["You", "3", "+ 1 filled in"]);
-  const result = advance(readOne(first, ""));
-  assert.deepEqual(figures(result)[0], ["You", "2.0", "+ 0.5 filled in"]);
+  return { first, result: advance(readOne(first, "")) };
+}
+
+test("what was filled in for the visitor is in the score", () => {
+  const { first, result } = playedWithCommas();
+  assert.deepEqual(figures(first)[0], ["You", "4", "after 1 pass"]);
+  assert.deepEqual(figures(result)[0], ["You", "2.5", "after 2 passes"]);
+});
+
+test("cells of the bar, standings, stairs and tokens per pass have one number of tokens", () => {
+  const { first, result } = playedWithCommas();
+  for (const game of [first, result])
+    for (const [place, { figure, passes }] of standingsOf(game, ENGLISH).entries()) {
+      const tokens = tokensOf(passes);
+      assert.equal(barOf(passes).length, tokens);
+      assert.equal(Number(figure) * (isPlaying(game) ? 1 : passes.length), tokens);
+      const { drawn, frame, ends } = layoutOf(stairsOf(game, 600, ENGLISH, String));
+      assert.equal(drawn[place].corners.at(-1)?.high, tokens);
+      assert.equal(ends[place].y, frame.y(tokens));
+      assert.equal(gainOf(passes, { one: 1, more: 0 }) * passes.length, tokens);
+    }
+  const [you] = standingsOf(first, ENGLISH);
+  assert.equal(gainText(lastPass(first) as Played, ENGLISH), `One pass instead of ${you.figure}`);
+  assert.equal(verdictOf(named(playersOf(result.play), ENGLISH), ENGLISH).match(/\d+/)?.[0], "5");
 });
 
 test("between two texts the figures are of all texts, which then are beside this one's", () => {

@@ -3,11 +3,11 @@
 import { html, nothing } from "lit-html";
 import { say } from "../lib/say";
 import type { Look } from "./actions";
-import { bar, roomOf } from "./bars";
+import { bar, barOf, roomOf } from "./bars";
 import { keys } from "./idea";
 import { onText, type Play, playersOf } from "./play";
-import { filledIn, keptOf, keptPerPass, type Pass, passCost } from "./score";
-import { filledPerPass, named, shownGain } from "./sentences";
+import { type Pass, passCost, tokensOf, tokensPerPass } from "./score";
+import { named, shownGain } from "./sentences";
 import { type Game, isPlaying } from "./state";
 import type { Strings } from "./strings";
 
@@ -24,13 +24,9 @@ export interface Standing {
 /** Who a player is. */
 const noteOf = (name: string, strings: Strings) => strings[`is_${name}` as keyof Strings] ?? "";
 
-/** The passes of the visitor, and how many of their tokens were filled in. */
-function yourNote(passes: readonly Pass[], strings: Strings): string {
-  if (!passes.length) return strings.your_turn;
-  const filled = filledIn(passes);
-  if (!filled) return say(strings.so_far, { passes: passes.length });
-  return say(strings.plus_filled, { filled });
-}
+/** The passes of the visitor. */
+const yourNote = (passes: readonly Pass[], strings: Strings): string =>
+  passes.length ? say(strings.so_far, { passes: passes.length }) : strings.your_turn;
 
 /** Whether the present text has no pass yet, but one before it has. */
 const isBetween = ({ act, passes }: Play): boolean => act > 0 && !passes[act].length;
@@ -47,12 +43,12 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
     const { name, passes } = players[place];
     if (place) return noteOf(name, strings);
     if (!play.act || !passes.length) return yourNote(passes, strings);
-    return say(strings.all_texts, { tokens: keptOf(all[place].passes) });
+    return say(strings.all_texts, { tokens: tokensOf(all[place].passes) });
   };
   return named(players, strings).map(({ name, source }, place) => ({
     name,
     source,
-    figure: String(keptOf(shown[place].passes)),
+    figure: String(tokensOf(shown[place].passes)),
     note: noteFor(place),
     passes: shown[place].passes,
   }));
@@ -62,11 +58,10 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
 function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
   const players = playersOf(play);
   return named(players, strings).map((player, place) => {
-    const tokens = keptPerPass(player.passes).toFixed(1);
+    const tokens = tokensPerPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(2);
     const isTimed = phase === "time";
-    const yours = filledPerPass(player, strings) || yourNote(player.passes, strings);
-    const note = place ? noteOf(players[place].name, strings) : yours;
+    const note = place ? noteOf(players[place].name, strings) : yourNote(player.passes, strings);
     return {
       name: player.name,
       source: player.source,
@@ -89,11 +84,11 @@ function headOf({ play, phase }: Game, strings: Strings): string {
   return say(strings.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });
 }
 
-/** The score of which the bars have room; null: there are none after the last text. */
+/** The tokens of which the bars have room; null: there are none after the last text. */
 function roomFor(game: Game, rows: readonly Standing[]): number | null {
   if (!isPlaying(game)) return null;
   const { play } = game;
-  if (isBetween(play)) return Math.max(...rows.map(({ passes }) => keptOf(passes)));
+  if (isBetween(play)) return Math.max(...rows.map(({ passes }) => tokensOf(passes)));
   return roomOf(play.texts[play.act]);
 }
 
@@ -119,11 +114,12 @@ function standingTemplate(
 export function standings(game: Game, strings: Strings, family: Look["family"]) {
   const rows = standingsOf(game, strings);
   const room = roomFor(game, rows);
+  const kinds = new Set(barOf(rows[0].passes));
   return html`<section class=${room === null ? "hsd-gm-standings" : "hsd-gm-standings hsd-gm-bars"}>
     <h3>${headOf(game, strings)}</h3>
     <ul>
       ${rows.map((row, place) => standingTemplate(row, place, family, room))}
     </ul>
-    ${room === null ? nothing : keys(strings)}
+    ${room === null ? nothing : keys(strings, kinds)}
   </section>`;
 }
