@@ -1,5 +1,7 @@
 """Bars of tables on pages without scripts."""
 
+import re
+
 import pytest
 
 from hsd_viz.results import Estimate, Table
@@ -56,8 +58,23 @@ def test_an_interval_is_drawn_and_written_from_five_prompts_on():
 def test_a_stack_has_the_name_and_the_colour_of_its_drafters():
     rows = [["stack", "speed-up"], ["db > target", 2.0], ["suffix > target", 1.0]]
     table = Table("Speeds", rows, kinds=("database", "baseline"))
-    names = [(bar.name, bar.colour) for bar in bar_chart(table, SPEED_UP).bars]
+    chart = bar_chart(table, SPEED_UP)
+    names = [(bar.name, bar.colour) for bar in chart.bars]
     assert names == [("databases", "database"), ("copying (suffix tree)", "copying")]
+    assert chart.key == {"database": "databases", "copying": "copying"}
+
+
+def test_the_key_of_a_page_has_each_colour_of_its_bars_once():
+    stacks = ["hf-generate", "hf-lookup", "nano > target"]
+    rows = [["stack", "speed-up"], *([stack, 1.0] for stack in stacks)]
+    table = Table("Speeds", rows, kinds=("hf", "hf", "models"), chart=SPEED_UP)
+    shown = page("Title", [], [table])
+    assert "<b>transformers: prompt lookup</b>" in shown
+    [key] = re.findall(r'<p class="key">.*?</p>', shown)
+    assert re.findall(r"var\(--bar-(\w+)\)\"></i>([^<]+)", key) == [
+        ("hf", "transformers&#39; own loops"),
+        ("models", "draft models"),
+    ]
 
 
 def test_a_page_draws_the_column_of_a_table_and_names_what_is_1():

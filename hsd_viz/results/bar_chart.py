@@ -21,6 +21,7 @@ BAR_COLOURS: dict[str, tuple[str, str]] = {
     **{kind.value: (kind.light, kind.dark) for kind in StackKind},
     _COPYING: COPYING_COLOURS,
 }
+_COLOUR_LABELS = {**{kind.value: kind.label for kind in StackKind}, _COPYING: _COPYING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class BarChart:
         one: the place of the ratio 1.
         step: the distance between two lines of the axis, as a share of its length.
         ticks: the numbers at these lines, with their places.
+        key: the colours of the bars, with the kinds of stacks that they mark; empty if rows are not
+            stacks.
         bars: the bars, in the order of the rows.
     """
 
@@ -68,6 +71,7 @@ class BarChart:
     one: float
     step: float
     ticks: list[tuple[str, float]]
+    key: dict[str, str]
     bars: list[Bar]
 
     @property
@@ -86,9 +90,14 @@ def bar_chart(table: Table, column: RatioColumn, title: str = "") -> BarChart:
         number = line * step
         ticks.append((f"{number:g}", number / length))
     form, factor = table.formats.get(column.head, ("{:.2f}", 1.0))
+    key = {}
     bars = []
     for place, ratio in enumerate(ratios):
         label = as_text(table.rows[place + 1][0])
+        kind = table.kinds[place] if table.kinds else ""
+        colour = _colour(label, kind)
+        if kind:
+            key[colour] = _COLOUR_LABELS[colour]
         low, high = ratio.interval or (0.0, 0.0)
         value, _, interval = ratio.as_text(form, factor=factor, unit="×").partition(" ")
         bars.append(
@@ -97,7 +106,7 @@ def bar_chart(table: Table, column: RatioColumn, title: str = "") -> BarChart:
                 name=stack_name(label) if table.kinds else "",
                 value=value,
                 interval=interval,
-                colour=_colour(label, table.kinds[place] if table.kinds else ""),
+                colour=colour,
                 end=(ratio.value or 0.0) / length,
                 low=low / length,
                 high=high / length,
@@ -110,6 +119,7 @@ def bar_chart(table: Table, column: RatioColumn, title: str = "") -> BarChart:
         one=1 / length,
         step=step / length,
         ticks=ticks,
+        key=key,
         bars=bars,
     )
 

@@ -7,7 +7,15 @@ it. ``python -m tools.reference`` writes the names for the page (``js/lib/drafte
 from __future__ import annotations
 
 from hsd_viz.results.kinds import StackKind, kind_of, stack_of_row
-from hsd_viz.stack import AUTO, DATABASE, TARGET, DraftSource, ModelPart, Stack, split_copy
+from hsd_viz.stack import (
+    AUTO,
+    DATABASE,
+    TARGET,
+    DraftSource,
+    HFStack,
+    ModelPart,
+    split_copy,
+)
 
 #: The name of each draft source: the databases of ``db``, and the drafters of the first part of a
 #: stack. Models have their own names, as ``nano``.
@@ -29,6 +37,8 @@ DRAFTER_NAMES = {
 }
 #: The name of a stack without a drafter.
 PLAIN_NAME = StackKind.PLAIN.label
+#: The name of what drafts in a loop of transformers; ``hf-assistant[MODEL]`` has its model's name.
+_HF_DRAFTERS = {"hf-generate": PLAIN_NAME, "hf-lookup": DRAFTER_NAMES["lookup"]}
 
 
 def drafter_name(source: DraftSource) -> str:
@@ -54,11 +64,13 @@ def stack_name(row: str) -> str:
 
     >>> stack_name("db > nano:2 > target"), stack_name("db[context] > target")
     ('databases, then nano', 'copying')
-    >>> stack_name("target")
-    'plain decoding'
+    >>> stack_name("target"), stack_name("hf-lookup")
+    ('plain decoding', 'transformers: prompt lookup')
     """
     stack = stack_of_row(row)
-    if not isinstance(stack, Stack):
+    if isinstance(stack, HFStack):
+        return f"transformers: {_HF_DRAFTERS.get(stack.name, stack.assistant)}"
+    if stack is None:
         return kind_of(row).label
     drafters = [_model_name(model) for model in stack.drafts]
     if stack.bottom is not None:

@@ -253,7 +253,9 @@ def test_what_a_report_says_is_never_markup(saved):
         ("db > target[int8]:5 > target", "databases, then a copy of the target"),
         ("suffix > target", "copying (suffix tree)"),
         ("recycling > target (warm)", "token recycling"),
-        ("hf-generate", "transformers' own loops"),
+        ("hf-generate", "transformers: plain decoding"),
+        ("hf-lookup (best)", "transformers: prompt lookup"),
+        ("hf-assistant[nano]", "transformers: nano"),
         ("unknown[x] > target", "baseline look-ups"),
     ],
 )
