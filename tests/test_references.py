@@ -26,7 +26,11 @@ def names_of(module: str) -> set[str]:
     """Return the names that a module defines or imports; of a package, those loaded on use too."""
     path = MODULES[module]
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    stub = path.with_suffix(".pyi")
+    text = path.read_text(encoding="utf-8")
+    if stub.exists():
+        text += stub.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
                 names.add(name)

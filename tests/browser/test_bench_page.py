@@ -65,6 +65,7 @@ def test_the_tab_shows_the_page_whole_in_its_theme(open_page, voila, scheme):
     page.goto(f"{voila}?theme={scheme}", wait_until="domcontentloaded")
     page.get_by_role("tab", name="Compare", exact=True).click()
     panel = page.get_by_role("tabpanel", name="Compare")
+    panel.locator("summary", has_text="Reports on many prompts").click()
     panel.get_by_text("All stacks, categories, latencies and settings").click()
     element = panel.locator("iframe")
     frame = element.content_frame

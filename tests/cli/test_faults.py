@@ -74,7 +74,7 @@ COMPUTATIONS = {
     ),
     "the blocks of a report": ("hsd_viz.measure.bench.report.stack_data", "bench --from REPORT"),
     "the words of a report": (
-        "hsd_viz.measure.bench.result.BenchResult.text",
+        "hsd_viz.measure.bench.result.BenchResult.to_text",
         "bench --from REPORT",
     ),
     "the curve of a profile": (

@@ -15,6 +15,7 @@ from hsd_viz.measure.bench.runner import ask, run_bench
 from hsd_viz.measure.bench.settings import BenchSettings
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import choose_template, opening
+from hsd_viz.trace import Finished
 from tests.changes import plain_trace
 from tests.rows import column
 
@@ -179,15 +180,15 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
     """
     runs = []
 
-    def run(prompt, stack="target", **options):
+    def events(prompt, stack, options):
         runs.append(stack)
         # After two warm-ups and four turns of the first repeat: the second stack's first turn of
         # the second.
         if len(runs) == 8:
             raise PromptTooLong(2050, 2048)
-        return plain_trace(options["max_new_tokens"], 1.0)
+        yield Finished(plain_trace(options.max_new_tokens, 1.0))
 
-    monkeypatch.setattr(engine, "run", run)
+    monkeypatch.setattr(engine, "events", events)
     suite = Suite("one", QUESTIONS.categories, QUESTIONS.prompts[:1])
     measured = run_bench(
         engine, ["target", "db > target"], suite, BenchSettings(max_new_tokens=4, repeats=2)

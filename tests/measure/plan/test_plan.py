@@ -154,7 +154,7 @@ def test_without_measuring_nothing_is_measured():
     again = FakeEngine()
     assert planned(again, max_levels=2)["calibration"]["kept"]
     for option in again.options:
-        assert option["max_new_tokens"] == 1
+        assert option.max_new_tokens == 1
     alone = planned(FakeEngine(), max_levels=1)
     assert column(alone["hierarchies"], "stack") == ["target"]
     assert alone["best_single_draft"] is None
