@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { piecesOf } from "./line";
 import { begin, type GameText, type Play, read, USUAL_PASSES } from "./play";
-import { COPYING, gainText, named, rivalText, speedText, summaryOf, verdictOf } from "./sentences";
+import {
+  COPYING,
+  gainText,
+  lateText,
+  named,
+  rivalText,
+  speedText,
+  summaryOf,
+  verdictOf,
+} from "./sentences";
 import { ENGLISH } from "./strings";
 
 const textOf = (words: string[]): GameText => ({
@@ -110,6 +119,14 @@ test("a pass without a right word has the comma before it, which was filled in",
   assert.equal(gainText(first, ENGLISH), "No word was right: 1 token");
 });
 
+test("a word that is right one place late is said to be late", () => {
+  const { tokens } = BEGUN.texts[0].plain;
+  const late = (words: string[]) => lateText(read(BEGUN, words).pass, tokens, ENGLISH);
+  assert.equal(late(["the", "CAT"]), "“cat” came one place too late.");
+  assert.equal(late(["cat", "dog", "it"]), "“it” came one place too late.");
+  for (const words of [[], ["cat"], ["dog"], ["dog", "x", "cat"]]) assert.equal(late(words), "");
+});
+
 const player = (name: string, tokens: number, width: number, drafting = 0) => ({
   name,
   source: name === "plain" ? "target" : name,
@@ -132,7 +149,7 @@ test("what was filled in counts as any token", () => {
   const helped = { ...you, passes: [{ ...you.passes[0], filled: [false, true, false] }] };
   const players = named([helped, ...others], ENGLISH);
   assert.match(verdictOf(players, ENGLISH), /^You win with 4 tokens in 1 pass/);
-  assert.match(speedText(players[0], { one: 100, more: 0.5 }, ENGLISH), /faster .* 4\.0 tokens/);
+  assert.match(speedText(players, { one: 100, more: 0.5 }, ENGLISH), /faster .* 4\.0 tokens/);
 });
 
 test("how copying won or came close is said, and that nothing could be copied", () => {
@@ -164,11 +181,23 @@ test.each([
       "3.0 tokens per pass, but a pass takes as long as 5.0 plain ones.",
   ],
 ])("the speed of a visitor who reads %i tokens follows from the price", (width, words) => {
-  assert.equal(speedText(player("you", 3, width), priceOf(0.5), ENGLISH), words);
+  assert.equal(speedText([player("you", 3, width)], priceOf(0.5), ENGLISH), words);
 });
 
 test("the speed of a visitor follows the price that is set", () => {
   const you = player("you", 3, 9);
-  assert.match(speedText(you, priceOf(0.01), ENGLISH), /faster .* as long as 1.1 plain ones/);
-  assert.match(speedText(you, priceOf(1), ENGLISH), /slower .* as long as 9.0 plain ones/);
+  assert.match(speedText([you], priceOf(0.01), ENGLISH), /faster .* as long as 1.1 plain ones/);
+  assert.match(speedText([you], priceOf(1), ENGLISH), /slower .* as long as 9.0 plain ones/);
+});
+
+test("a drafter with fewer tokens per pass may finish first, by the cost of its pass", () => {
+  const players = named([player("you", 5, 9), player("copying", 4, 3), PLAIN], ENGLISH);
+  assert.equal(
+    speedText(players, priceOf(0.25), ENGLISH),
+    "More tokens per pass, yet Copying finishes first: its pass costs 1.50, yours 3.00.",
+  );
+  assert.match(speedText(players, priceOf(0.01), ENGLISH), /^You are faster/);
+  assert.match(speedText(players, priceOf(0.6), ENGLISH), /^You are slower than plain/);
+  const more = named([player("you", 5, 9), player("copying", 6, 3), PLAIN], ENGLISH);
+  assert.match(speedText(more, priceOf(0.25), ENGLISH), /^You are faster/);
 });

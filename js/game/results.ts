@@ -55,7 +55,7 @@ function outcome(game: Game, strings: Strings) {
     </p>
     <div class="hsd-gm-outcome" role="status">
       <p class="hsd-gm-verdict">
-        ${isTimed ? speedText(you, price, strings) : verdictOf(players, strings)}
+        ${isTimed ? speedText(players, price, strings) : verdictOf(players, strings)}
       </p>
       ${isTimed ? nothing : html`<p class="hsd-gm-lesson">${strings.moral}</p>`}
     </div>`;

@@ -2,9 +2,17 @@
 import { say } from "../lib/say";
 import type { Token } from "../lib/tables";
 import type { Played } from "./run";
-import { gainOf, type Player, type Price, passCost, tokensOf, tokensPerPass } from "./score";
+import {
+  gainOf,
+  type Player,
+  type Price,
+  passCost,
+  ranked,
+  tokensOf,
+  tokensPerPass,
+} from "./score";
 import type { Strings } from "./strings";
-import { shownText } from "./words";
+import { bare, shownText, wordAt } from "./words";
 
 /** The source of a player that copies. */
 export const COPYING = "context";
@@ -33,6 +41,18 @@ export function gainText({ words, fates, accepted }: Played, strings: Strings): 
   if (!words.length) return strings.one_alone;
   if (!fates.includes("accepted")) return say(strings.none_right, { tokens: accepted + 1 });
   return say(strings.gained, { passes: accepted + 1 });
+}
+
+/** That a word would have been right where the one before it was not; "": it is not so. */
+export function lateText(
+  { own, words, fates }: Played,
+  tokens: readonly Token[],
+  strings: Strings,
+): string {
+  const struck = fates.indexOf("struck");
+  const word = wordAt(tokens, own);
+  const isLate = struck >= 0 && bare(words[struck + 1] ?? "") === bare(word);
+  return isLate ? say(strings.late, { word }) : "";
 }
 
 /** The result of the words of a pass, and what the model wrote after them. */
@@ -80,13 +100,31 @@ export function rivalText([, ...others]: readonly Player[], strings: Strings): s
 export const shownGain = ({ passes }: Player, price: Price): string =>
   gainOf(passes, price).toFixed(2);
 
-/** How fast the visitor is, and why. */
-export function speedText(you: Player, price: Price, strings: Strings): string {
+/**
+ * The drafter that is the fastest, though it has fewer tokens per pass than the visitor, who is the
+ * first of the players; undefined: there is none.
+ */
+function overtakerOf(players: readonly Player[], price: Price): Player | undefined {
+  const [first] = ranked(players, price);
+  const [you] = players;
+  return tokensPerPass(first.passes) < tokensPerPass(you.passes) ? first : undefined;
+}
+
+/** How fast the visitor, the first of the players, is, and why. */
+export function speedText(players: readonly Player[], price: Price, strings: Strings): string {
+  const [you] = players;
   const gain = Number(shownGain(you, price));
   if (gain === 1) return strings.you_equal;
   const values = {
     tokens: tokensPerPass(you.passes).toFixed(1),
     cost: passCost(you.passes, price).toFixed(1),
   };
-  return say(gain > 1 ? strings.you_faster : strings.you_slower, values);
+  if (gain < 1) return say(strings.you_slower, values);
+  const first = overtakerOf(players, price);
+  if (!first) return say(strings.you_faster, values);
+  return say(strings.overtaken, {
+    name: first.name,
+    theirs: passCost(first.passes, price).toFixed(2),
+    yours: passCost(you.passes, price).toFixed(2),
+  });
 }

@@ -5,7 +5,7 @@ import { say } from "../lib/say";
 import { cells } from "./idea";
 import { type Piece, piecesOf } from "./line";
 import type { Played } from "./run";
-import { gainText, summaryOf, wordOf } from "./sentences";
+import { gainText, lateText, summaryOf, wordOf } from "./sentences";
 import { type Game, lastPass, proposalOf } from "./state";
 import type { Strings } from "./strings";
 import { kindsOf } from "./words";
@@ -64,7 +64,7 @@ function status(game: Game, strings: Strings) {
   if (!last) return strings.rule;
   const { tokens } = game.play.texts[game.play.act].plain;
   // The words of the line have their results on them; here they are for those who listen.
-  return html`<strong>${gainText(last, strings)}</strong>
+  return html`<strong>${gainText(last, strings)}</strong> ${lateText(last, tokens, strings)}
     <span class="hsd-gm-cells" aria-hidden="true">${cells(kindsOf(tokens, last.at, last))}</span
     ><span class="hsd-heard">${summaryOf(last, tokens, strings)}</span>`;
 }

@@ -27,6 +27,7 @@ export const ENGLISH = {
   reading_alone: "A pass without a guess writes one token.",
   gained: "One pass instead of {passes}",
   none_right: "No word was right: {tokens:token}",
+  late: "“{word}” came one place too late.",
   one_alone: "Without a guess: one token",
   wrote_alone: "No guess: the model wrote “{model}” alone, as in plain decoding.",
   outcome: "{right} of {words:word} accepted{rejected}, then the model’s own “{model}”.",
@@ -68,6 +69,8 @@ export const ENGLISH = {
   you_faster:
     "You are faster than plain decoding: " +
     "{tokens} tokens per pass, and a pass takes as long as {cost} plain ones.",
+  overtaken:
+    "More tokens per pass, yet {name} finishes first: " + "its pass costs {theirs}, yours {yours}.",
   you_equal: "You are as fast as plain decoding.",
   you_slower:
     "You are slower than plain decoding: " +
