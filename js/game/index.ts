@@ -80,9 +80,10 @@ export interface GameProps {
 
 /**
  * Milliseconds, as in pass.css: the light over the words, the verdicts on all of them, with the
- * fall of a rejected one, and the model's own word; and the axis from passes to time.
+ * fall of a rejected one, and the model's own word; and the title of the axis of time, before the
+ * stairs turn to it.
  */
-const PACE = { light: 650, verdicts: 450, fall: 1100, own: 700, morph: 900 };
+const PACE = { light: 650, verdicts: 450, fall: 1100, own: 700, title: 600, morph: 900 };
 /** Copying has the colour of the database of the text so far. */
 const SOURCES: Record<string, string> = { copying: COPYING, nano: "nano" };
 /** The visitor's colour on a card, as in style.css. */
@@ -251,19 +252,19 @@ class GameView {
     else if (!hasTouch()) this.focus(".hsd-gm-field");
   }
 
-  /** Turn the stairs over passes into the stairs over time. */
+  /** Turn the stairs over passes into those over time: the axis, the stairs, then the figures. */
   private showTime() {
     cancelAnimationFrame(this.frame);
     this.change(showTime);
     const began = performance.now();
     const tick = () => {
-      const passed = (performance.now() - began) / PACE.morph;
-      const morph = prefersStill() ? 1 : Math.min(1, passed);
+      const passed = (performance.now() - began - PACE.title) / PACE.morph;
+      const morph = prefersStill() ? 1 : Math.min(1, Math.max(0, passed));
       this.change((game) => turnStairs(game, morph));
       if (morph < 1) this.frame = requestAnimationFrame(tick);
+      else this.focus(".hsd-gm-price input");
     };
     tick();
-    this.focus(".hsd-gm-price input");
   }
 
   /** Show the board where the visitor's likeliest rejected word was. */

@@ -24,7 +24,9 @@ export interface Stairs {
   /** Without names, for which there is no room beside the stairs. */
   isNarrow: boolean;
   height: number;
-  /** 0: over passes, 1: over time; between the two the one becomes the other. */
+  /** Whether the axis is that of time, to which the stairs turn. */
+  isTimed: boolean;
+  /** The stairs: 0 over passes, 1 over time; between the two the one becomes the other. */
   morph: number;
   family: (source: string) => string;
   /** The passes at each text. */
@@ -154,7 +156,7 @@ export function layoutOf(stairs: Stairs): Layout {
   );
   const times = players.map((player) => timeTo(goal, player.passes, price));
   const ns = Math.max(1, ...times);
-  const isOverTime = morph >= 0.5;
+  const isOverTime = morph === 1;
 
   const frame = frameFor(stairs, goal);
   const share = (corner: Corner) =>
@@ -193,7 +195,7 @@ function leaderOf({ isOverTime, ends, finishes, names }: Layout, k: number): str
 }
 
 /** The stairs of a player; over time the rest to the goal is dashed. */
-function stairTemplate({ family, morph, isNarrow }: Stairs, layout: Layout, k: number) {
+function stairTemplate({ family, isNarrow }: Stairs, layout: Layout, k: number) {
   const { drawn, frame, isOverTime, x, ends, finishes, names } = layout;
   const player = drawn[k];
   const isPlain = player.source === "target";
@@ -210,7 +212,7 @@ function stairTemplate({ family, morph, isNarrow }: Stairs, layout: Layout, k: n
     data-family=${k ? family(player.source) : "none"} stroke-width=${WIDTHS[k] ?? 1.5}
     ><path d=${path(player.corners)}></path
     ><path class="hsd-gm-filled" d=${filledPath(player.corners, x, frame.y)}></path
-    >${morph === 1 ? dashed : nothing}${isNamed ? name : nothing}</g>`;
+    >${isOverTime ? dashed : nothing}${isNamed ? name : nothing}</g>`;
 }
 
 /** The places where texts begin and end, in passes. */
@@ -220,8 +222,11 @@ export function endsOf(bands: readonly number[]): number[] {
   return ends;
 }
 
-/** The axis of passes, with a number for each, or of time in passes of plain decoding. */
-function acrossTemplate({ width, strings }: Stairs, layout: Layout) {
+/**
+ * The axis of passes, with a number for each, or of time in passes of plain decoding. While the
+ * stairs turn, it is that of time without numbers.
+ */
+function acrossTemplate({ width, isTimed, strings }: Stairs, layout: Layout) {
   const { frame, scale, plainPasses, isOverTime } = layout;
   const passes = Array.from(
     { length: scale.mostX + 1 },
@@ -230,8 +235,9 @@ function acrossTemplate({ width, strings }: Stairs, layout: Layout) {
         text-anchor="middle">${k}</text>`,
   );
   const times = axisX(frameOf(frame, plainPasses, 1), Math.max(2, width / 160), String);
-  return svg`${isOverTime ? times : passes}<text class="hsd-axis" x=${frame.end}
-    y=${frame.foot + 36} text-anchor="end">${isOverTime ? strings.time : strings.passes}</text>`;
+  const numbers = isTimed ? nothing : passes;
+  return svg`${isOverTime ? times : numbers}<text class="hsd-axis" x=${frame.end}
+    y=${frame.foot + 36} text-anchor="end">${isTimed ? strings.time : strings.passes}</text>`;
 }
 
 /** The names of the texts above the stairs over passes, and lines between them. */
@@ -255,7 +261,7 @@ const goalTemplate = ({ width }: Stairs, { frame, goal }: Layout) =>
  * rates to the best score, and the names are above their ends.
  */
 export function stairsPicture(stairs: Stairs) {
-  const { width, morph, strings } = stairs;
+  const { width, isTimed, strings } = stairs;
   const layout = layoutOf(stairs);
   const { frame, isOverTime, goal } = layout;
   const name = svg`<text class="hsd-axis" x=${frame.left + 6} y=${frame.top + 17}
@@ -267,7 +273,7 @@ export function stairsPicture(stairs: Stairs) {
     viewBox="0 0 ${width} ${frame.height}"
     aria-hidden="true"
   >
-    ${morph ? nothing : textTemplates(stairs, layout)}${axisY(frame, 4)}${acrossTemplate(
+    ${isTimed ? nothing : textTemplates(stairs, layout)}${axisY(frame, 4)}${acrossTemplate(
       stairs,
       layout,
     )}${isOverTime ? goalTemplate(stairs, layout) : nothing}${name}${layout.drawn.map((_, k) =>

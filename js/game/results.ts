@@ -11,7 +11,7 @@ import { playersOf } from "./play";
 import { GPU_PRICE, hasFilled, isSamePrice, type Turn, tokensPerPass, turnsOf } from "./score";
 import { named, shownGain, speedText, verdictOf } from "./sentences";
 import { standings } from "./standings";
-import { type Game, GUESSES, type Guess } from "./state";
+import { type Game, GUESSES, type Guess, isTimed } from "./state";
 import type { Strings } from "./strings";
 
 interface Button {
@@ -34,8 +34,9 @@ interface Places {
 const percent = (share: number) => (100 * share).toFixed(0);
 
 /** What the number is; over time with a price that was not measured. */
-function labelOf({ phase, price, measured }: Game, strings: Strings) {
-  if (phase !== "time") return [strings.per_pass, ""];
+function labelOf(game: Game, strings: Strings) {
+  const { price, measured } = game;
+  if (!isTimed(game)) return [strings.per_pass, ""];
   const isMeasured = isSamePrice(price.more, measured);
   const share = percent(price.more);
   return [strings.of_plain, isMeasured ? "" : say(strings.if_price, { share })];
@@ -43,11 +44,11 @@ function labelOf({ phase, price, measured }: Game, strings: Strings) {
 
 /** The result in one number, and what it says. */
 function outcome(game: Game, strings: Strings) {
-  const { play, phase, price } = game;
-  const isTimed = phase === "time";
+  const { play, price } = game;
+  const isOverTime = isTimed(game);
   const players = named(playersOf(play), strings);
   const [you] = players;
-  const figure = isTimed ? `${shownGain(you, price)} ×` : tokensPerPass(you.passes).toFixed(1);
+  const figure = isOverTime ? `${shownGain(you, price)} ×` : tokensPerPass(you.passes).toFixed(1);
   const [label, share] = labelOf(game, strings);
   return html`<p class="hsd-gm-big hsd-number">
       <strong>${figure}</strong> ${label}
@@ -55,9 +56,9 @@ function outcome(game: Game, strings: Strings) {
     </p>
     <div class="hsd-gm-outcome" role="status">
       <p class="hsd-gm-verdict">
-        ${isTimed ? speedText(players, price, strings) : verdictOf(players, strings)}
+        ${isOverTime ? speedText(players, price, strings) : verdictOf(players, strings)}
       </p>
-      ${isTimed ? nothing : html`<p class="hsd-gm-lesson">${strings.moral}</p>`}
+      ${isOverTime ? nothing : html`<p class="hsd-gm-lesson">${strings.moral}</p>`}
     </div>`;
 }
 
@@ -149,13 +150,9 @@ export function certaintySlider(
  * The next step: over time, the darts, and after the guess the page below or the explorer; null:
  * none.
  */
-function nextStep(
-  { phase, play, guess }: Game,
-  strings: Strings,
-  actions: Actions,
-  places: Places,
-): Button | null {
-  if (phase === "result")
+function nextStep(game: Game, strings: Strings, actions: Actions, places: Places): Button | null {
+  const { phase, play, guess } = game;
+  if (phase === "result" || (phase === "time" && !isTimed(game)))
     return { kind: "hsd-gm-time", words: strings.with_time, act: actions.showTime };
   if (phase === "time" && struckWords(play).length)
     return { kind: "hsd-gm-exact", words: strings.same_text, act: actions.showDarts };
@@ -210,11 +207,11 @@ function steps(game: Game, strings: Strings, actions: Actions, places: Places) {
 }
 
 /** What is said of the stairs: that they turned, and what is pale in them. */
-function caption({ play, morph }: Game, strings: Strings) {
+function caption({ play, phase }: Game, strings: Strings) {
   const [you] = playersOf(play);
   const turned = html`<p class="hsd-note hsd-gm-caption">${strings.same_stairs}</p>`;
   const filled = hasFilled(you.passes) ? keys(strings, new Set(["filled"])) : nothing;
-  return html`${morph ? turned : nothing} ${filled}`;
+  return html`${phase === "time" ? turned : nothing} ${filled}`;
 }
 
 /** The page of the results. */
@@ -228,6 +225,6 @@ export function results(game: Game, look: Look, actions: Actions, places: Places
   }
   return html`${outcome(game, strings)} ${standings(game, strings, look.family)}
     ${caption(game, strings)} ${places.stairs}
-    ${phase === "time" ? prices(game, strings, actions, look.family) : nothing}
+    ${isTimed(game) ? prices(game, strings, actions, look.family) : nothing}
     ${steps(game, strings, actions, places)}`;
 }

@@ -13,7 +13,7 @@ const MIN_WIDTH = 260;
 
 /** The picture on so many pixels. */
 export function stairsOf(
-  { play, price, morph }: Game,
+  { play, phase, price, morph }: Game,
   room: number,
   strings: Strings,
   family: (source: string) => string,
@@ -25,6 +25,7 @@ export function stairsOf(
     width,
     isNarrow: width < NARROW,
     height: HEIGHT,
+    isTimed: phase === "time",
     morph,
     family,
     bands: play.passes.map((passes) => passes.length),

@@ -20,6 +20,7 @@ import {
   settle,
   showTime,
   start,
+  turnStairs,
   write,
 } from "./state";
 import { ENGLISH } from "./strings";
@@ -93,7 +94,9 @@ test("the results are tokens per pass, then what they cost in plain passes", () 
     ["You", "3.0", "after 1 pass"],
     ["Plain", "1.0", "one token per pass"],
   ]);
-  const timed = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
+  const turning = showTime(setPrice({ ...played, price: { one: 100, more: 0 } }, 0.25));
+  assert.deepEqual(figures(turning), figures(played), "until the stairs have turned");
+  const timed = turnStairs(turning, 1);
   assert.deepEqual(figures(timed), [
     ["You", "2.00 ×", "3.0 ÷ 1.50"],
     ["Plain", "1.00 ×", "1.0 ÷ 1.00"],

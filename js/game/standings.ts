@@ -8,7 +8,7 @@ import { keys } from "./idea";
 import { onText, type Play, playersOf } from "./play";
 import { type Pass, passCost, tokensOf, tokensPerPass } from "./score";
 import { named, shownGain } from "./sentences";
-import { type Game, isPlaying } from "./state";
+import { type Game, isPlaying, isTimed } from "./state";
 import type { Strings } from "./strings";
 
 /** A player with its figure. */
@@ -55,18 +55,19 @@ function onPresentText({ play }: Game, strings: Strings): Standing[] {
 }
 
 /** After the last text: the scores per pass, or over time what a pass has and what it costs. */
-function inAll({ play, phase, price }: Game, strings: Strings): Standing[] {
+function inAll(game: Game, strings: Strings): Standing[] {
+  const { play, price } = game;
+  const isOverTime = isTimed(game);
   const players = playersOf(play);
   return named(players, strings).map((player, place) => {
     const tokens = tokensPerPass(player.passes).toFixed(1);
     const cost = passCost(player.passes, price).toFixed(2);
-    const isTimed = phase === "time";
     const note = place ? noteOf(players[place].name, strings) : yourNote(player.passes, strings);
     return {
       name: player.name,
       source: player.source,
-      figure: isTimed ? `${shownGain(player, price)} ×` : tokens,
-      note: isTimed ? `${tokens} ÷ ${cost}` : note,
+      figure: isOverTime ? `${shownGain(player, price)} ×` : tokens,
+      note: isOverTime ? `${tokens} ÷ ${cost}` : note,
       passes: player.passes,
     };
   });
@@ -76,9 +77,9 @@ export const standingsOf = (game: Game, strings: Strings): Standing[] =>
   isPlaying(game) ? onPresentText(game, strings) : inAll(game, strings);
 
 /** What the figures are. */
-function headOf({ play, phase }: Game, strings: Strings): string {
-  if (phase === "time") return strings.speeds;
-  if (phase === "result") return strings.in_all;
+function headOf(game: Game, strings: Strings): string {
+  const { play } = game;
+  if (!isPlaying(game)) return isTimed(game) ? strings.speeds : strings.in_all;
   if (isBetween(play)) return strings.so_far_all;
   const acts = play.texts.length;
   return say(strings.on_text, { act: play.act + 1, acts, passes: play.passes[play.act].length });

@@ -61,6 +61,10 @@ export const proposalOf = ({ draft }: Pick<Game, "draft">): string[] =>
 export const isPlaying = ({ phase }: Pick<Game, "phase">): boolean =>
   phase === "write" || phase === "reading" || phase === "lesson";
 
+/** Whether the results are those over time: the stairs have turned. */
+export const isTimed = ({ phase, morph }: Pick<Game, "phase" | "morph">): boolean =>
+  phase === "time" && morph === 1;
+
 /** The last pass at the present text whose result was shown. */
 export const lastPass = ({ play }: Pick<Game, "play">): Played | undefined =>
   play.passes[play.act].at(-1);
