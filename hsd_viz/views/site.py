@@ -58,6 +58,10 @@ _WEIGHTS = "fp8"
 _CONTEXT = 2048
 _WIDEST = 64
 _MODELS = {TARGET: "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
+_ABOUT_RUNS = (
+    "Recorded: text, rounds, draft trees and timeline. Bars: the speed; the line across them is "
+    "plain decoding."
+)
 #: Links from a report to other pages of the site.
 _REPORT_LINKS = (
     ("../index.html", "All pages"),
@@ -74,12 +78,14 @@ class Page(NamedTuple):
         title: its title.
         text: its description.
         content: the function that writes its page; ``None``: the page is written elsewhere.
+        speedup: of a recorded run, its measured speed-up over plain decoding, if it has one.
     """
 
     file: str
     title: str
     text: str
     content: Callable[[], str] | None = None
+    speedup: float | None = None
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:
@@ -87,7 +93,8 @@ def sections() -> list[tuple[str, str, list[Page]]]:
     reports of the project.
     """
     runs = [
-        Page(f"{RECORDINGS}?trace={name}", one.title, one.blurb) for name, one in offered().items()
+        Page(f"{RECORDINGS}?trace={name}", one.title, one.blurb, speedup=one.speedup)
+        for name, one in offered().items()
     ]
     runs.append(
         Page(
@@ -112,7 +119,7 @@ def sections() -> list[tuple[str, str, list[Page]]]:
         content = partial(report.to_html, links=_REPORT_LINKS)
         measurements.append(Page(f"reports/{path.stem}.html", title, "", content))
     return [
-        ("Runs", "Recorded: text, rounds, draft trees and timeline.", runs),
+        ("Runs", _ABOUT_RUNS, runs),
         ("Lessons", "The course, with its figures and recorded runs.", taught),
         ("Measurements", "Benchmarks with intervals, machine and settings.", measurements),
     ]

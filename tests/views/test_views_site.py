@@ -11,6 +11,7 @@ import pytest
 
 from hsd_viz.engine.recordings import bundled
 from hsd_viz.models.families import CODE
+from hsd_viz.views.page_data import offered
 from hsd_viz.views.site import Page, build, sections
 
 
@@ -54,6 +55,21 @@ def test_every_page_is_linked_and_every_link_leads_to_a_page(site):
         links.linked
     )
     assert any(page.startswith("reports/") for page in pages)
+
+
+def test_the_card_of_a_recorded_run_has_its_speedup(site):
+    cards = re.findall(r"<li>.*?</li>", (site / "index.html").read_text(), re.DOTALL)
+    shown = {}
+    for card in cards:
+        name = re.search(r'href="recordings\.html\?trace=([^"]+)"', card)
+        speed = re.search(r"<b>([\d.]+)&nbsp;×</b>", card)
+        if name is not None:
+            shown[name[1]] = speed and speed[1]
+    expected = {}
+    for name, recording in offered().items():
+        expected[name] = recording.speedup and f"{recording.speedup:.2f}"
+    assert shown == expected
+    assert len(set(shown.values())) > 2
 
 
 def test_no_page_loads_anything(site):
