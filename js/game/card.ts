@@ -1,4 +1,5 @@
 // The card to share: the stairs of a game as a drawing that needs no style sheet. Pure.
+import { ticks } from "../lib/chart";
 import { say } from "../lib/say";
 import { escaped } from "./escape";
 import { column, pathOf, WIDTHS } from "./picture";
@@ -58,15 +59,24 @@ ${written(words, x(corners.length) + 10, names[k], 15, colours[k], k ? 400 : 700
   const line2 = say(strings.card_line, { passes: players[0].passes.length });
   const call = link ? say(strings.card_call, { address: link }) : `hsd_viz: ${strings.title}`;
   const lines = players.map(line);
+  const levels = ticks(most, 3).map(
+    (tokens) => `<path d="M${SIZE.left} ${y(tokens)}H${SIZE.right}" stroke="${INK.line}"/>
+${written(`${tokens}`, SIZE.left - 8, y(tokens) + 4, 13, INK.muted, 400, "end")}`,
+  );
+  // The last number has its place beside the name of the axis.
+  const numbers = ticks(width, 5)
+    .filter((passes) => passes < width / 2)
+    .map((passes) => written(`${passes}`, x(passes), SIZE.foot + 16, 13, INK.muted, 400, "middle"));
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}"
   viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="system-ui, sans-serif">
 <rect width="100%" height="100%" rx="14" fill="${INK.page}" stroke="${INK.line}"/>
-${written(head, SIZE.left, 52, 30, INK.text, 700)}
+${written(head, SIZE.left, 52, 26, INK.text, 700)}
 ${written(line2, SIZE.left, 79, 16, INK.muted)}
-<path d="M${SIZE.left} ${SIZE.foot}H${SIZE.right}" stroke="${INK.line}"/>
-${written(strings.tokens, SIZE.left, SIZE.top + 12, 13, INK.muted)}
-${written(`${width} ${strings.passes}`, SIZE.right, SIZE.foot + 20, 13, INK.muted, 400, "end")}
+${levels.join("\n")}
+${numbers.join("\n")}
+${written(strings.tokens, SIZE.left + 6, SIZE.top + 14, 13, INK.muted)}
+${written(`${width} ${strings.passes}`, SIZE.right, SIZE.foot + 16, 13, INK.muted, 400, "end")}
 ${lines.join("\n")}
-${written(call, SIZE.left, 346, 13, INK.muted)}
+${written(call, SIZE.left, 352, 15, INK.text, 700)}
 </svg>`;
 }

@@ -98,6 +98,10 @@ test("a game goes through its texts, and all players have as many passes", { ski
     card.includes("game=1&amp;a=&lt;b&gt;") &&
       !/style|script/.test(card.replace("font-weight", "")),
   );
+  // Both axes have numbers.
+  const numbers = [...card.matchAll(/text-anchor="(end|middle)"\s*>(\d+)</g)];
+  assert.deepEqual(new Set(numbers.map(([, anchor]) => anchor)), new Set(["end", "middle"]));
+  assert.ok(numbers.filter(([, , text]) => text === "0").length === 2);
 });
 
 test("the others play with the visitor, and their whole game is known from the start", {
