@@ -87,7 +87,7 @@ export const ENGLISH = {
   a_cpu: "a CPU",
   sources:
     "GPU: Llama with one billion weights on an H100; other times are the CPU’s. CPU: medians " +
-    "of recorded passes on {device}. Drafting takes its recorded time, your thinking none.",
+    "of recorded passes on {device}. A drafter’s time counts as recorded; your thinking does not.",
   same_text: "But is it still the model’s text?",
   is_same: "Does your proposal make “{word}” come more often?",
   by_chance:

@@ -18,7 +18,13 @@ const RACERS = [
 const OPENING = ["db > target", "db > small:4 > target"];
 /** Maximum number of stacks in a race, besides plain decoding. */
 const MAX_STACKS = 2;
-const HEADS = ["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"];
+const HEADS = [
+  "Stack",
+  "Tokens/s",
+  "Speed-up here",
+  "On a GPU, predicted",
+  "Tokens per target pass",
+];
 
 /** Speeds of the runs here and with the costs of `gpu`, relative to plain decoding. */
 function speedTable(runs: ReadonlyMap<string, Run>, gpu: SiteData["gpu"]) {
@@ -46,9 +52,9 @@ function note(gpu: SiteData["gpu"]) {
     .map(([name, model]) => `${model} for ${name}`)
     .join(", ");
   return html`<p class="note">
-    Here: measured in this tab, the fastest of ${TURNS} runs each, in turns. There: the same forward
-    passes at the predicted costs of ${gpu.words} (${models}), drafting from databases as measured
-    here. Acceptance is that of the models of this tab; other models accept more or less.
+    Here: measured in this tab, the fastest of ${TURNS} runs each, in turns. On a GPU: the same
+    forward passes at the predicted costs of ${gpu.words} (${models}), drafting from databases as
+    measured here. Acceptance is that of the models of this tab; other models accept more or less.
   </p>`;
 }
 

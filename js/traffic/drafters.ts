@@ -1,6 +1,7 @@
 // The replay of drafters on a log: tokens per pass and the predicted speed-up of each, with the
 // line at which drafting breaks even.
 import { html, nothing } from "lit-html";
+import { stackName } from "../lib/drafter_names";
 import { templated } from "../lib/widget";
 import { figuresTemplate, headTemplate, settingsTemplate } from "./parts";
 import { type Bar, type Row, scaled } from "./scales";
@@ -33,7 +34,7 @@ function rowTemplate({ drafter, tokens, speedup, pays }: Row) {
   const perPass = drafter.tokens.value.toFixed(2);
   const cls = pays ? "hsd-tr-best" : "hsd-tr-assumed";
   return html`<tr>
-    <th scope="row"><code>${drafter.name}</code></th>
+    <th scope="row">${stackName(`${drafter.name} > target`)} <code>${drafter.name}</code></th>
     <td>${barTemplate(tokens, perPass, "hsd-tr-tokens")}</td>
     <td>${barTemplate(speedup, speedText(drafter), cls)}</td>
   </tr>`;
