@@ -48,7 +48,7 @@ export const ENGLISH = {
   why_copying:
     "Copying repeats what followed the same words above: the longer the match, the longer the " +
     "copy, up to {most:token} in a pass.",
-  moral: "Each right word saves a pass.",
+  moral: "Each right token saves a pass.",
   no_copy: "Copying found nothing above to copy.",
   tip_alone: "Propose several words: a pass without any brings one token.",
   next_text: "Next text",
@@ -57,7 +57,7 @@ export const ENGLISH = {
   idea_plain: "Without a guess: {passes:pass}",
   idea_guess: "With {words:right word}: one pass",
   by_you: "your words",
-  by_filling: "pale: commas, filled in for you",
+  by_filling: "commas, filled in for you",
   by_model: "the model’s own",
   passes: "passes of the model",
   time: "time, in plain passes",
@@ -93,7 +93,7 @@ export const ENGLISH = {
   by_chance:
     "The model draws “{word}” {times} % of the time (until now: the likeliest word). " +
     "So your word is kept {times} times in 100, else another one is drawn.",
-  right: "Yes, just as often.",
+  right: "You guessed it: no, just as often.",
   wrong: "No, just as often.",
   guess: "Your guess:",
   less: "Less often",

@@ -150,7 +150,7 @@ def test_a_thumb_plays_to_the_card_and_breaks_the_rule(chromium, voila):
     game = page.locator(".hsd-game")
     game.get_by_role("button", name="Just as often").tap()
     assert page.evaluate(SMALL) == []
-    expect(game).to_contain_text("Yes, just as often.")
+    expect(game).to_contain_text("You guessed it: no, just as often.")
     game.get_by_role("button", name="Throw 1 000").tap()
     expect(game).to_contain_text("All shares are within chance")
     game.get_by_role("button", name="Break the rule").tap()
