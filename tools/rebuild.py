@@ -28,6 +28,7 @@ from tools.docs.results.files import BENCH
 from tools.docs.tables import ROOT, write_tables
 from tools.record.traces import record_side_by_side, record_traces
 from training.card import stale_models, write_card
+from training.commands import print_lines
 from training.databases import rebuild_databases
 from training.evaluation import evaluate_ladder, suite_prompts
 
@@ -313,20 +314,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--list", action="store_true", help="list the parts and whether they were rebuilt"
     )
     args = parser.parse_args(argv)
-    try:
+
+    def command() -> Sequence[str | Path]:
         if args.list:
-            lines = _states()
-        else:
-            paths = rebuild(args.parts, args.trained, progress=status, say=print_line)
-            lines = list(map(str, paths))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except (OSError, ValueError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    print(*lines, sep="\n")
-    return 0
+            return _states()
+        return rebuild(args.parts, args.trained, progress=status, say=print_line)
+
+    return print_lines(parser.prog, command)
 
 
 def _states() -> list[str]:

@@ -32,8 +32,18 @@ def run_commands(
     parser = Parser(prog=prog, description=description)
     add_commands(parser, "commands", commands)
     args = parser.parse_args(argv)
+    return print_lines(prog, lambda: args.run(args))
+
+
+def print_lines(prog: str, command: Callable[[], Sequence[Any]]) -> int:
+    """Print what a command returns line by line, or its error, and return the exit code.
+
+    Args:
+        prog: the name of the program, which begins the line of an error.
+        command: the command; an ``OSError`` or ``ValueError`` of it becomes one line.
+    """
     try:
-        lines = args.run(args)
+        lines = command()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

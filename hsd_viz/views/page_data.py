@@ -41,9 +41,10 @@ STATIC = Path(__file__).parent / "static"
 #: The module of all views.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: Data of all pages (prompts with their locality, stacks, devices, …), and
-#: families of models for predictions (target first).
-ABOUT, PREDICTED = _DATA["about"], _DATA["families"]
+#: Data of all pages: prompts with their locality, stacks, devices, …
+ABOUT = _DATA["about"]
+#: Families of models for predictions, the target first.
+PREDICTED = _DATA["families"]
 #: Prompts of the form by family, one per task of a chat benchmark; other families have the prompts
 #: of all pages.
 QUESTIONS: dict[str, list[dict[str, str]]] = _DATA["questions"]

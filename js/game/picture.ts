@@ -21,7 +21,7 @@ export interface Stairs {
   players: Player[];
   price: Price;
   width: number;
-  /** Without names, for which there is no room beside the stairs. */
+  /** Whether the stairs are too narrow for names at their ends. */
   isNarrow: boolean;
   height: number;
   /** Whether the axis is that of time, to which the stairs turn. */
